@@ -248,7 +248,8 @@ pub enum MachinesAction {
 /// Changes to a study or machine.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Sets {
-    /// Change one value, by its dotted key: router.paths=1, traffic.load=burst, topology.dims=[8,8,8]. Repeatable
+    /// Change one value, by its dotted key: router.paths=1, traffic.load=burst, topology.dims=[8,8,8].
+    /// Files are relative to the current folder. Repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }

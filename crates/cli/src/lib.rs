@@ -107,15 +107,22 @@ fn show(problem: &Problem, json: bool, err: &mut dyn Write) -> std::io::Result<(
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         return write!(err, "{}", problem.render(colour));
     }
+    let mut error = serde_json::json!({ "error": as_json(problem) });
+    if !problem.others().is_empty() {
+        error["other_errors"] = problem.others().iter().map(as_json).collect();
+    }
+    writeln!(err, "{error}")
+}
+
+fn as_json(problem: &Problem) -> serde_json::Value {
     let place = problem.origin.as_ref();
-    let error = serde_json::json!({ "error": {
+    serde_json::json!({
         "message": problem.message,
         "file": place.map(|o| o.file.name.clone()),
         "line": place.map(|o| o.line()),
         "expected": place.map(|_| problem.label.clone()),
         "help": problem.help,
-    }});
-    writeln!(err, "{error}")
+    })
 }
 
 /// What can go wrong: in what was asked for, or in printing.

@@ -44,14 +44,17 @@ fn a_machine_to_start_from_is_valid_and_what_it_rounds_is_reported() {
         let output = netloom(&["machines", "new", kind]);
         std::fs::write(&file, &output.stdout).unwrap();
         let output = netloom(&["machines", "check", path(&file)]);
-        let told = text(&output.stdout);
-        assert!(output.status.success() && told.contains("is valid") && !told.contains("rounded"), "{told}");
+        let reported = text(&output.stdout);
+        assert!(
+            output.status.success() && reported.contains("is valid") && !reported.contains("rounded"),
+            "{reported}"
+        );
     }
     let output = netloom(&["machines", "check", "bgl", "--set", "link.wire_ns=30"]);
-    let told = text(&output.stdout);
+    let reported = text(&output.stdout);
     assert!(
-        told.contains("link.wire_ns = 30 ns is simulated as 28.5714 ns (-4.8%): wire_ticks = 5"),
-        "{told}"
+        reported.contains("link.wire_ns = 30 ns is simulated as 28.5714 ns (-4.8%): wire_ticks = 5"),
+        "{reported}"
     );
     let output = netloom(&["machines", "describe", "xc", "--ticks"]);
     assert!(text(&output.stdout).contains("latency_ticks = 50"), "{}", text(&output.stdout));
@@ -132,9 +135,9 @@ fn completions_are_printed() {
 fn mistakes_have_their_own_status() {
     let output = netloom(&["run", "all-to-all", "--set", "router.pahts=1"]);
     assert_eq!(output.status.code(), Some(i32::from(MISTAKE)));
-    let told = text(&output.stderr);
-    assert!(told.contains("--set:1:8") && told.contains("did you mean `paths`?"), "{told}");
-    assert!(!told.contains('\u{1b}'), "no colours where nobody sees them");
+    let reported = text(&output.stderr);
+    assert!(reported.contains("--set:1:8") && reported.contains("did you mean `paths`?"), "{reported}");
+    assert!(!reported.contains('\u{1b}'), "no colours where nobody sees them");
 
     let output = netloom(&["run", "all-to-al"]);
     assert!(text(&output.stderr).contains("did you mean `all-to-all`?"));
@@ -142,6 +145,11 @@ fn mistakes_have_their_own_status() {
     let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(error["error"]["file"], "--set");
     assert_eq!(error["error"]["line"], 1);
+    assert_eq!(error["other_errors"], serde_json::Value::Null);
+    let output =
+        netloom(&["run", "all-to-all", "--json", "--set", "sed=1", "--set", "traffic.routng=static"]);
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(error["other_errors"].as_array().map(Vec::len), Some(1), "{error}");
     assert_eq!(netloom(&["runn"]).status.code(), Some(i32::from(MISTAKE)));
     assert_eq!(netloom(&["run", "all-to-all", "--threads", "0"]).status.code(), Some(i32::from(MISTAKE)));
 }
@@ -157,10 +165,10 @@ fn all_studies_are_built_in() {
         serde_json::from_slice(&netloom(&["studies", "list", "--json"]).stdout).unwrap();
     assert!(json.as_array().unwrap().len() > 50 && json[0]["points"].is_number());
     assert!(text(&netloom(&["studies", "show", "xc/put-rates"]).stdout).contains("put-rates"));
-    let told = text(&netloom(&["run", "put-rates"]).stderr);
-    assert!(told.contains("did you mean `xc/put-rates`?"), "{told}");
-    let told = text(&netloom(&["studies", "show", "nothing"]).stderr);
-    assert!(told.contains("no built-in study `nothing`"), "{told}");
+    let reported = text(&netloom(&["run", "put-rates"]).stderr);
+    assert!(reported.contains("did you mean `xc/put-rates`?"), "{reported}");
+    let reported = text(&netloom(&["studies", "show", "nothing"]).stderr);
+    assert!(reported.contains("no built-in study `nothing`"), "{reported}");
 }
 
 #[test]
@@ -169,11 +177,14 @@ fn either_verb_does_what_the_study_says() {
     let (one, many) = (root.path().join("one"), root.path().join("many"));
     let set = ["--set", "topology.dims=[4,4,4]", "--threads", "1", "--out"];
     let args = [&["sweep", "all-to-all"][..], &set, &[path(&one)]].concat();
-    let (status, _, told) = with(&Fake::default(), &[], &args);
-    assert!(status == OK && told.contains("one run follows") && one.join("summary.json").is_file(), "{told}");
+    let (status, _, reported) = with(&Fake::default(), &[], &args);
+    assert!(
+        status == OK && reported.contains("one run follows") && one.join("summary.json").is_file(),
+        "{reported}"
+    );
     let args = [&["run", "light-traffic"][..], &set, &[path(&many)]].concat();
-    let (_, shown, told) = with(&Fake::default(), &[], &args);
-    assert!(told.contains("runs follow") && many.join("sweep.csv").is_file(), "{told}{shown}");
+    let (_, shown, reported) = with(&Fake::default(), &[], &args);
+    assert!(reported.contains("runs follow") && many.join("sweep.csv").is_file(), "{reported}{shown}");
 }
 
 #[test]
@@ -186,24 +197,24 @@ fn results_are_compared() {
         assert_eq!(with(&Fake::default(), &[], &args).0, OK);
     }
     let args = ["compare", path(&a), path(&b), "--html", path(&page)];
-    let (status, shown, told) = with(&Fake::default(), &[], &args);
+    let (status, shown, reported) = with(&Fake::default(), &[], &args);
     assert!(
-        status == OK && shown.contains("seed") && told.contains("Page:") && page.is_file(),
-        "{shown}{told}"
+        status == OK && shown.contains("seed") && reported.contains("Page:") && page.is_file(),
+        "{shown}{reported}"
     );
     let (_, json, _) = with(&Fake::default(), &[], &["compare", path(&a), path(&b), "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["configuration"][0]["key"], "seed");
     let (_, shown, _) = with(&Fake::default(), &[], &["compare", path(&a), path(&a)]);
     assert!(shown.contains("figures are the same."), "{shown}");
-    let (status, _, told) = with(&Fake::default(), &[], &["compare", path(&a), path(root.path())]);
-    assert!(status == MISTAKE && told.contains("holds no result"), "{told}");
+    let (status, _, reported) = with(&Fake::default(), &[], &["compare", path(&a), path(root.path())]);
+    assert!(status == MISTAKE && reported.contains("holds no result"), "{reported}");
 }
 
 #[test]
 fn keys_and_commands_are_explained() {
-    let told = text(&netloom(&["help", "keys", "measure.window_us"]).stdout);
-    assert!(told.contains("us") && told.contains("type"), "{told}");
+    let reported = text(&netloom(&["help", "keys", "measure.window_us"]).stdout);
+    assert!(reported.contains("us") && reported.contains("type"), "{reported}");
     assert!(text(&netloom(&["help", "run"]).stdout).contains("--force-memory"));
     assert!(text(&netloom(&["help", "machines", "show"]).stdout).contains("MACHINE"));
     let wrong = netloom(&["help", "keys", "measure.window_u"]);
@@ -220,19 +231,19 @@ fn a_run_writes_a_folder_and_never_over_another() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("result");
     let args = ["run", "all-to-all", "--set", "topology.dims=[4,4,4]", "--out", path(&out), "--threads", "1"];
-    let (status, shown, told) = with(&Fake::default(), &[], &args);
-    assert_eq!(status, OK, "{told}");
+    let (status, shown, reported) = with(&Fake::default(), &[], &args);
+    assert_eq!(status, OK, "{reported}");
     assert!(shown.contains("mean utilization") && shown.contains("64 nodes"), "{shown}");
-    assert!(told.contains("report.html"));
+    assert!(reported.contains("report.html"));
     for file in
         ["summary.json", "study.toml", "series.parquet", "links.parquet", "latency.parquet", "links-x.svg"]
     {
         assert!(out.join(file).is_file(), "{file}");
     }
     let before = std::fs::read(out.join("summary.json")).unwrap();
-    let (status, _, told) = with(&Fake::default(), &[], &args);
+    let (status, _, reported) = with(&Fake::default(), &[], &args);
     assert_eq!(status, MISTAKE);
-    assert!(told.contains("already exists") && told.contains("--force"), "{told}");
+    assert!(reported.contains("already exists") && reported.contains("--force"), "{reported}");
     assert_eq!(std::fs::read(out.join("summary.json")).unwrap(), before);
     let forced: Vec<&str> = args.iter().copied().chain(["--force", "--json"]).collect();
     let (status, shown, _) = with(&Fake::default(), &[], &forced);
@@ -268,9 +279,9 @@ fn a_sweep_goes_on_when_asked_again() {
     let args =
         ["sweep", "light-traffic", "--set", "topology.dims=[4,4]", "--out", path(&out), "--threads", "2"];
     let stopped = Fake { stop_at: Some(3), ..Fake::default() };
-    let (status, shown, told) = with(&stopped, &[], &args);
+    let (status, shown, reported) = with(&stopped, &[], &args);
     assert_eq!(status, STOPPED);
-    assert!(shown.contains("not run") && told.contains("9 of 12 points to go"), "{shown}{told}");
+    assert!(shown.contains("not run") && reported.contains("9 of 12 points to go"), "{shown}{reported}");
     let (status, shown, _) = with(&Fake::default(), &[], &args);
     assert_eq!(status, OK);
     assert!(!shown.contains("not run"));
@@ -328,20 +339,24 @@ fn verdicts_are_recorded_and_compared() {
         with(&Fake::default(), judges, &["validate", "bgl.all_to_all_32k", "--quick", flag, path(&list)])
     };
     // Better than the list: no failure, but the list is out of date.
-    let (status, _, told) = validate(&judge(right), "--against");
+    let (status, _, reported) = validate(&judge(right), "--against");
     assert_eq!(status, OK);
-    assert!(told.contains("was fail, is pass") && told.contains("out of date; `--record "), "{told}");
+    assert!(
+        reported.contains("was fail, is pass") && reported.contains("out of date; `--record "),
+        "{reported}"
+    );
     assert_eq!(validate(&judge(right), "--record").0, OK);
     let text = std::fs::read_to_string(&list).unwrap();
     assert!(text.contains("link_utilization\" = { verdict = \"pass\", simulated = 0.975 }"), "{text}");
-    let (status, _, told) = validate(&judge(right), "--against");
-    assert!(status == OK && !told.contains("out of date"), "{told}");
-    let (status, _, told) = validate(&judge(wrong), "--against");
-    assert!(status == FAILED && told.contains("worse: "), "{told}");
+    let (status, _, reported) = validate(&judge(right), "--against");
+    assert!(status == OK && !reported.contains("out of date"), "{reported}");
+    let (status, _, reported) = validate(&judge(wrong), "--against");
+    assert!(status == FAILED && reported.contains("worse: "), "{reported}");
     // Another figure under the same verdict.
-    let (status, _, told) = validate(&judge(almost_right), "--against");
+    let (status, _, reported) = validate(&judge(almost_right), "--against");
     assert!(
-        status == FAILED && told.contains("changed: bgl.all_to_all_32k.link_utilization was 0.975, is 0.976")
+        status == FAILED
+            && reported.contains("changed: bgl.all_to_all_32k.link_utilization was 0.975, is 0.976")
     );
 }
 
@@ -373,19 +388,32 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
         let (study, out) = (at(study), at(out));
         with(&fabric, &[], &[&["sweep", path(&study), "--out", path(&out)][..], more].concat())
     };
-    let (status, shown, told) = sweep("study.toml", &[], "good");
-    assert_eq!(status, OK, "{told}");
+    let (status, shown, reported) = sweep("study.toml", &[], "good");
+    assert_eq!(status, OK, "{reported}");
     assert!(shown.contains("Claim holds: programs.messages (1.00, expected 1 to 1)"), "{shown}");
     let (status, shown, _) = sweep("greedy.toml", &[], "greedy");
     assert_eq!(status, FAILED);
     assert!(shown.contains("Claim FAILS: programs.messages"), "{shown}");
-    let (status, shown, told) =
-        sweep("study.toml", &["--set", "sweep.workload.file=['good.goal','lost.goal']"], "bad");
+    // Files in flags are relative to the current folder, not to the study's.
+    let (good, lost) = (at("good.goal"), at("lost.goal"));
+    let (status, _, reported) = sweep("study.toml", &["--set", "workload.file=lost.goal"], "missing");
+    assert_eq!(status, MISTAKE);
+    assert!(
+        reported.contains("the study's folder has it")
+            && reported.contains(&format!("workload.file={}", path(&lost))),
+        "{reported}"
+    );
+    let files = format!("sweep.workload.file=['{}','{}']", path(&good), path(&lost));
+    let (status, shown, reported) = sweep("study.toml", &["--set", &files], "bad");
     assert_eq!(status, FAILED);
-    assert!(shown.contains("stalled") && told.contains("1 of 2 points stalled, the first points/"), "{told}");
+    assert!(
+        shown.contains("stalled") && reported.contains("1 of 2 points stalled, the first points/"),
+        "{reported}"
+    );
     // One run of it alone.
     let (study, out) = (at("study.toml"), at("one"));
-    let sets = ["--set", "sweep={}", "--set", "workload.file=lost.goal"];
+    let file = format!("workload.file={}", path(&lost));
+    let sets = ["--set", "sweep={}", "--set", &file];
     let run = [&["run", path(&study), "--out", path(&out)][..], &sets].concat();
     assert_eq!(with(&fabric, &[], &run).0, FAILED);
 }
@@ -415,7 +443,7 @@ fn a_run_judges_claims() {
         let args = [&["run", path(&study), "--out", path(&out), "--set", "sweep={}"][..], more].concat();
         with(&netloom_simulate::Fabric, &[], &args)
     };
-    let told = |text: &str| {
+    let reported = |text: &str| {
         for expected in [
             "holds: one message (1.00, expected 1 to 1)",
             "not judged: programs.messages (it is read at router.paths = 1, which is not this run: `netloom sweep` judges it)",
@@ -428,8 +456,8 @@ fn a_run_judges_claims() {
     let second = ["--set", "router.paths=2"];
     let (status, shown, _) = run("good.toml", "good", &second);
     assert_eq!(status, OK);
-    told(&shown);
-    told(&std::fs::read_to_string(at("good").join("report.html")).unwrap());
+    reported(&shown);
+    reported(&std::fs::read_to_string(at("good").join("report.html")).unwrap());
     let summary = std::fs::read(at("good").join("summary.json")).unwrap();
     let summary: serde_json::Value = serde_json::from_slice(&summary).unwrap();
     let verdicts = |summary: &serde_json::Value| {
@@ -459,17 +487,17 @@ fn a_full_disk_is_told_after_the_figures() {
     std::fs::create_dir(&out).unwrap();
     std::os::unix::fs::symlink("/dev/full", out.join(".summary.json.part")).unwrap();
     let args = ["run", "all-to-all", "--set", "topology.dims=[4,4,4]", "--force", "--out", path(&out)];
-    let (status, shown, told) = with(&Fake::default(), &[], &args);
+    let (status, shown, reported) = with(&Fake::default(), &[], &args);
     assert_eq!(status, FAILED);
     assert!(shown.contains("mean utilization"), "{shown}");
-    assert!(told.contains("summary.json") && told.contains("No space left"), "{told}");
+    assert!(reported.contains("summary.json") && reported.contains("No space left"), "{reported}");
     assert!(out.join("report.html").is_file());
     let args = ["sweep", "light-traffic", "--set", "topology.dims=[4,4]", "--force", "--out", path(&out)];
     std::os::unix::fs::symlink("/dev/full", out.join(".sweep.parquet.part")).unwrap();
-    let (status, shown, told) = with(&Fake::default(), &[], &args);
+    let (status, shown, reported) = with(&Fake::default(), &[], &args);
     assert_eq!(status, FAILED);
     assert!(shown.contains("dynamic"), "{shown}");
-    assert!(told.contains("sweep.parquet") && told.contains("No space left"), "{told}");
+    assert!(reported.contains("sweep.parquet") && reported.contains("No space left"), "{reported}");
 }
 
 #[test]
@@ -477,20 +505,20 @@ fn a_machine_that_does_not_fit_into_memory_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("result");
     let args = |command, study, dims| [command, study, "--set", dims, "--out", path(&out), "--threads", "2"];
-    let (status, _, told) =
+    let (status, _, reported) =
         with(&Fake::default(), &[], &args("run", "all-to-all", "topology.dims=[128,128,64]"));
     assert_eq!(status, MISTAKE);
     for part in
         ["needs about 15.02 GB of memory, and 4.29 GB are available", "routers and links 2.64 GB", "workload"]
     {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(reported.contains(part), "{part} in {reported}");
     }
-    assert!(told.contains("--force-memory") && !out.exists(), "{told}");
+    assert!(reported.contains("--force-memory") && !out.exists(), "{reported}");
     // Two points side by side, of which one would fit.
     let sweep = args("sweep", "light-traffic", "topology.dims=[64,64,48]");
-    let (status, _, told) = with(&Fake::default(), &[], &sweep);
+    let (status, _, reported) = with(&Fake::default(), &[], &sweep);
     assert_eq!(status, MISTAKE);
-    assert!(told.contains("for 2 runs side by side"), "{told}");
+    assert!(reported.contains("for 2 runs side by side"), "{reported}");
     let small = args("run", "all-to-all", "topology.dims=[4,4,4]");
     assert_eq!(with(&Fake::default(), &[], &small).0, OK);
 }

@@ -220,13 +220,13 @@ pub struct Meta {
     pub kind: u8,
     /// Final destination of a packet sent through a relay, or [`Meta::NOWHERE`]; free for layers above that
     /// use no relays.
-    pub beyond: u32,
+    pub auxiliary: u32,
     /// Free for use by the layer above: a message, and the part of it that this packet carries.
     pub message: [u64; 2],
 }
 
 impl Meta {
-    /// In [`Meta::beyond`]: the packet's destination is final.
+    /// In [`Meta::auxiliary`]: the packet's destination is final.
     pub const NOWHERE: u32 = u32::MAX;
 }
 
@@ -239,7 +239,7 @@ impl Default for Meta {
             hops: 0,
             group: 0,
             kind: 0,
-            beyond: Meta::NOWHERE,
+            auxiliary: Meta::NOWHERE,
             message: [0; 2],
         }
     }

@@ -204,11 +204,11 @@ fn an_interrupt_is_heard_by_all() {
     fn alarm(spi: Spi) -> Task {
         Box::pin(async move {
             spi.set_barrier(3, route(spi.node(), WHOLE, RouteKind::UserSubcomm).expect("all are in it"));
-            spi.say(3, 0).await;
+            spi.set_barrier_bits(3, 0).await;
             spi.compute(20_000).await;
             assert_eq!(spi.status(3).0, 0);
             if spi.node() == 11 {
-                spi.say(3, 0b010).await;
+                spi.set_barrier_bits(3, 0b010).await;
             }
             spi.compute(20_000).await;
             assert_eq!(spi.status(3).0, 0b010);
@@ -361,7 +361,7 @@ fn lost_barrier_packets_are_said_again_on_busy_links() {
             spi.set_base_address(0, 0);
             if spi.node() == 0 {
                 for i in 0..20_000 {
-                    spi.say(9, i).await;
+                    spi.set_barrier_bits(9, i).await;
                     spi.compute(300).await;
                 }
                 return;

@@ -456,7 +456,7 @@ fn units_count_what_they_do() {
 /// thresholds.
 #[test]
 fn interrupts_tell_what_happened() {
-    fn told(spi: Spi) -> Task {
+    fn reported(spi: Spi) -> Task {
         Box::pin(async move {
             if spi.node() == 1 {
                 spi.set_reception_fifo(3, ReceptionFifo { threshold_B: Some(1000), ..fifo(1 << 24, 2048) });
@@ -487,7 +487,7 @@ fn interrupts_tell_what_happened() {
             spi.measure(0, 1);
         })
     }
-    let measurements = run(&network(&[2], false), &unit(), told, &[], 1).0;
+    let measurements = run(&network(&[2], false), &unit(), reported, &[], 1).0;
     assert!(measurements.iter().all(|n| n.1.len() == 1));
 }
 

@@ -19,7 +19,7 @@ pub fn planner(network: &Outline) -> Option<Planner> {
     (!whole).then(|| Planner::new(&Torus::new(topology), network.order, network.halfway_tie))
 }
 
-/// In [`Meta::beyond`], in addition to the destination: the sender requested static routing.
+/// In [`Meta::auxiliary`], in addition to the destination: the sender requested static routing.
 const STATIC: u32 = 1 << 31;
 
 /// The route planning of a block's nodes.
@@ -68,7 +68,7 @@ impl Detours {
         let (to, is_static) = (self.destination(header), header.head() & Header::STATIC != 0);
         let plan = self.plan(node, to, header, is_static).expect("software sends only to nodes within reach");
         if plan.second().is_some() {
-            meta.beyond = to | if is_static { STATIC } else { 0 };
+            meta.auxiliary = to | if is_static { STATIC } else { 0 };
         }
         (self.along(&plan.first(), header, is_static), meta)
     }
@@ -76,14 +76,14 @@ impl Detours {
     /// Accepts a packet at a relay, to be forwarded. False if it has arrived at its destination.
     pub(crate) fn relay(&mut self, node: u32, delivery: &Delivery) -> bool {
         let Delivery { header, meta, data, .. } = *delivery;
-        if meta.beyond == Meta::NOWHERE {
+        if meta.auxiliary == Meta::NOWHERE {
             return false;
         }
         // A static first leg does not imply a static second leg.
-        let (to, is_static) = (meta.beyond & !STATIC, meta.beyond & STATIC != 0);
+        let (to, is_static) = (meta.auxiliary & !STATIC, meta.auxiliary & STATIC != 0);
         // The second leg of a plan is itself a plan with one leg.
         let plan = self.plan(node, to, header, is_static).expect("a relay reaches what it was chosen for");
-        let meta = Meta { beyond: Meta::NOWHERE, ..meta };
+        let meta = Meta { auxiliary: Meta::NOWHERE, ..meta };
         let header = self.along(&plan.first(), header, is_static);
         self.relaying[node as usize].push_back((header, meta, data.cloned()));
         true

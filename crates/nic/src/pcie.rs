@@ -26,9 +26,9 @@ pub struct PcieConfig {
     pub crossing_milliticks: u64,
     /// From a read request's arrival at the host to the first of its data.
     pub memory_milliticks: u64,
-    /// What the way from or to the other CPU of the node takes longer.
+    /// Additional time from or to the other CPU of the node.
     pub qpi_milliticks: u64,
-    /// Bits of 10^12 that are broken on their way.
+    /// Bits of 10^12 that are corrupted in transit.
     pub bit_errors_per_Tbit: u64,
     /// From the last of a broken transfer until it is sent again, with all behind it.
     pub retry_milliticks: u64,
@@ -39,7 +39,7 @@ const TBIT: u64 = 1_000_000_000_000;
 const CHANCE_MAX: u64 = TBIT / 2;
 
 impl PcieConfig {
-    /// How long bytes take, one way.
+    /// How long bytes take in one direction.
     pub(crate) fn time(&self, bytes: u64) -> Microticks {
         Microticks(bytes * self.dword_microticks / 4)
     }
@@ -59,9 +59,9 @@ impl PcieConfig {
     }
 }
 
-/// Which way.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// From the host to the NIC: cores' writes, data that the NIC reads.
     Down,
     /// From the NIC to the host: its writes, its read requests.
@@ -71,7 +71,7 @@ pub(crate) enum Way {
 /// A node's host interface.
 pub(crate) struct Pcie {
     random: Stream,
-    /// When each way is free.
+    /// When each direction is free.
     free: [Microticks; 2],
     /// Bytes that each has carried, of data and in all.
     pub carried_data: [u64; 2],
@@ -88,12 +88,18 @@ impl Pcie {
     }
 
     /// Sends a transfer with so much data, until it comes whole; returns when it starts, and when its last has left.
-    pub fn send(&mut self, c: &PcieConfig, way: Way, now: Microticks, data: u32) -> (Microticks, Microticks) {
+    pub fn send(
+        &mut self,
+        c: &PcieConfig,
+        direction: Direction,
+        now: Microticks,
+        data: u32,
+    ) -> (Microticks, Microticks) {
         let bytes = data.next_multiple_of(4) + c.overhead_B;
-        let (mine, other) = (way as usize, 1 - way as usize);
+        let (mine, other) = (direction as usize, 1 - direction as usize);
         let start = self.free[mine].max(now);
         self.free[mine] = start + c.time(bytes.into());
-        // What goes behind a broken transfer until it is asked for again goes in vain: the way has nothing else to do.
+        // What goes behind a broken transfer until it is asked for again goes in vain: the direction has nothing else to do.
         while self.is_broken(c, bytes) {
             self.retries[mine] += 1;
             self.carried[mine] += u64::from(bytes);
@@ -116,9 +122,9 @@ impl Pcie {
         self.random.chance(((u128::from(chance) << 64) / u128::from(TBIT)) as u64)
     }
 
-    /// When a way is free.
-    pub fn free(&self, way: Way) -> Microticks {
-        self.free[way as usize]
+    /// When a direction is free.
+    pub fn free(&self, direction: Direction) -> Microticks {
+        self.free[direction as usize]
     }
 }
 
@@ -138,10 +144,10 @@ mod tests {
         let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::new(1, 0));
         let mut end = Microticks::ZERO;
         for _ in 0..1000 {
-            pcie.send(&c, Way::Up, Microticks::ZERO, 0);
-            pcie.send(&c, Way::Up, Microticks::ZERO, 64);
-            pcie.send(&c, Way::Down, Microticks::ZERO, 64);
-            end = pcie.free(Way::Up).max(pcie.free(Way::Down));
+            pcie.send(&c, Direction::Up, Microticks::ZERO, 0);
+            pcie.send(&c, Direction::Up, Microticks::ZERO, 64);
+            pcie.send(&c, Direction::Down, Microticks::ZERO, 64);
+            end = pcie.free(Direction::Up).max(pcie.free(Direction::Down));
         }
         let rate = 64_000.0 * 875e12 / end.0 as f64;
         println!("{:.3} GB/s each way", rate / 1e9);
@@ -151,7 +157,7 @@ mod tests {
     #[test]
     fn each_transfer_has_24_bytes_more() {
         let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::new(1, 0));
-        let (_, end) = pcie.send(&c, Way::Down, Microticks::ZERO, 64);
+        let (_, end) = pcie.send(&c, Direction::Down, Microticks::ZERO, 64);
         assert_eq!(end, Microticks(88 * 218_750 / 4));
         assert_eq!(pcie.carried, [88, 16]);
     }
@@ -162,7 +168,7 @@ mod tests {
         let c = PcieConfig { bit_errors_per_Tbit: 20_000_000, ..AriesConfig::cray_xc().pcie };
         let mut pcie = Pcie::new(1, 0);
         for _ in 0..10_000 {
-            pcie.send(&c, Way::Up, Microticks::ZERO, 64);
+            pcie.send(&c, Direction::Up, Microticks::ZERO, 64);
         }
         // 704 bits, 20 of a million broken.
         let retries = pcie.retries[1];
@@ -171,6 +177,6 @@ mod tests {
         assert_eq!(pcie.carried[1], 88 * transfers);
         let times = Microticks(transfers * 88 * c.dword_microticks / 4)
             + Microticks::of_milliticks(c.retry_milliticks) * retries;
-        assert_eq!(pcie.free(Way::Up), times);
+        assert_eq!(pcie.free(Direction::Up), times);
     }
 }

@@ -141,9 +141,9 @@ mod tests {
         thread.spend(Microticks(1));
         let mut operations = Operations::new();
         thread.take(&mut operations);
-        let told: Vec<String> = operations.iter().map(|o| format!("{o:?}")).collect();
+        let reported: Vec<String> = operations.iter().map(|o| format!("{o:?}")).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 "Spend(Microticks(7))",
                 "Submit('a')",

@@ -81,7 +81,7 @@ impl Measured for Ran<'_> {
         of_whole_run(self.study, &self.result, name)
     }
 
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         self.name.to_owned()
     }
 }
@@ -101,7 +101,7 @@ impl Measured for Alone<'_> {
         of_whole_run(self.study, self.result, name)
     }
 
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         "this run".into()
     }
 

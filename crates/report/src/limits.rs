@@ -297,24 +297,27 @@ mod tests {
         result
     }
 
-    fn told(result: &RunResult) -> String {
+    fn reported(result: &RunResult) -> String {
         findings(&study(), result).into_iter().map(|finding| finding.text + "\n").collect()
     }
 
     #[test]
     fn idle_links_limit_nothing() {
-        let told = told(&result(&[0.1, 0.2, 0.05]));
-        assert!(told.contains("No link is busier than 20.0%") && !told.contains("uneven"), "{told}");
+        let reported = reported(&result(&[0.1, 0.2, 0.05]));
+        assert!(
+            reported.contains("No link is busier than 20.0%") && !reported.contains("uneven"),
+            "{reported}"
+        );
     }
 
     #[test]
     fn saturated_links_are_counted_and_weighed() {
         let result = result(&[0.99, 0.96, 0.2, 0.05]);
-        let told = told(&result);
-        assert!(told.contains("2 of 4 links (50.0%) are saturated"), "{told}");
+        let reported = reported(&result);
+        assert!(reported.contains("2 of 4 links (50.0%) are saturated"), "{reported}");
         assert!(
-            told.contains("they carry 88.6% of the traffic") && told.contains("Load is uneven"),
-            "{told}"
+            reported.contains("they carry 88.6% of the traffic") && reported.contains("Load is uneven"),
+            "{reported}"
         );
         let busiest = busiest(&study(), &result);
         assert_eq!((busiest.len(), busiest[0].link.as_str()), (4, "[0, 0, 0] +x"));
@@ -334,24 +337,24 @@ mod tests {
             ..result(&[0.99])
         };
         assert!(
-            told(&throughput(Some(120.0), Some(true)))
+            reported(&throughput(Some(120.0), Some(true)))
                 .contains("accepts 90.0 of 120 MB/s offered per node (75.0%)")
         );
-        assert!(told(&throughput(Some(90.1), Some(false))).contains("it keeps up"));
-        assert!(told(&throughput(None, None)).contains("as fast as the network accepts"));
-        assert!(!told(&throughput(Some(120.0), None)).contains("keeps up"));
+        assert!(reported(&throughput(Some(90.1), Some(false))).contains("it keeps up"));
+        assert!(reported(&throughput(None, None)).contains("as fast as the network accepts"));
+        assert!(!reported(&throughput(Some(120.0), None)).contains("keeps up"));
     }
 
     #[test]
     fn the_parts_of_a_ranks_time_are_sorted() {
         let programs =
             ProgramFigures { compute_us: 60.0, partner_us: 30.0, wire_us: 10.0, ..ProgramFigures::default() };
-        let told = told(&RunResult { programs: Some(programs), ..result(&[0.1]) });
+        let reported = reported(&RunResult { programs: Some(programs), ..result(&[0.1]) });
         assert!(
-            told.starts_with(
+            reported.starts_with(
                 "On average a rank spends its 100 us as follows: 60.0% computing, 30.0% waiting"
             ),
-            "{told}"
+            "{reported}"
         );
     }
 

@@ -40,7 +40,7 @@ fn refused(text: &str, sets: &[&str]) -> String {
     study.err().map(|problem| problem.render(false)).expect("this should be refused")
 }
 
-fn told(text: &str, expected: &[&str]) {
+fn assert_mentions(text: &str, expected: &[&str]) {
     for expected in expected {
         assert!(text.contains(expected), "{expected} in {text}");
     }
@@ -65,20 +65,20 @@ fn a_program_ends_when_it_has_finished() {
         assert!((2000.0..2100.0).contains(&run_time) && run_time <= end, "{run_time} us of {end} us");
         assert_eq!(run.result.programs.as_ref().unwrap().messages, 1);
         assert_eq!(run.json["simulated"]["ended"], "finished");
-        told(&run.summary, &["ended                 finished: "]);
-        told(&run.page, &["us simulated \u{b7} finished<"]);
+        assert_mentions(&run.summary, &["ended                 finished: "]);
+        assert_mentions(&run.page, &["us simulated \u{b7} finished<"]);
     }
     // A rank that waits for what never comes.
     let lost = trace.replace("send 1000b to 1", "send 1000b to 1 tag 3").replace("from 0", "from 0 tag 4");
     std::fs::write(folder.path().join("late.goal"), lost).unwrap();
     let run = run_in(folder.path(), study, &[]);
     assert_eq!((run.result.simulated.ended, run.result.simulated.run_time_us), (Ended::Stalled, None));
-    told(&run.summary, &["PARTIAL RESULT: 1 of 2 ranks never end", "stalled: "]);
+    assert_mentions(&run.summary, &["PARTIAL RESULT: 1 of 2 ranks never end", "stalled: "]);
     // One that sends a message that nobody receives.
     let unreceived = "num_ranks 2\nrank 0 {\nl1: send 100000b to 1\n}\nrank 1 {\nl1: calc 1000\n}\n";
     std::fs::write(folder.path().join("late.goal"), unreceived).unwrap();
     let run = run_in(folder.path(), study, &["messaging.eager_max_B=1000"]);
-    told(&run.summary, &["rank 0 waits for rank 1 to receive its message"]);
+    assert_mentions(&run.summary, &["rank 0 waits for rank 1 to receive its message"]);
 }
 
 #[test]
@@ -86,13 +86,13 @@ fn traffic_ends_as_it_is_asked_to() {
     let run = |sets: &[&str]| run(TRAFFIC, sets);
     let converged = run(&["measure.half_width=0.1"]);
     assert_eq!(converged.json["simulated"]["ended"], "converged");
-    told(&converged.summary, &["ended                 converged: "]);
+    assert_mentions(&converged.summary, &["ended                 converged: "]);
     let limited = run(&["measure.max_time_us=400", "measure.half_width=1e-6"]);
     assert_eq!(limited.json["simulated"]["ended"], "time-limit");
-    told(&limited.summary, &["PARTIAL RESULT: reached max_time_us", "time limit: "]);
+    assert_mentions(&limited.summary, &["PARTIAL RESULT: reached max_time_us", "time limit: "]);
     let finished = run(&["traffic.packets_per_node=3", "measure.until=finished"]);
     assert_eq!(finished.json["simulated"]["ended"], "finished");
-    told(&finished.summary, &["finished: "]);
+    assert_mentions(&finished.summary, &["finished: "]);
 }
 
 #[test]
@@ -100,19 +100,25 @@ fn old_names_are_refused_with_the_new_ones() {
     let study = |line: &str| format!("{TRAFFIC}{line}\n");
     let window =
         ["`measure.window_cycles` is now called `measure.window_us`", "in microseconds instead of ticks"];
-    told(&refused(&study("measure.window_cycles = 500"), &[]), &window);
-    told(&refused(&study("measure.window_cycles = 500"), &[]), &["study.toml:7:9"]);
-    told(&refused(TRAFFIC, &["measure.window_cycles=500"]), &window);
-    told(&refused(&study("quick.measure.window_cycles = 500"), &[]), &window);
-    told(&refused(&study("sweep.'measure.window_cycles' = [500, 600]"), &[]), &window);
-    told(&refused(&study("sweep.curve = [{ name = 'a', measure.window_cycles = 5 }]"), &[]), &window);
-    told(&refused(TRAFFIC, &["measure.warmup=5"]), &["is now called `measure.warmup_us`"]);
-    told(
+    assert_mentions(&refused(&study("measure.window_cycles = 500"), &[]), &window);
+    assert_mentions(&refused(&study("measure.window_cycles = 500"), &[]), &["study.toml:7:9"]);
+    assert_mentions(&refused(TRAFFIC, &["measure.window_cycles=500"]), &window);
+    assert_mentions(&refused(&study("quick.measure.window_cycles = 500"), &[]), &window);
+    assert_mentions(&refused(&study("sweep.'measure.window_cycles' = [500, 600]"), &[]), &window);
+    assert_mentions(
+        &refused(&study("sweep.curve = [{ name = 'a', measure.window_cycles = 5 }]"), &[]),
+        &window,
+    );
+    assert_mentions(&refused(TRAFFIC, &["measure.warmup=5"]), &["is now called `measure.warmup_us`"]);
+    assert_mentions(
         &refused(&study("measure.until = 'steady'"), &[]),
         &["is now called \"converged\"", "study.toml:7:17"],
     );
-    told(&refused(&study("sweep.measure.until = ['time', 'done']"), &[]), &["is now called \"finished\""]);
-    told(&refused(TRAFFIC, &["measure.until=done"]), &["write measure.until = \"finished\""]);
+    assert_mentions(
+        &refused(&study("sweep.measure.until = ['time', 'done']"), &[]),
+        &["is now called \"finished\""],
+    );
+    assert_mentions(&refused(TRAFFIC, &["measure.until=done"]), &["write measure.until = \"finished\""]);
 }
 
 /// All studies that come with Netloom use the names of today; their windows are what they were in ticks.
@@ -141,7 +147,10 @@ fn the_studies_have_no_old_names() {
             _ => continue,
         };
         assert_eq!(study.window(), expected, "{name}");
-        assert_eq!(study.warnings(), Vec::<String>::new(), "{name}");
+        let of_shape = |warning: &String| warning.starts_with("topology.dims has 4 dimensions");
+        let mut warnings = study.warnings();
+        warnings.retain(|warning| !(name == "bgq/zones.toml" && of_shape(warning)));
+        assert_eq!(warnings, Vec::<String>::new(), "{name}");
     }
 }
 
@@ -155,8 +164,11 @@ fn windows_are_given_in_time() {
     assert_eq!(window(&["measure.window_us=28.5714"]), 5000);
     assert_eq!(window(&["machine=bgq", "measure.window_us=10"]), 80_000);
     let text = refused(TRAFFIC, &["measure.window_us=0.001"]);
-    told(&text, &["`measure.window_us`", "at least a tick of this machine, 0.0057 us, found 0.001"]);
-    told(&refused(TRAFFIC, &["measure.window_us=0"]), &["expected a time above 0 us, found 0"]);
+    assert_mentions(
+        &text,
+        &["`measure.window_us`", "at least a tick of this machine, 0.0057 us, found 0.001"],
+    );
+    assert_mentions(&refused(TRAFFIC, &["measure.window_us=0"]), &["expected a time above 0 us, found 0"]);
 }
 
 /// A run shorter than its windows has shorter ones; a warm-up that is not left out is told.
@@ -166,16 +178,16 @@ fn short_runs_say_so() {
     let cold = run(TRAFFIC, &short);
     assert_eq!(cold.result.simulated.ended, Ended::TimeLimit);
     let [windows, warmup] = &cold.result.warnings[..] else { panic!("{:?}", cold.result.warnings) };
-    told(
+    assert_mentions(
         windows,
         &[
             "a measuring window of 57.1 us does not fit into the 40.0 us that are measured: windows of 2.00 us",
         ],
     );
-    told(warmup, &["measure.warmup_us is \"auto\"", "the means include the start of the run"]);
+    assert_mentions(warmup, &["measure.warmup_us is \"auto\"", "the means include the start of the run"]);
     assert!(cold.result.series.iter().all(|series| series.values.len() == 20));
-    told(&cold.summary, &["WARNING: a measuring window", "WARNING: measure.warmup_us"]);
-    told(&cold.page, &["<b>Warning:</b> a measuring window"]);
+    assert_mentions(&cold.summary, &["WARNING: a measuring window", "WARNING: measure.warmup_us"]);
+    assert_mentions(&cold.page, &["<b>Warning:</b> a measuring window"]);
     assert_eq!(cold.json["warnings"].as_array().unwrap().len(), 2);
     assert_eq!(cold.json["simulated"]["window_us"], 2.0);
     // With a warm-up that leaves less than a window.
@@ -183,26 +195,29 @@ fn short_runs_say_so() {
     assert_eq!((warm.result.simulated.measured_from_us, warm.result.warnings.len()), (20.0, 1));
     assert_eq!(warm.result.partial, None);
     let text = refused(TRAFFIC, &["measure.max_time_us=50", "measure.warmup_us=50"]);
-    told(&text, &["`measure.warmup_us`", "expected less than the run's 50 us, found 50"]);
+    assert_mentions(&text, &["`measure.warmup_us`", "expected less than the run's 50 us, found 50"]);
     // Traffic that ends within the first window: no empty charts.
     let burst =
         ["workload.kind=nearest-neighbour", "traffic={}", "traffic.load=burst", "measure.until=finished"];
     let long = run(TRAFFIC, &[&burst[..], &["measure.window_us=57"]].concat());
-    told(&long.result.warnings[0], &["within its first measuring window of 57.0 us: there are no curves"]);
+    assert_mentions(
+        &long.result.warnings[0],
+        &["within its first measuring window of 57.0 us: there are no curves"],
+    );
     assert!(long.result.series.is_empty() && !long.page.contains("over simulated time"));
     // Unless nobody asked for windows that long.
     let burst = run(TRAFFIC, &burst);
-    told(&burst.result.warnings[0], &["a measuring window of 57.1 us does not fit into the "]);
+    assert_mentions(&burst.result.warnings[0], &["a measuring window of 57.1 us does not fit into the "]);
     assert!(burst.result.series.iter().all(|series| series.values.len() >= 20));
     // That nothing is left to do is seen within a hop.
     assert!(burst.result.simulated.ticks.abs_diff(long.result.simulated.ticks) < 17);
     assert_eq!(burst.result.latency, long.result.latency);
     // A run whose warm-up is never over.
     let whole = run(TRAFFIC, &["traffic.packets_per_node=30", "measure.half_width=1e-6"]);
-    told(whole.result.warnings.last().unwrap(), &["finished before its warm-up was over"]);
+    assert_mentions(whole.result.warnings.last().unwrap(), &["finished before its warm-up was over"]);
     // A run in which nothing arrives.
-    let load = ["traffic.load={packets_per_kilotick=1e-9}", "measure.max_time_us=2000"];
+    let load = ["traffic.load={packets_per_us=1e-10}", "measure.max_time_us=2000"];
     let idle = run(TRAFFIC, &load);
     assert_eq!(idle.json["simulated"]["ended"], "time-limit");
-    told(idle.result.warnings.last().unwrap(), &["no packet arrived in the measured part"]);
+    assert_mentions(idle.result.warnings.last().unwrap(), &["no packet arrived in the measured part"]);
 }

@@ -52,7 +52,7 @@ impl Swept {
     }
 }
 
-fn told(text: &str, expected: &[&str]) {
+fn assert_mentions(text: &str, expected: &[&str]) {
     for expected in expected {
         assert!(text.contains(expected), "{expected} in {text}");
     }
@@ -96,31 +96,31 @@ fn saturated_points_are_marked() {
     ] {
         assert_eq!(swept.column(column)[1].parse::<f64>().unwrap(), value, "{column}");
     }
-    told(
+    assert_mentions(
         &swept.text,
         &["offered MB/s", " \u{b1} ", "saturated", "time limit", "points/link_utilization=0.95"],
     );
     // Total latency beside the network's; the saturated point hollow.
     let svg = swept.read("sweep-total-latency-mean-ns.svg");
-    told(&svg, &["stroke-dasharray", ">total latency<", ">network latency<", ">saturated: "]);
+    assert_mentions(&svg, &["stroke-dasharray", ">total latency<", ">network latency<", ">saturated: "]);
     assert_eq!(
         svg.matches("r=\"4\" style=\"fill:var(--paper);stroke:var(--c0)").count(),
         1,
         "of the network's curve"
     );
-    told(
+    assert_mentions(
         &swept.read("points/link_utilization=0.95/report.html"),
         &["<b>Saturated:</b> the network accepts "],
     );
     // Claims.
     let verdicts: Vec<Verdict> = swept.claims.iter().map(|claim| claim.verdict).collect();
     assert_eq!(verdicts, [Verdict::Holds, Verdict::Fails, Verdict::NotJudged]);
-    told(
+    assert_mentions(
         &swept.text,
         &["Claim holds: more load", "Claim FAILS: all of it (", "Claim not judged: nobody ran it"],
     );
     assert_eq!(swept.json()["claims"][1]["verdict"], "fails");
-    told(&swept.read("report.html"), &["<b>Claim:</b> FAILS: all of it"]);
+    assert_mentions(&swept.read("report.html"), &["<b>Claim:</b> FAILS: all of it"]);
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn programs_have_run_times_and_may_stall() {
     let times: Vec<f64> = swept.column("run_time_us").iter().map(|us| us.parse().unwrap()).collect();
     assert!(times[0] > 90.0 && times[1] > times[0] + 100.0, "{times:?}");
     assert_eq!(swept.column("ended"), ["finished", "finished"]);
-    told(&swept.text, &["run time us", "finished"]);
-    told(&swept.read("sweep-run-time-us.svg"), &["Run time, until the last rank ended"]);
+    assert_mentions(&swept.text, &["run time us", "finished"]);
+    assert_mentions(&swept.read("sweep-run-time-us.svg"), &["Run time, until the last rank ended"]);
     assert_eq!(sweep::failures(&swept.outcomes), None);
     let swept = Swept::new(&study("workload.file = ['good.goal', 'lost.goal']"), folder.path());
     let failures = sweep::failures(&swept.outcomes).expect("one stalls");
@@ -154,9 +154,9 @@ fn programs_have_run_times_and_may_stall() {
         (swept.column("ended")[1].as_str(), swept.column("run_time_us")[1].as_str()),
         ("stalled", "NaN")
     );
-    told(&swept.column("warnings")[1], &["1 of 2 ranks never end"]);
-    told(&swept.text, &["stalled", "WARNING: file=lost.goal: 1 of 2 ranks never end"]);
-    told(&swept.read("report.html"), &["Points that cannot be used:"]);
+    assert_mentions(&swept.column("warnings")[1], &["1 of 2 ranks never end"]);
+    assert_mentions(&swept.text, &["stalled", "WARNING: file=lost.goal: 1 of 2 ranks never end"]);
+    assert_mentions(&swept.read("report.html"), &["Points that cannot be used:"]);
     assert_eq!(swept.json()["points"][1]["ended"], "stalled");
 }
 
@@ -182,13 +182,13 @@ fn what_programs_measure_is_compared() {
     let at_8: Vec<f64> = swept.column("latency_us_at_8_B").iter().map(|cell| cell.parse().unwrap()).collect();
     assert!(at_8[0] < at_8[1], "{at_8:?}");
     assert_eq!(swept.json()["points"][1]["figures"]["latency_us_at_8_B"], at_8[1]);
-    told(&swept.read("latency-us.svg"), &[">nearest<", ">farthest<", ">message B<"]);
-    told(&swept.read("report.html"), &["<h2>Latency us</h2>", "<td>farthest</td>"]);
+    assert_mentions(&swept.read("latency-us.svg"), &[">nearest<", ">farthest<", ">message B<"]);
+    assert_mentions(&swept.read("report.html"), &["<h2>Latency us</h2>", "<td>farthest</td>"]);
 
     let once = Swept::new(&study("[64]").replace("KEY", "latency_us"), Path::new("."));
     assert_eq!(once.claims[0].verdict, Verdict::Holds, "{}", once.text);
-    told(&once.text, &["latency us"]);
-    told(&once.read("sweep-latency-us.svg"), &["Latency: latency"]);
+    assert_mentions(&once.text, &["latency us"]);
+    assert_mentions(&once.read("sweep-latency-us.svg"), &["Latency: latency"]);
 }
 
 /// Uniform traffic with static routing, which carries 0.1 of the links' rate, but not 0.95.
@@ -224,12 +224,12 @@ fn saturation_is_found_by_bisection() {
     );
     let found = json["saturation"][0]["load"].to_string();
     assert_eq!(swept.column("saturation_load")[..5], [found.as_str(); 5]);
-    told(
+    assert_mentions(
         &swept.text,
         &["\nSaturation\npaths  saturation link_utilization  saturated at  most accepted MB/s\n"],
     );
-    told(&swept.read("sweep-saturation-load.svg"), &[">Saturation load<", ">router.paths<"]);
-    told(
+    assert_mentions(&swept.read("sweep-saturation-load.svg"), &[">Saturation load<", ">router.paths<"]);
+    assert_mentions(
         &swept.read("report.html"),
         &["<h2>Saturation</h2>", "<h2>What limits these points</h2>", "The network is saturated"],
     );
@@ -248,12 +248,12 @@ fn saturation_is_found_by_bisection() {
 fn a_search_says_where_saturation_is_not() {
     let never = Swept::new(&searched("from = 0.1\nto = 0.2"), Path::new("."));
     assert_eq!(never.outcomes.len(), 4, "only the ends");
-    told(&never.text, &["above 0.2000"]);
-    told(&never.read("sweep-saturation-load.svg"), &[">not saturated up to this load<"]);
+    assert_mentions(&never.text, &["above 0.2000"]);
+    assert_mentions(&never.read("sweep-saturation-load.svg"), &[">not saturated up to this load<"]);
     assert!(never.json()["saturation"][0]["load"].is_null());
     assert_eq!(never.column("saturation_load")[0], "NaN");
     let at_once = Swept::new(&searched("from = 0.9\nto = 0.95\naccepted_fraction = 0.99"), Path::new("."));
-    told(&at_once.text, &["below 0.9000"]);
+    assert_mentions(&at_once.text, &["below 0.9000"]);
 }
 
 #[test]
@@ -267,13 +267,16 @@ fn figures_are_drawn_over_the_keys_that_are_asked_for() {
         )
     };
     let default = Swept::new(&study(""), Path::new("."));
-    told(&default.read("sweep-mean-utilization.svg"), &[">router.paths<", ">routing static<"]);
+    assert_mentions(&default.read("sweep-mean-utilization.svg"), &[">router.paths<", ">routing static<"]);
     let asked = Swept::new(&study("[sweep.plot]\nx = 'routing'\ncurves = 'router.paths'"), Path::new("."));
-    told(&asked.read("sweep-mean-utilization.svg"), &[">traffic.routing<", ">paths 1<", ">static<"]);
-    told(&asked.read("sweep.toml"), &["[sweep.plot]\nx = \"routing\"\n"]);
+    assert_mentions(
+        &asked.read("sweep-mean-utilization.svg"),
+        &[">traffic.routing<", ">paths 1<", ">static<"],
+    );
+    assert_mentions(&asked.read("sweep.toml"), &["[sweep.plot]\nx = \"routing\"\n"]);
     let panels = Swept::new(&study("plot = { panels = ['routing'] }"), Path::new("."));
     let svgs = ["sweep-mean-utilization-1.svg", "sweep-mean-utilization-2.svg"].map(|name| panels.read(name));
-    told(&svgs[0], &[">Mean link utilization, routing static<"]);
+    assert_mentions(&svgs[0], &[">Mean link utilization, routing static<"]);
     // The same scale: the same ticks in both.
     let ticks = |svg: &str| svg.lines().filter(|line| line.contains("text-anchor=\"end\"")).count();
     assert_eq!(ticks(&svgs[0]), ticks(&svgs[1]));

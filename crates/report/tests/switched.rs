@@ -22,7 +22,7 @@ set.topology.groups = 9
 set.router.rows = 3
 set.router.columns = 3
 workload.kind = 'uniform'
-traffic = { packet_flits = 1, load = { injection = 0.3 } }
+traffic = { packet_flits = 1, load = { flits_per_ns = 0.3 } }
 measure = { until = 'time', time_us = 4, warmup_us = 1, window_us = 0.25 }
 ";
 

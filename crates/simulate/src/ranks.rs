@@ -229,14 +229,14 @@ impl<'a> Ranks<'a> {
         if processes.has_failures() {
             processes.judge(result, ranks);
         } else if !waiting.is_empty() {
-            let told: Vec<&str> = waiting.iter().take(4).map(String::as_str).collect();
-            let (left, told) = (waiting.len(), told.join("; "));
+            let reported: Vec<&str> = waiting.iter().take(4).map(String::as_str).collect();
+            let (left, reported) = (waiting.len(), reported.join("; "));
             match result.simulated.ended {
                 Ended::Finished => {
-                    let why = format!("{left} of {ranks} ranks never end: {told}");
+                    let why = format!("{left} of {ranks} ranks never end: {reported}");
                     result.ended_early(Ended::Stalled, why);
                 }
-                _ => result.warnings.push(format!("{left} of {ranks} ranks had not ended: {told}")),
+                _ => result.warnings.push(format!("{left} of {ranks} ranks had not ended: {reported}")),
             }
         } else {
             result.measured.extend(self.measures.iter().map(|of| self.measured(of, processes)));

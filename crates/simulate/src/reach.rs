@@ -39,19 +39,19 @@ pub(crate) fn check(
         if from == to || planner.plan_for(a, b, is_static || high).is_some() {
             return Ok(());
         }
-        let (key, way, other) = match (planner.unreachable(a, b), is_static) {
-            (true, _) => ("mapping", "way", "other nodes, or fewer dead ones"),
+        let (key, route, other) = match (planner.unreachable(a, b), is_static) {
+            (true, _) => ("mapping", "route", "other nodes, or fewer dead ones"),
             (false, true) => {
-                ("traffic.routing", "static way", "\"dynamic\", other nodes, or fewer dead ones")
+                ("traffic.routing", "static route", "\"dynamic\", other nodes, or fewer dead ones")
             }
             (false, false) => {
-                ("traffic.priority", "way for high priority", "\"normal\", other nodes, or fewer dead ones")
+                ("traffic.priority", "route for high priority", "\"normal\", other nodes, or fewer dead ones")
             }
         };
         refuse(
             key,
             format!(
-                "{} sends to {}, and no {way} leads there round what is dead; expected {other}",
+                "{} sends to {}, and no {route} leads there around dead nodes and links; expected {other}",
                 place(from),
                 place(to)
             ),

@@ -115,7 +115,7 @@ fn impossible_places_are_told_where_they_are_written() {
     );
     let problem =
         resolve(SourceFile::new("study.toml", text), Path::new("."), &[]).expect_err("no such node");
-    let told = problem.render(false);
-    assert!(told.contains("study.toml:6:"), "{told}");
-    assert!(told.contains("expected coordinates inside [8, 2, 2], found [8, 0, 0]"), "{told}");
+    let reported = problem.render(false);
+    assert!(reported.contains("study.toml:6:"), "{reported}");
+    assert!(reported.contains("expected coordinates inside [8, 2, 2], found [8, 0, 0]"), "{reported}");
 }

@@ -79,12 +79,12 @@ fn rounds_have_more_and_more_nodes() {
 
 #[test]
 fn what_cannot_be_is_told() {
-    let told = |changes: &[&str]| format!("{:?}", run(changes).expect_err("impossible"));
-    assert!(told(&["workload.nodes=[9]"]).contains("expected 1 to the 8 nodes of a pset, found 9"));
+    let reported = |changes: &[&str]| format!("{:?}", run(changes).expect_err("impossible"));
+    assert!(reported(&["workload.nodes=[9]"]).contains("expected 1 to the 8 nodes of a pset, found 9"));
     assert!(
-        told(&["topology.io.pset=[3,2,1,1,1]"])
+        reported(&["topology.io.pset=[3,2,1,1,1]"])
             .contains("expected lengths that divide those of [4, 4, 1, 1, 1]")
     );
-    assert!(told(&["topology.io.exits=[]"]).contains("expected one to three nodes"));
-    assert!(told(&["workload={ kind = \"uniform\" }"]).contains("only programs on Message Units"));
+    assert!(reported(&["topology.io.exits=[]"]).contains("expected one to three nodes"));
+    assert!(reported(&["workload={ kind = \"uniform\" }"]).contains("only programs on Message Units"));
 }

@@ -108,7 +108,7 @@ fn a_fat_tree_bounds_patterns_that_cross_its_root() {
             let workload = format!("workload.kind={kind}");
             let sets = [
                 "measure={until='time',time_us=2,warmup_us=1,window_us=0.5,bound=true}",
-                "traffic={load={injection=0.9},routing='minimal',packet_flits=1}",
+                "traffic={load={flits_per_ns=0.9},routing='minimal',packet_flits=1}",
                 &up,
                 &workload,
             ];
@@ -128,8 +128,8 @@ fn jobs(result: &RunResult) -> Vec<&JobFigures> {
 fn two_jobs(placement: &str) -> String {
     format!(
         "workload={{kind='jobs',placement='{placement}',jobs=[
-            {{name='quiet',nodes=16,load={{packets_per_kilotick=0.2}},workload={{kind='random-permutation'}}}},
-            {{nodes=48,load={{packets_per_kilotick=6.0}},workload={{kind='uniform'}}}},
+            {{name='quiet',nodes=16,load={{packets_per_us=0.035}},workload={{kind='random-permutation'}}}},
+            {{nodes=48,load={{packets_per_us=1.05}},workload={{kind='uniform'}}}},
         ]}}"
     )
     .replace('\n', " ")
@@ -184,14 +184,14 @@ fn mix(load: &str, trace: &str) -> String {
 
 #[test]
 fn programs_and_traffic_share_every_machine() {
-    const FLITS: &str = "{injection=0.2}";
-    const CHUNKS: &str = "{packets_per_kilotick=1.0}";
+    const FLITS: &str = "{flits_per_ns=0.2}";
+    const CHUNKS: &str = "{packets_per_us=0.175}";
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("ring.goal");
     std::fs::write(&trace, ring()).unwrap();
     let machines: [(&[&str], &str); 6] = [
         (TORUS, CHUNKS),
-        (&["machine=bgq", "topology.dims=[4,2,2,2,2]"], CHUNKS),
+        (&["machine=bgq", "topology.dims=[4,2,2,2,2]"], "{packets_per_us=8.0}"),
         (DRAGONFLY, FLITS),
         (FAT_TREE, FLITS),
         (&["machine=th", "topology.down=[8,8]", "topology.up=[4]"], FLITS),

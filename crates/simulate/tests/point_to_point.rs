@@ -78,7 +78,7 @@ fn a_benchmark_may_be_a_job() {
     let text = "name = 'p2p'\nmachine = 'bgl'\nset.topology.dims = [4, 4, 4]\n\
                 workload = { kind = 'jobs', alone = false, placement = 'round-robin', jobs = [\n\
                 { nodes = 8, workload = { kind = 'point-to-point', program = 'latency', sizes_B = [512], partner = 5 } },\n\
-                { nodes = 56, load = { packets_per_kilotick = LOAD }, workload = { kind = 'uniform' } } ] }\n\
+                { nodes = 56, load = { packets_per_us = LOAD }, workload = { kind = 'uniform' } } ] }\n\
                 measure.window_us = 5\n";
     let latency = |load: &str| {
         let study =
@@ -87,7 +87,7 @@ fn a_benchmark_may_be_a_job() {
         assert_eq!(result.measured[0].title, "job 1: Latency, ranks 0 and 5, 2 hops", "{:?}", result.partial);
         figure(&study, &result, "latency_us")
     };
-    let (quiet, busy) = (latency("0.01"), latency("4.0"));
+    let (quiet, busy) = (latency("0.00175"), latency("0.7"));
     assert!(busy > 1.02 * quiet, "{busy}, {quiet}");
 }
 

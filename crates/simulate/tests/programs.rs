@@ -90,8 +90,8 @@ fn the_parts_of_a_ranks_time_add_up() {
 fn a_time_limit_tells_what_was_left() {
     let result = run(HALO, &["machine=bgl", "measure.max_time_us=5"], 1);
     assert_eq!((result.simulated.ended, result.simulated.run_time_us), (Ended::TimeLimit, None));
-    let told = result.warnings.join("; ");
-    assert!(told.contains("8 of 8 ranks had not ended: rank 0 waits for"), "{told}");
+    let reported = result.warnings.join("; ");
+    assert!(reported.contains("8 of 8 ranks had not ended: rank 0 waits for"), "{reported}");
 }
 
 /// Machines that do collective operations by themselves do so among all ranks, sooner than by messages; others say that they cannot.
@@ -133,7 +133,7 @@ fn collective_operations_by_hardware() {
     let us = finished(&long).last_end_us / 5.0;
     let gb_per_s = f64::from(1 << 20) / us / 1e3;
     assert!((1.5..1.8).contains(&gb_per_s), "{gb_per_s} GB/s");
-    for (machine, bytes, told) in [
+    for (machine, bytes, reported) in [
         (&["machine=bgl"][..], 8, "no hardware"),
         (&["machine=xc"], 16, "at most 8 B, found 16 B"),
         (&["machine=bgq", "nodes=64"], 8, "no hardware that does it among these ranks"),
@@ -141,7 +141,7 @@ fn collective_operations_by_hardware() {
         let result = run(&text("allreduce", "hardware", bytes), machine, 1);
         assert_eq!(result.simulated.ended, Ended::Failed);
         let why = result.partial.unwrap();
-        assert!(why.contains("allreduce") && why.contains(told), "{why}");
+        assert!(why.contains("allreduce") && why.contains(reported), "{why}");
     }
 }
 
@@ -196,8 +196,8 @@ fn overheads_are_what_they_are_set_to() {
 fn a_library_that_takes_no_time_is_told() {
     let warnings = |more: &[&str]| run(HALO, more, 1).warnings;
     for machine in ["machine=bgl", "machine=dragonfly"] {
-        let told = warnings(&[machine]);
-        assert!(told.len() == 1 && told[0].contains("messaging.send_ns"), "{machine}: {told:?}");
+        let reported = warnings(&[machine]);
+        assert!(reported.len() == 1 && reported[0].contains("messaging.send_ns"), "{machine}: {reported:?}");
         let known = [machine, "messaging.send_ns=0", "messaging.receive_ns=0"];
         assert!(warnings(&known).is_empty(), "{machine}");
     }

@@ -49,25 +49,32 @@ fn programs_out_of_reach() {
         result.map(|r| assert_eq!(r.partial, None)).map_err(|problem| problem.render(false))
     };
     for text in [&halo, &trace(0)] {
-        built(text, &[]).expect("a dynamic packet has a way");
-        let told = built(text, &["traffic.routing=static"]).unwrap_err();
+        built(text, &[]).expect("a dynamic packet has a route");
+        let reported = built(text, &["traffic.routing=static"]).unwrap_err();
         assert!(
-            told.contains("`traffic.routing` has an invalid value") && told.contains("--set:1:"),
-            "{told}"
+            reported.contains("`traffic.routing` has an invalid value") && reported.contains("--set:1:"),
+            "{reported}"
         );
-        for part in ["rank 0 on node [0, 3] sends to rank 1 on node [0, 0]", "no static way", "\"dynamic\""] {
-            assert!(told.contains(part), "{told}");
+        for part in ["rank 0 on node [0, 3] sends to rank 1 on node [0, 0]", "no static route", "\"dynamic\""]
+        {
+            assert!(reported.contains(part), "{reported}");
         }
-        let told = built(text, &["traffic.priority=high"]).unwrap_err();
-        assert!(told.contains("`traffic.priority`") && told.contains("no way for high priority"), "{told}");
-        assert!(told.contains("\"normal\""), "{told}");
+        let reported = built(text, &["traffic.priority=high"]).unwrap_err();
+        assert!(
+            reported.contains("`traffic.priority`") && reported.contains("no route for high priority"),
+            "{reported}"
+        );
+        assert!(reported.contains("\"normal\""), "{reported}");
         // Dead all round the second rank.
-        let told = built(text, &["topology.dead_nodes=[[1,0],[0,1]]"]).unwrap_err();
-        assert!(told.contains("`mapping`") && told.contains("no way leads there"), "{told}");
-        assert!(told.contains("study.toml:6:"), "{told}");
+        let reported = built(text, &["topology.dead_nodes=[[1,0],[0,1]]"]).unwrap_err();
+        assert!(reported.contains("`mapping`") && reported.contains("no route leads there"), "{reported}");
+        assert!(reported.contains("study.toml:6:"), "{reported}");
     }
     // The way back is there: only what is sent counts.
-    built(&trace(1), &["traffic.routing=static"]).expect("a static way back");
-    let told = built(&halo.replace("corners", "dead"), &[]).unwrap_err();
-    assert!(told.contains("`mapping`") && told.contains("rank 1 on node [0, 1], one of"), "{told}");
+    built(&trace(1), &["traffic.routing=static"]).expect("a static route back");
+    let reported = built(&halo.replace("corners", "dead"), &[]).unwrap_err();
+    assert!(
+        reported.contains("`mapping`") && reported.contains("rank 1 on node [0, 1], one of"),
+        "{reported}"
+    );
 }

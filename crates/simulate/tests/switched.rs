@@ -19,7 +19,7 @@ set.topology.groups = 9
 set.router.rows = 3
 set.router.columns = 3
 workload.kind = 'uniform'
-traffic = { packet_flits = 1, load = { injection = 0.3 } }
+traffic = { packet_flits = 1, load = { flits_per_ns = 0.3 } }
 measure = { until = 'time', time_us = 4, warmup_us = 1, window_us = 0.25 }
 ";
 
@@ -114,7 +114,7 @@ fn packets_of_one_way_keep_their_order() {
         let sets = [
             "measure.reordering=true",
             "workload.kind=random-permutation",
-            "traffic.load.injection=0.4",
+            "traffic.load.flits_per_ns=0.4",
             &format!("traffic.routing={routing}"),
         ];
         run(&sets, threads).switched.unwrap().reordering.expect("asked for")
@@ -157,8 +157,8 @@ fn requests_are_answered() {
 fn jobs(placement: &str, routing: &str, threads: usize) -> Vec<JobFigures> {
     let jobs = format!(
         "workload = {{ kind = 'jobs', placement = '{placement}', jobs = [
-            {{ name = 'quiet', nodes = 16, load = {{ injection = 0.1 }}, workload = {{ kind = 'random-permutation' }} }},
-            {{ nodes = 48, load = {{ injection = 0.9 }}, workload = {{ kind = 'uniform' }} }},
+            {{ name = 'quiet', nodes = 16, load = {{ flits_per_ns = 0.1 }}, workload = {{ kind = 'random-permutation' }} }},
+            {{ nodes = 48, load = {{ flits_per_ns = 0.9 }}, workload = {{ kind = 'uniform' }} }},
         ] }}"
     );
     let text = STUDY.replace("workload.kind = 'uniform'", &jobs).replace("time_us = 4", "time_us = 2");
@@ -198,11 +198,11 @@ fn cabinets_and_cables_are_those_of_the_paper() {
     assert_eq!(tables[2].rows[0], [12.0, 6.0, 180.0, 720.0, 108.0, 432.0, 4050.0, 16200.0]);
     assert_eq!(tables[2].rows[1], [16.0, 8.0, 336.0, 952.0, 192.0, 544.0, 7200.0, 20400.0]);
     assert_eq!(tables[3].rows, [[12.0, 16.0, 180.0, 180.0, 0.0, 156.0]]);
-    let told = |set: &str| count(&[set.to_owned()]).unwrap_err().render(false);
-    let many = told("workload.groups=[6,40]");
+    let reported = |set: &str| count(&[set.to_owned()]).unwrap_err().render(false);
+    let many = reported("workload.groups=[6,40]");
     assert!(many.contains("`workload.groups`") && many.contains("40 groups, topology.cables"), "{many}");
-    assert!(told("machine=th").contains("this machine is no dragonfly of cabinets"));
-    assert!(told("machine=dragonfly").contains("no bundles of cables"));
+    assert!(reported("machine=th").contains("this machine is no dragonfly of cabinets"));
+    assert!(reported("machine=dragonfly").contains("no bundles of cables"));
 }
 
 #[test]

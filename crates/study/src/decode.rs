@@ -3,15 +3,69 @@
 use crate::diagnose::{Origin, Problem, WrongKey, suggest};
 use crate::tree::{Entry, Tree, Value};
 use serde::de::value::StrDeserializer;
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, Unexpected, Visitor};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Unexpected, Visitor,
+};
 use std::fmt;
 
 /// Reads a typed value from a tree.
 ///
 /// # Errors
-/// Unknown keys, wrong types, unknown alternatives and missing keys, in their place.
-pub fn decode<'de, T: Deserialize<'de>>(tree: &'de Tree) -> Result<T, Problem> {
-    T::deserialize(Node(tree)).map_err(Mistake::problem)
+/// All unknown keys, wrong types, unknown alternatives and missing keys that one pass can find, in their places.
+pub fn decode<T: DeserializeOwned>(tree: &Tree) -> Result<T, Problem> {
+    decode_below("", tree)
+}
+
+/// The same for a table below others: problems name its keys by their whole path.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_below<T: DeserializeOwned>(path: &str, tree: &Tree) -> Result<T, Problem> {
+    let (mut problems, mut removed) = (vec![], Vec::<Vec<String>>::new());
+    let mut rest: Option<Tree> = None;
+    // What is wrong is removed, and the rest is read again.
+    while problems.len() < PROBLEMS_MAX {
+        let mut mistake = match T::deserialize(Node(rest.as_ref().unwrap_or(tree))) {
+            Ok(value) if removed.is_empty() => return Ok(value),
+            Ok(_) => break,
+            Err(mistake) => mistake,
+        };
+        let at = mistake.removable();
+        let is_removed = at.as_ref().is_some_and(|at| remove(rest.get_or_insert_with(|| tree.clone()), at));
+        if !mistake.follows_from(&removed) {
+            mistake.path.splice(0..0, path.split('.').filter(|key| !key.is_empty()).map(str::to_owned));
+            problems.push(mistake.problem());
+        }
+        match at.filter(|_| is_removed) {
+            Some(at) => removed.push(at),
+            None => break,
+        }
+    }
+    Err(Problem::of_all(problems).expect("nothing is removed without one"))
+}
+
+/// Most problems that are reported at once.
+const PROBLEMS_MAX: usize = 20;
+
+/// Removes the entry at a path, or the nearest entry that contains it, and tables that become empty. Returns
+/// whether there was one.
+fn remove(tree: &mut Tree, path: &[String]) -> bool {
+    let [first, rest @ ..] = path else { return false };
+    match &mut tree.value {
+        Value::List(items) => {
+            let item = first.parse().ok().and_then(|index: usize| items.get_mut(index));
+            item.is_some_and(|item| remove(item, rest))
+        }
+        Value::Table(entries) => {
+            let Some(at) = entries.iter().position(|entry| entry.key == *first) else { return false };
+            let is_inside = remove(&mut entries[at].value, rest);
+            if !is_inside || matches!(&entries[at].value.value, Value::Table(left) if left.is_empty()) {
+                entries.remove(at);
+            }
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Keys that say what else a table may hold: `kind` of a workload, `program` of a skeleton.
@@ -58,6 +112,31 @@ impl Mistake {
         }
         self.path.insert(0, entry.key.clone());
         self
+    }
+
+    /// The path of what must be removed for the rest to be read; `None` if nothing helps.
+    fn removable(&self) -> Option<Vec<String>> {
+        let mut path = self.path.clone();
+        match &*self.kind {
+            Kind::UnknownKey { name, .. } => path.push(name.clone()),
+            // Without its kind a table has other keys.
+            Kind::UnknownChoice { .. } if path.last().is_some_and(|key| TAGS.contains(&key.as_str())) => {
+                path.pop();
+            }
+            Kind::UnknownChoice { .. } | Kind::Wrong { .. } | Kind::Missing(_) => {}
+            Kind::Other(_) => return None,
+        }
+        (!path.is_empty()).then_some(path)
+    }
+
+    /// Whether a key is missing only because it or its contents were removed, or because its table has a wrong
+    /// key that may stand for it.
+    fn follows_from(&self, removed: &[Vec<String>]) -> bool {
+        let Kind::Missing(name) = &*self.kind else { return false };
+        let key = [&self.path[..], &[(*name).to_owned()]].concat();
+        removed
+            .iter()
+            .any(|at| at.starts_with(&key) || at.split_last().is_some_and(|(_, table)| table == self.path))
     }
 
     fn problem(self) -> Problem {

@@ -50,8 +50,14 @@ pub struct Problem {
     pub origin: Option<Origin>,
     /// The key that it is about, if it is unknown or missing.
     pub(crate) key: Option<Box<WrongKey>>,
+    /// Other problems that were found in the same pass.
+    others: Option<Box<Others>>,
     source: Option<Arc<NamedSource<String>>>,
 }
+
+/// Problems that were found with another.
+#[derive(Clone, Debug)]
+struct Others(Vec<Problem>);
 
 /// A key that is not there where it stands, or not there where it must be: its dotted path.
 #[derive(Clone, Debug)]
@@ -77,6 +83,43 @@ impl Problem {
         }
     }
 
+    /// Other problems that were found in the same pass.
+    pub fn others(&self) -> &[Problem] {
+        self.others.as_ref().map_or(&[], |others| &others.0)
+    }
+
+    /// Several problems as one: unknown keys first, the others in their order. `None` without any.
+    pub fn of_all(problems: Vec<Problem>) -> Option<Problem> {
+        let mut all: Vec<Problem> = problems.into_iter().flat_map(Problem::separate).collect();
+        all.sort_by_key(|problem| problem.unknown().is_none());
+        let others = all.split_off(all.len().min(1));
+        let mut first = all.pop()?;
+        first.others = (!others.is_empty()).then(|| Box::new(Others(others)));
+        Some(first)
+    }
+
+    /// This problem and its others, as a list.
+    fn separate(mut self) -> Vec<Problem> {
+        let others = self.others.take().map_or(vec![], |others| others.0);
+        [vec![self], others].concat()
+    }
+
+    /// Applies a change to this problem and to each of its others.
+    #[must_use]
+    pub(crate) fn map_each(self, change: impl Fn(Problem) -> Problem) -> Problem {
+        let mut all = self.separate().into_iter().map(change);
+        let mut first = all.next().expect("itself");
+        let others: Vec<Problem> = all.collect();
+        first.others = (!others.is_empty()).then(|| Box::new(Others(others)));
+        first
+    }
+
+    /// This problem and its others without missing keys; `None` if nothing is left.
+    pub(crate) fn without_missing(self) -> Option<Problem> {
+        let rest = self.separate().into_iter().filter(|problem| problem.missing().is_none());
+        Problem::of_all(rest.collect())
+    }
+
     /// Gives the key that it is about another name.
     pub(crate) fn rename_key(&mut self, rename: impl Fn(&str) -> String) {
         if let Some(WrongKey::Unknown(path) | WrongKey::Missing(path)) = self.key.as_deref_mut() {
@@ -87,7 +130,7 @@ impl Problem {
     /// A problem that has no place yet.
     pub fn new(message: impl Into<String>) -> Problem {
         let (message, label) = (message.into(), "here".into());
-        Problem { message, label, help: None, origin: None, key: None, source: None }
+        Problem { message, label, help: None, origin: None, key: None, others: None, source: None }
     }
 
     /// The same with advice.
@@ -116,8 +159,13 @@ impl Problem {
         self
     }
 
-    /// As a person reads it, with its lines of source; in colour if asked.
+    /// This problem and its others as text for people, with their lines of source; in colour if requested.
     pub fn render(&self, colour: bool) -> String {
+        let others = self.others().iter().map(|problem| problem.render_alone(colour));
+        std::iter::once(self.render_alone(colour)).chain(others).collect::<Vec<_>>().join("\n")
+    }
+
+    fn render_alone(&self, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let mut text = String::new();
         let handler = GraphicalReportHandler::new_themed(theme)

@@ -204,7 +204,12 @@ fn run(
     for (i, _) in results.iter().enumerate().filter(|(_, r)| r.is_some()) {
         sum.fractions[i].store(1f64.to_bits(), Ordering::Relaxed);
     }
-    let workers = threads.clamp(1, todo.len().max(1));
+    let threads = threads.max(1);
+    let workers = threads.min(todo.len());
+    // Points that remain when the points do not divide evenly among the threads share all threads.
+    let left_over = todo.len() % threads;
+    let threads_of =
+        |turn: usize| if turn + left_over >= todo.len() { threads / left_over.max(1) } else { 1 };
     let next = AtomicUsize::new(0);
     let (halt, done) = (Mutex::new(None), Mutex::new(Vec::new()));
     // The first problem counts; no further points begin.
@@ -215,12 +220,11 @@ fn run(
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while let Some(&i) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if progress.stop() {
-                        break;
-                    }
+                loop {
+                    let turn = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&i) = todo.get(turn).filter(|_| !progress.stop()) else { break };
                     let (part, point) = (Part(&sum, i), &points[i]);
-                    match simulator.simulate(&point.study, &part, (threads / workers).max(1)) {
+                    match simulator.simulate(&point.study, &part, threads_of(turn)) {
                         Ok(result) if result.simulated.ended == Ended::Interrupted => break,
                         Ok(result) => {
                             if let Err(problem) = store.save(point, &result) {

@@ -96,9 +96,12 @@ impl Tree {
         self.entry(key).map(|e| &e.value)
     }
 
-    /// The value at a dotted path.
+    /// The value at a dotted path; elements of lists go by their numbers.
     pub fn at(&self, path: &str) -> Option<&Tree> {
-        path.split('.').try_fold(self, |tree, key| tree.get(key))
+        path.split('.').try_fold(self, |tree, key| match &tree.value {
+            Value::List(items) => items.get(key.parse::<usize>().ok()?),
+            _ => tree.get(key),
+        })
     }
 
     /// The text, if it is text.
@@ -310,11 +313,11 @@ mod tests {
         let mut base = tree(
             "traffic.load.link_utilization = 0.5\nworkload = { kind = 'hot-region', region = [1] }\nmeasure.warmup_us = 1",
         );
-        base.lay(&parse_set("traffic.load.packets_per_kilotick=2").unwrap());
+        base.lay(&parse_set("traffic.load.packets_per_us=2").unwrap());
         base.lay(&parse_set("traffic.routing=static").unwrap());
         base.lay(&parse_set("workload.kind=uniform").unwrap());
         base.lay(&parse_set("measure={}").unwrap());
-        let expected = "traffic.load.packets_per_kilotick = 2\n\
+        let expected = "traffic.load.packets_per_us = 2\n\
                         traffic.routing = 'static'\nworkload.kind = 'uniform'\nmeasure = {}";
         assert_eq!(base, tree(expected));
     }

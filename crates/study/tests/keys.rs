@@ -32,7 +32,7 @@ fn put(table: &mut toml::Table, path: &str, value: toml::Value) {
 }
 
 /// What a reader says of a file in which nothing is set but what must be for a key to be there, and one value.
-fn told(family: Option<&str>, conditions: &[Condition], path: &str, value: toml::Value) -> Problem {
+fn reported(family: Option<&str>, conditions: &[Condition], path: &str, value: toml::Value) -> Problem {
     let mut table = toml::Table::new();
     if let Some(family) = family {
         // Without a clock nothing else of a machine is read.
@@ -127,7 +127,7 @@ fn compare(family: Option<&str>, keys: &[&Key]) -> usize {
                 listed.remove(*key);
             });
         }
-        let problem = told(family, given, &join(table, NOTHING), 1.into());
+        let problem = reported(family, given, &join(table, NOTHING), 1.into());
         let place = format!("{family:?} `{table}` where {given:?}: {}", problem.message);
         assert_eq!(problem.unknown().map(name), Some(NOTHING), "{place}");
         assert_eq!(names(&problem), listed, "{place}");
@@ -158,7 +158,7 @@ fn choices_are_what_readers_know() {
     let mut seen = 0;
     for key in keys::all().filter(|key| !key.choices.is_empty() && !is_outside(key) && key.path != "family") {
         let family = if keys::of_studies().contains(key) { None } else { Some(key.families[0]) };
-        let problem = told(family, &key.only_if, &key.path, NOTHING.into());
+        let problem = reported(family, &key.only_if, &key.path, NOTHING.into());
         let mut listed: BTreeSet<String> = key.choices.iter().map(|choice| choice.value.clone()).collect();
         let below = |other: &&Key| parent(&other.path) == key.path && other.only_if == key.only_if;
         listed.extend(keys::all().filter(below).map(|other| name(&other.path).to_owned()));
@@ -188,7 +188,7 @@ fn every_key_says_what_it_is() {
     assert_eq!(of_aries.families, ["tiled"]);
     let hop = keys::all().find(|key| key.path == "measure.window_us").expect("of all studies");
     assert_eq!((hop.unit, hop.families.len()), (Some("us"), FAMILIES.len()));
-    let load = keys::all().find(|key| key.path == "traffic.load.injection").expect("of switches");
+    let load = keys::all().find(|key| key.path == "traffic.load.flits_per_ns").expect("of switches");
     assert_eq!(load.families, ["tiled"]);
     let dims =
         keys::all().find(|key| key.path == "topology.dims" && key.only_if.is_empty()).expect("of tori");

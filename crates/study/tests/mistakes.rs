@@ -213,7 +213,7 @@ fn a_sweep_drawn_over_keys_that_it_does_not_have() {
     let text = refused(&swept("plot = { x = 'paths', panels = 'router.paths' }"), &[]);
     assert!(text.contains("`router.paths` is named twice"), "{text}");
     let text = refused(&swept("plot.y = 'paths'"), &[]);
-    assert!(text.contains("unknown key `y`") && text.contains("`x`"), "{text}");
+    assert!(text.contains("unknown key `sweep.plot.y`") && text.contains("`x`"), "{text}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_search_that_cannot_be() {
         ("from = 0\nto = 0.4", "a load above 0"),
         ("from = 0.1\nto = 0.4\ntolerance = 1e-12", "no more than 30 halvings"),
         ("from = 0.1\nto = 0.4\naccepted_fraction = 1.5", "a fraction above 0 and below 1"),
-        ("from = 0.1", "`to` is missing"),
+        ("from = 0.1", "`sweep.saturation.to` is missing"),
     ] {
         let text = refused(&search(values), &[]);
         assert!(text.contains(expected), "{values}: {text}");
@@ -273,31 +273,39 @@ face_B = 4
 fn parameters_of_a_skeleton() {
     let study = resolve(SourceFile::new("study.toml", SKELETON), Path::new("."), &[]).unwrap();
     assert!(study.to_toml().contains("face_B = [4]"), "one size is a list of one");
-    let told = |from: &str, to: &str, expected: &[&str]| {
+    let reported = |from: &str, to: &str, expected: &[&str]| {
         assert!(SKELETON.contains(from));
         let text = refused(&SKELETON.replace(from, to), &[]);
         assert!(expected.iter().all(|e| text.contains(e)), "{text}");
     };
     let place = "study.toml:10:1";
-    told("face_B", "faec_B", &["unknown key `workload.faec_B`", place, "did you mean `face_B`?"]);
-    told("face_B", "angles", &["unknown key `workload.angles`", place, "expected one of `grid`"]);
+    reported("face_B", "faec_B", &["unknown key `workload.faec_B`", place, "did you mean `face_B`?"]);
+    reported("face_B", "angles", &["unknown key `workload.angles`", place, "expected one of `grid`"]);
     // Other keys have the same value, and stand before it.
-    told(
+    reported(
         "[4, 4, 4]\n",
         "4\n",
         &["`workload.grid` has the wrong type", "study.toml:9:8", "expected a list, found 4"],
     );
-    told("face_B = 4", "face_B = -4", &["`workload.face_B`", "study.toml:10:10", "0 or more", "found -4"]);
-    told("face_B = 4", "face_B = [4, 4]", &["study.toml:10:10", "expected 1 or 3 values, found 2"]);
-    told("face_B = 4", "face_B = [4, 4, \"4\"]", &["`workload.face_B.2`", "study.toml:10:17", "found \"4\""]);
-    told("\"halo\"", "\"hallo\"", &["`workload.program` has", "study.toml:8:11", "did you mean `halo`?"]);
-    told("program = \"halo\"\n", "", &["`workload.program` is missing", "study.toml:5:", "add `program"]);
-    told(
+    reported(
+        "face_B = 4",
+        "face_B = -4",
+        &["`workload.face_B`", "study.toml:10:10", "0 or more", "found -4"],
+    );
+    reported("face_B = 4", "face_B = [4, 4]", &["study.toml:10:10", "expected 1 or 3 values, found 2"]);
+    reported(
+        "face_B = 4",
+        "face_B = [4, 4, \"4\"]",
+        &["`workload.face_B.2`", "study.toml:10:17", "found \"4\""],
+    );
+    reported("\"halo\"", "\"hallo\"", &["`workload.program` has", "study.toml:8:11", "did you mean `halo`?"]);
+    reported("program = \"halo\"\n", "", &["`workload.program` is missing", "study.toml:5:", "add `program"]);
+    reported(
         "grid = [4, 4, 4]",
         "grid = [4, 4, 5]",
         &["study.toml:9:8", "at most 64 ranks", "4x4x4", "found 80"],
     );
-    told("\"halo\"", "\"fft3d\"", &["unknown key `workload.face_B`", place]);
+    reported("\"halo\"", "\"fft3d\"", &["unknown key `workload.face_B`", place]);
     let fft = SKELETON.replace("\"halo\"", "\"fft3d\"").replace("face_B = 4", "decomposition = \"boxs\"");
     let text = refused(&fft, &[]);
     assert!(text.contains("study.toml:10:17") && text.contains("did you mean `boxes`?"), "{text}");
@@ -384,4 +392,86 @@ fn a_title_keeps_up_with_the_machine() {
     let title = "On {dims}, {nodes} nodes, {this} is kept";
     assert_eq!(heading(title, "topology.dims=[16,16,8]"), "On 16x16x8, 2,048 nodes, {this} is kept");
     assert_eq!(heading("", "seed=2"), "mine");
+}
+
+#[test]
+fn several_mistakes_are_reported_at_once() {
+    let text = STUDY
+        .replace("[traffic]", "[traffic]\nroutng = 'static'\nhigh_fraction = 'all'")
+        .replace("[measure]", "[expect]\n'links.men' = [0, 1]\n\n[measure]\nper_lnk = true")
+        .replace("[set]", "sed = 3\n\n[set]\nrouter.pahts = 1\nlink.wire_ns = 'short'");
+    let sets = ["frob=1".to_owned()];
+    let problem = resolve(SourceFile::new("study.toml", &*text), Path::new("."), &sets).unwrap_err();
+    let all: Vec<String> =
+        std::iter::once(&problem).chain(problem.others()).map(|problem| problem.message.clone()).collect();
+    let unknown = ["router.pahts", "traffic.routng", "measure.per_lnk", "sed", "frob"];
+    for key in unknown {
+        let message = format!("unknown key `{key}`");
+        assert!(all[..unknown.len()].contains(&message), "{message}, first: {all:?}");
+    }
+    let rest = &all[unknown.len()..];
+    for part in
+        ["`traffic.high_fraction` has the wrong type", "`link.wire_ns` has the wrong type", "`links.men`"]
+    {
+        assert!(rest.iter().any(|message| message.contains(part)), "{part}: {all:?}");
+    }
+    assert_eq!(all.len(), 8, "{all:?}");
+    let text = problem.render(false);
+    assert!(all.iter().all(|message| text.contains(message)), "{text}");
+    // Values that can be read are checked one by one, and together.
+    let text = refused(STUDY, &["measure.half_width=3", "traffic.load.link_utilization=2"]);
+    assert!(
+        text.contains("`measure.half_width`") && text.contains("`traffic.load.link_utilization`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_shape_of_other_dimensions_is_warned_of() {
+    let warnings = |dims: &str| {
+        let sets = [format!("topology.dims={dims}"), "workload={ kind = 'uniform' }".to_owned()];
+        resolve(SourceFile::new("study.toml", STUDY), Path::new("."), &sets).expect(dims).warnings()
+    };
+    assert_eq!(warnings("[4, 4, 4]"), Vec::<String>::new());
+    assert_eq!(warnings("[4, 4, 1]"), Vec::<String>::new());
+    let plane = "topology.dims has 2 dimensions; machine bgl has 3; a partition of bgl of this size is 4x4x1";
+    assert_eq!(warnings("[4, 4]"), [plane]);
+    assert_eq!(warnings("[4, 4, 2, 2]"), ["topology.dims has 4 dimensions; machine bgl has 3"]);
+}
+
+#[test]
+fn loads_by_ticks_are_refused_with_those_by_time() {
+    let old = "load = { packets_per_kilotick = 30.0 }";
+    let text = refused(&changed("load = { link_utilization = 0.5 }", old), &[]);
+    assert!(text.contains("is now called `traffic.load.packets_per_us`"), "{text}");
+    assert!(text.contains("write packets_per_us = 5.25") && text.contains("study.toml:12:10"), "{text}");
+    let text = refused(&format!("{STUDY}\n[sweep]\ntraffic.load.packets_per_kilotick = [2, 6]\n"), &[]);
+    assert!(text.contains("write traffic.load.packets_per_us, with 0.35, 1.05"), "{text}");
+    let jobs = "workload={ kind = 'jobs', jobs = [{ nodes = 2, load = { packets_per_kilotick = 2 }, workload = { \
+                kind = 'uniform' } }] }";
+    let text = refused(STUDY, &[jobs]);
+    assert!(text.contains("write packets_per_us = 0.35"), "{text}");
+    let on_xc =
+        ["machine=xc", "nodes=64", "workload={ kind = 'uniform' }", "traffic.load={ injection = 0.3 }"];
+    let text = refused(&STUDY.replace("[set]\ntopology.dims = [8, 8, 8]", ""), &on_xc);
+    assert!(text.contains("write flits_per_ns = 0.2625"), "{text}");
+}
+
+#[test]
+fn files_in_flags_are_relative_to_the_current_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("own.txt"), "1 0").expect("written");
+    let study = |set: &str| {
+        let sets = ["workload.kind=permutation".to_owned(), set.to_owned()];
+        resolve(SourceFile::new("study.toml", STUDY), folder.path(), &sets)
+    };
+    // Tests run in the folder of their crate.
+    let here = study("workload={ kind = 'permutation', file = 'Cargo.toml' }").expect("a file that is here");
+    let seen = std::cell::RefCell::new(String::new());
+    here.study.workload.clone().each_file(&|file| *seen.borrow_mut() = here.path_of(file));
+    let path = seen.into_inner();
+    assert_eq!(std::fs::canonicalize(&path).ok(), std::fs::canonicalize("Cargo.toml").ok(), "{path}");
+    let problem = study("workload.file=own.txt").unwrap_err().render(false);
+    assert!(problem.contains("no file own.txt in the current folder"), "{problem}");
+    assert!(problem.contains("the study's folder has it: write workload.file="), "{problem}");
 }

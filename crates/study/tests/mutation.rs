@@ -31,7 +31,7 @@ const WORDS: &[&str] = &[
     "router.escape_vc_B = 512\n",
     "nic.window_packets = 1\n",
     "mapping = \"zyx\"\n",
-    "load = { packets_per_kilotick = 1 }\n",
+    "load = { packets_per_us = 1 }\n",
     "packet_chunks = [[8, 0.5], [1, 0.5]]\n",
     "kind = \"shift\"\nby = [1, -1, 0]\n",
     "kind = \"all-to-all\"\nover = \"planes\"\ndims = \"xy\"\n",

@@ -8,7 +8,7 @@ use netloom_validate::judges::{bgl, bgq};
 
 /// A point of a study's sweep whose figures are made up.
 struct MadeUp<'a> {
-    parameters: &'a [(String, Tree)],
+    parameters: Vec<(String, Tree)>,
     /// What the claim reads here, and elsewhere, and where "here" is.
     of: &'a str,
     over_of: &'a str,
@@ -19,7 +19,7 @@ struct MadeUp<'a> {
 
 impl Measured for MadeUp<'_> {
     fn parameters(&self) -> &[(String, Tree)] {
-        self.parameters
+        &self.parameters
     }
     fn figure(&self, name: &str) -> Result<f64, String> {
         let is_here = self.at.iter().all(|(k, v)| self.is_at(k, v));
@@ -29,7 +29,7 @@ impl Measured for MadeUp<'_> {
             _ => Err(format!("the claim does not read `{name}`")),
         }
     }
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         "made up".into()
     }
 }
@@ -41,8 +41,8 @@ fn value(claim: &Claim, file: &StudyFile, here: f64, elsewhere: f64) -> f64 {
     let points: Vec<MadeUp> = file
         .points
         .iter()
-        .map(|(parameters, _)| MadeUp {
-            parameters,
+        .map(|point| MadeUp {
+            parameters: file.parameters(point),
             of: &claim.of,
             over_of: claim.over_of.as_deref().unwrap_or(&claim.of),
             at: if of_all { &nowhere } else { &claim.at },
@@ -117,7 +117,7 @@ fn every_predicted_entry_has_a_judge() {
 fn figures_run_at_the_machines_that_the_paper_names() {
     for (_, studies) in bgl::STUDIES {
         for (name, text) in *studies {
-            let nodes: usize = StudyFile::read(name, text, false).unwrap().points[0].1.network.nodes();
+            let nodes: usize = StudyFile::read(name, text, false).unwrap().points[0].study.network.nodes();
             let name = name.trim_start_matches("studies/bgl/").trim_end_matches(".toml");
             let expected = match name {
                 "figure-2" | "figure-4" | "figure-6" => 32_768,

@@ -20,6 +20,7 @@ pub use kinds::shift::Shift;
 pub use kinds::trace::Trace;
 pub use packaging::PackagingConfig;
 pub use registry::{KINDS, Kind, KindEntry, WorkloadConfig};
+pub(crate) use traffic::per_tick;
 pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
 use crate::measured::Measured;

@@ -34,11 +34,11 @@ impl Outcome {
 
     /// Nothing is unaccounted for, and what is said to have come has.
     fn is_true(&self) {
-        let told: Vec<_> = self.columns.iter().zip(&self.row).collect();
-        assert_eq!(self.of("unaccounted"), 0.0, "{told:?}");
-        assert_eq!((self.of("missing"), self.of("wrong")), (0.0, 0.0), "{told:?}");
-        assert_eq!(self.of("issued"), self.of("completed") + self.of("reported as failed"), "{told:?}");
-        assert!(self.of("partly there") <= self.of("reported as failed"), "{told:?}");
+        let reported: Vec<_> = self.columns.iter().zip(&self.row).collect();
+        assert_eq!(self.of("unaccounted"), 0.0, "{reported:?}");
+        assert_eq!((self.of("missing"), self.of("wrong")), (0.0, 0.0), "{reported:?}");
+        assert_eq!(self.of("issued"), self.of("completed") + self.of("reported as failed"), "{reported:?}");
+        assert!(self.of("partly there") <= self.of("reported as failed"), "{reported:?}");
     }
 }
 

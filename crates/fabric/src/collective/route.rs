@@ -426,7 +426,7 @@ mod tests {
         let user = RouteKind::UserCommworld;
         assert!(check_links(7, 0, &route(user, 0b1001), &others).is_ok());
         assert!(check_links(7, 0, &route(RouteKind::UserSubcomm, 0b0110), &others).is_ok());
-        let told = check_links(7, 0, &route(user, 0b0010), &others).expect_err("one link").message;
-        assert!(told.contains("class 14") && told.contains("-x"), "{told}");
+        let reported = check_links(7, 0, &route(user, 0b0010), &others).expect_err("one link").message;
+        assert!(reported.contains("class 14") && reported.contains("-x"), "{reported}");
     }
 }

@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    fn told(config: &DragonflyConfig, change: impl Fn(&mut DragonflyConfig)) -> String {
+    fn reported(config: &DragonflyConfig, change: impl Fn(&mut DragonflyConfig)) -> String {
         let mut config = config.clone();
         change(&mut config);
         config.check().expect_err("impossible").to_string()
@@ -349,42 +349,53 @@ mod tests {
         let config = general();
         assert_eq!(config.check(), Ok(()));
         assert!(
-            told(&config, |c| c.nodes_per_router = 0).starts_with("topology.nodes_per_router: expected at")
+            reported(&config, |c| c.nodes_per_router = 0)
+                .starts_with("topology.nodes_per_router: expected at")
         );
-        assert!(told(&config, |c| c.groups = 0).starts_with("topology.groups: expected at least 1"));
-        assert!(told(&config, |c| c.group = vec![]).contains("one or two dimensions, found 0"));
-        assert!(told(&config, |c| c.group = vec![8, 0]).contains("topology.group: expected at least 1"));
-        assert!(told(&config, |c| c.links_per_peer = vec![0]).contains("topology.links_per_peer"));
+        assert!(reported(&config, |c| c.groups = 0).starts_with("topology.groups: expected at least 1"));
+        assert!(reported(&config, |c| c.group = vec![]).contains("one or two dimensions, found 0"));
+        assert!(reported(&config, |c| c.group = vec![8, 0]).contains("topology.group: expected at least 1"));
+        assert!(reported(&config, |c| c.links_per_peer = vec![0]).contains("topology.links_per_peer"));
         assert!(
-            told(&config, |c| c.links_per_peer = vec![1, 3]).contains("each of the 1 dimensions, found 2")
+            reported(&config, |c| c.links_per_peer = vec![1, 3])
+                .contains("each of the 1 dimensions, found 2")
         );
-        assert!(told(&config, |c| c.global_ports = 0).contains("topology.global_ports"));
-        assert!(told(&config, |c| c.groups = 34).contains("at most 33, one more than"));
-        assert!(told(&config, |c| c.group = vec![256]).contains("these are 259"));
-        assert!(told(&config, |c| (c.group, c.groups) = (vec![128, 120], 300)).contains("nodes, these are"));
-        assert!(told(&config, |c| c.cables = Some(1)).starts_with("topology.cables: expected with"));
-        assert!(told(&config, |c| c.last_group_chassis = Some(1)).contains("topology.last_group_chassis"));
-        assert!(told(&config, |c| c.cooling = Some(Cooling::Air)).contains("topology.cooling"));
+        assert!(reported(&config, |c| c.global_ports = 0).contains("topology.global_ports"));
+        assert!(reported(&config, |c| c.groups = 34).contains("at most 33, one more than"));
+        assert!(reported(&config, |c| c.group = vec![256]).contains("these are 259"));
+        assert!(
+            reported(&config, |c| (c.group, c.groups) = (vec![128, 120], 300)).contains("nodes, these are")
+        );
+        assert!(reported(&config, |c| c.cables = Some(1)).starts_with("topology.cables: expected with"));
+        assert!(
+            reported(&config, |c| c.last_group_chassis = Some(1)).contains("topology.last_group_chassis")
+        );
+        assert!(reported(&config, |c| c.cooling = Some(Cooling::Air)).contains("topology.cooling"));
     }
 
     #[test]
     fn what_cannot_be_of_cray_xc_is_told() {
         let config = DragonflyConfig::cray_xc(8, 34);
         assert_eq!(config.check(), Ok(()));
-        assert!(told(&config, |c| c.cables = Some(35)).contains("expected 1 to 34 cables"));
-        assert!(told(&config, |c| c.cables = Some(0)).contains("found 0"));
-        assert!(told(&config, |c| c.cables = None).contains("found none"));
-        assert!(told(&config, |c| (c.groups, c.cables) = (242, Some(1))).contains("at most 241"));
+        assert!(reported(&config, |c| c.cables = Some(35)).contains("expected 1 to 34 cables"));
+        assert!(reported(&config, |c| c.cables = Some(0)).contains("found 0"));
+        assert!(reported(&config, |c| c.cables = None).contains("found none"));
+        assert!(reported(&config, |c| (c.groups, c.cables) = (242, Some(1))).contains("at most 241"));
         assert!(
-            told(&config, |c| c.last_group_chassis = Some(0)).contains("expected 1 to 6 chassis, found 0")
+            reported(&config, |c| c.last_group_chassis = Some(0))
+                .contains("expected 1 to 6 chassis, found 0")
         );
-        assert!(told(&config, |c| c.last_group_chassis = Some(7)).contains("found 7"));
-        assert!(told(&config, |c| c.group = vec![15, 6]).contains("even number of blades"));
-        assert!(told(&config, |c| c.global_ports = 9).contains("topology.global_ports: expected an even"));
+        assert!(reported(&config, |c| c.last_group_chassis = Some(7)).contains("found 7"));
+        assert!(reported(&config, |c| c.group = vec![15, 6]).contains("even number of blades"));
+        assert!(
+            reported(&config, |c| c.global_ports = 9).contains("topology.global_ports: expected an even")
+        );
         // Two cables of a bundle never reach all of the chassis that they are spread over.
         let one = |c: &mut DragonflyConfig| (c.cables, c.last_group_chassis) = (Some(2), Some(1));
-        assert!(told(&config, one).contains("expected a cable from each group to the last"));
-        assert!(told(&config, |c| c.cooling = Some(Cooling::Air)).contains("at most 8 air-cooled cabinets"));
+        assert!(reported(&config, one).contains("expected a cable from each group to the last"));
+        assert!(
+            reported(&config, |c| c.cooling = Some(Cooling::Air)).contains("at most 8 air-cooled cabinets")
+        );
         // A single group needs no cables.
         let mut single = DragonflyConfig::cray_xc(1, 0);
         single.cables = None;

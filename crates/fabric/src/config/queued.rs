@@ -220,7 +220,7 @@ impl QueuedConfig {
         if !self.topology.dead_nodes.is_empty() || !self.topology.dead_links.is_empty() {
             return refuse(
                 "topology.dead_nodes",
-                "expected none: routers of this family know no ways round them yet",
+                "expected none: routers of this family cannot route around them yet",
             );
         }
         if self.ticks_per_second == 0 {

@@ -1,7 +1,7 @@
 //! MilkyWay-2's network, TH Express-2 (Pang et al., "The TH Express high performance interconnect networks").
 
 use super::{
-    FatTreeConfig, FlitFormat, LinkClass, LinkControl, LoadWeights, MinimalWays, SwitchedFaults,
+    FatTreeConfig, FlitFormat, LinkClass, LinkControl, LoadWeights, MinimalPaths, SwitchedFaults,
     SwitchedRouting, SwitchedTopology,
 };
 use super::{TiledConfig, TiledRouter, VcDiscrimination};
@@ -45,7 +45,7 @@ impl TiledConfig {
                 netlink_flit_milliticks: 589,
             },
             routing: SwitchedRouting {
-                minimal_ways: MinimalWays::Any,
+                minimal_paths: MinimalPaths::Any,
                 minimal_candidates: 2,
                 nonminimal_candidates: 2,
                 weights: LoadWeights { near: 1, far: 1, downstream: 1 },

@@ -229,10 +229,10 @@ pub struct TiledRouter {
     pub netlink_flit_milliticks: u32,
 }
 
-/// Which of the global links towards a group are minimal ways there.
+/// Which global links to a group are on minimal paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum MinimalWays {
+pub enum MinimalPaths {
     /// Those that the fewest hops lead to from where the packet is.
     Nearest,
     /// All of them.
@@ -240,7 +240,7 @@ pub enum MinimalWays {
 }
 
 /// Whether UGAL-L tells the queues of minimal packets from those of others (Kim et al. 2008, section 4.3.1): minimal ones then begin where the
-/// last stretch of others' ways does, in other VCs.
+/// last leg of other routes does, in other VCs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VcDiscrimination {
@@ -249,7 +249,7 @@ pub enum VcDiscrimination {
     Off,
     /// It takes what waits in the packet's own VC (their UGAL-L VC).
     Always,
-    /// The same where both ways begin with the same output, else all that waits (their UGAL-L VC H).
+    /// The same where both paths begin with the same output, else all that waits (their UGAL-L VC H).
     SameOutput,
 }
 
@@ -269,8 +269,8 @@ pub struct LoadWeights {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchedRouting {
-    /// Which links are minimal ways to another group.
-    pub minimal_ways: MinimalWays,
+    /// Which global links are on minimal paths to another group.
+    pub minimal_paths: MinimalPaths,
     /// Minimal outputs that are compared for a packet.
     pub minimal_candidates: u32,
     /// Non-minimal outputs that are compared for a packet.
@@ -350,7 +350,7 @@ impl TiledConfig {
                 netlink_flit_milliticks: 1000,
             },
             routing: SwitchedRouting {
-                minimal_ways: MinimalWays::Nearest,
+                minimal_paths: MinimalPaths::Nearest,
                 minimal_candidates: 2,
                 nonminimal_candidates: 2,
                 weights: LoadWeights { near: 1, far: 1, downstream: 1 },
@@ -480,7 +480,7 @@ impl TiledConfig {
         }
         if matches!(self.topology, SwitchedTopology::Torus(_)) && r.vcs < 4 {
             let message = format!(
-                "expected at least 4 on a torus, two on each side of a dateline for each part of a way, found {}",
+                "expected at least 4 on a torus, two on each side of a dateline for each leg of a route, found {}",
                 r.vcs
             );
             return refuse("router.vcs", message);

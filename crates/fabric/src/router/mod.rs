@@ -20,7 +20,7 @@ pub mod torus;
 
 pub use errors::LinkCrcs;
 pub use network::{BuildOptions, Network, NodeBlock, Overseer, RouterBlock};
-pub use stall::{StallReport, StoppedUnit, WaitingPacket};
+pub use stall::{PossibleOutput, StallReport, StoppedUnit, WaitingPacket};
 pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
 
 /// Maximum number of nodes of a block: 20 bits of an event's place.

@@ -17,10 +17,19 @@ pub struct WaitingPacket {
     pub destination: Vec<u32>,
     /// Its size, chunks or flits.
     pub chunks: u32,
-    /// Ports through which it may leave.
-    pub ports: Vec<usize>,
-    /// For each of these ports, the available tokens of its VCs.
-    pub tokens: Vec<Vec<u8>>,
+    /// Outputs that it may take; none if it waits for a reception FIFO or has no route.
+    pub outputs: Vec<PossibleOutput>,
+}
+
+/// An output that a waiting packet may take as soon as there is room downstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PossibleOutput {
+    /// Its port.
+    pub port: usize,
+    /// The VC that the packet would take.
+    pub vc: usize,
+    /// Available tokens of that VC; `None` for routers that count by credits.
+    pub tokens: Option<u8>,
 }
 
 /// A receiver that has stopped at an uncorrectable error in its buffer, to keep the error from propagating.

@@ -8,7 +8,7 @@
 
 use super::Target;
 use super::detours::{Detours, Neighbour};
-use crate::config::MinimalWays;
+use crate::config::MinimalPaths;
 use crate::topology::wiring::Wiring;
 
 /// Maximum number of dimensions of a group.
@@ -16,7 +16,7 @@ pub const GROUP_DIMENSIONS_MAX: usize = 2;
 
 /// The maxima over all routes that a packet may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LongestWay {
+pub struct LongestPath {
     /// Links of the longest route.
     pub hops: u32,
     /// Maximum number of links of each class on one route.
@@ -47,7 +47,7 @@ impl DragonflyRoutes {
     pub fn new(
         wiring: &Wiring,
         group: &[u32],
-        ways: MinimalWays,
+        policy: MinimalPaths,
         works: impl Fn(u32, usize) -> bool,
     ) -> Self {
         let (routers, groups) = (wiring.routers(), wiring.groups());
@@ -107,7 +107,7 @@ impl DragonflyRoutes {
         };
         // Later stages, with fewer dimensions left, are filled first.
         for stage in (0..dimensions).rev() {
-            routes.fill_global(stage, &own, &near, ways);
+            routes.fill_global(stage, &own, &near, policy);
         }
         if faults.iter().any(|&failed| failed != 0) {
             let around = |group| {
@@ -160,7 +160,7 @@ impl DragonflyRoutes {
     }
 
     /// Computes the outputs to other groups for packets that may still use the dimensions from `stage` on.
-    fn fill_global(&mut self, stage: usize, own: &[u64], near: &[Vec<Neighbour>], ways: MinimalWays) {
+    fn fill_global(&mut self, stage: usize, own: &[u64], near: &[Vec<Neighbour>], policy: MinimalPaths) {
         let groups = self.groups as usize;
         for (router, near) in near.iter().enumerate() {
             for group in 0..groups {
@@ -175,9 +175,9 @@ impl DragonflyRoutes {
                         two |= 1 << n.port;
                     }
                 }
-                self.global[stage][router * groups + group] = match ways {
-                    MinimalWays::Any => here | one | two,
-                    MinimalWays::Nearest => {
+                self.global[stage][router * groups + group] = match policy {
+                    MinimalPaths::Any => here | one | two,
+                    MinimalPaths::Nearest => {
                         [here, one, two].into_iter().find(|&ports| ports != 0).unwrap_or(0)
                     }
                 };
@@ -209,8 +209,8 @@ impl DragonflyRoutes {
 
     /// The maxima over all routes of a packet to a target, if every router may choose any output: hops, and
     /// links of each class on one route. `None` if there is no route.
-    pub fn longest(&self, wiring: &Wiring, from: u32, target: Target) -> Option<LongestWay> {
-        let mut longest = LongestWay { hops: 0, by_class: vec![0; wiring.classes().len()] };
+    pub fn longest(&self, wiring: &Wiring, from: u32, target: Target) -> Option<LongestPath> {
+        let mut longest = LongestPath { hops: 0, by_class: vec![0; wiring.classes().len()] };
         let mut links = vec![];
         self.walk(wiring, (from, 0), target, &mut links, &mut longest).then_some(longest)
     }
@@ -222,7 +222,7 @@ impl DragonflyRoutes {
         (at, stage): (u32, usize),
         target: Target,
         links: &mut Vec<u8>,
-        longest: &mut LongestWay,
+        longest: &mut LongestPath,
     ) -> bool {
         let there = match target {
             Target::Router(to) => at == to,
@@ -300,11 +300,11 @@ mod tests {
     /// has one green and one black link.
     #[test]
     fn ways_of_a_cray_xc() {
-        let ways = TiledConfig::cray_xc(2, 1).routing.minimal_ways;
+        let policy = TiledConfig::cray_xc(2, 1).routing.minimal_paths;
         for (cables, most) in [(1, 5), (12, 4), (48, 3)] {
             let config = DragonflyConfig::cray_xc(6, cables);
             let wiring = config.wiring();
-            let routes = DragonflyRoutes::new(&wiring, &config.group, ways, |_, _| true);
+            let routes = DragonflyRoutes::new(&wiring, &config.group, policy, |_, _| true);
             let mut hops = 0;
             for to in (0..wiring.routers()).step_by(5) {
                 let maxima = routes.longest(&wiring, 40, Target::Router(to)).expect("a route");

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_tapered_tree_has_fewer_links_further_up() {
-        // 32 nodes a leaf, 13 ways up.
+        // 32 nodes a leaf, 13 links up.
         let t = tree(&[32, 10, 5], &[13, 4]);
         let w = t.wiring();
         assert_eq!((w.nodes(), w.groups()), (1600, 3));

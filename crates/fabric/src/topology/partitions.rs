@@ -102,13 +102,13 @@ mod tests {
     fn what_is_no_partition_is_told() {
         let dims = [16, 8, 2];
         let p = |at: [u32; 3], lengths: [u32; 3]| Partition { at: at.into(), lengths: lengths.into() };
-        let told = |list: &[Partition]| check(list, &dims).expect_err("wrong");
+        let reported = |list: &[Partition]| check(list, &dims).expect_err("wrong");
         assert!(
             check(&[p([0; 3], [8, 4, 2]), p([8, 0, 0], [8, 8, 2]), p([0, 4, 0], [4, 4, 2])], &dims).is_ok()
         );
-        assert!(told(&[p([2, 0, 0], [4, 4, 2])]).contains("midplanes"));
-        assert!(told(&[p([0; 3], [6, 4, 2])]).contains("midplanes"));
-        assert!(told(&[p([12, 0, 0], [8, 4, 2])]).contains("fit"));
-        assert!(told(&[p([0; 3], [8, 8, 2]), p([4, 4, 0], [4, 4, 2])]).contains("share"));
+        assert!(reported(&[p([2, 0, 0], [4, 4, 2])]).contains("midplanes"));
+        assert!(reported(&[p([0; 3], [6, 4, 2])]).contains("midplanes"));
+        assert!(reported(&[p([12, 0, 0], [8, 4, 2])]).contains("fit"));
+        assert!(reported(&[p([0; 3], [8, 8, 2]), p([4, 4, 0], [4, 4, 2])]).contains("share"));
     }
 }

@@ -379,27 +379,30 @@ mod tests {
 
     #[test]
     fn what_should_not_be_is_told() {
-        let told = |config: &DragonflyConfig, expected: &[&str]| {
+        let reported = |config: &DragonflyConfig, expected: &[&str]| {
             let warnings = config.warnings();
             assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
             assert!(warnings.iter().zip(expected).all(|(w, e)| w.contains(e)), "{warnings:?}");
         };
         // The paper's example uses exactly a quarter of its ports.
-        told(&xc(6, 12), &[]);
-        told(&xc(6, 48), &[]);
-        told(&xc(6, 6), &["25 percent of the optical ports should be used, here 30 of 240"]);
+        reported(&xc(6, 12), &[]);
+        reported(&xc(6, 48), &[]);
+        reported(&xc(6, 6), &["25 percent of the optical ports should be used, here 30 of 240"]);
         // Table 3's full network of 16 cabinets.
-        told(&xc(8, 34), &["a multiple of 6 cables, found 34 (16 cabinets)"]);
-        told(&xc(13, 18), &[]);
-        told(&xc(13, 20), &["with 3 to 26 cabinets"]);
-        told(&xc(14, 16), &[]);
-        told(&xc(14, 17), &["with 27 to 64 cabinets a bundle should have a multiple of 2 cables, found 17"]);
-        told(&xc(33, 7), &[]);
-        told(&xc(241, 1), &[]);
-        told(&with_last(7, 12, 5), &[]);
-        told(&with_last(14, 12, 3), &[]);
-        told(&with_last(14, 12, 4), &["above 26 cabinets each should be full, found 4 chassis"]);
-        told(&with_last(33, 6, 3), &["above 64 cabinets all groups should be full, found 3 of 6"]);
+        reported(&xc(8, 34), &["a multiple of 6 cables, found 34 (16 cabinets)"]);
+        reported(&xc(13, 18), &[]);
+        reported(&xc(13, 20), &["with 3 to 26 cabinets"]);
+        reported(&xc(14, 16), &[]);
+        reported(
+            &xc(14, 17),
+            &["with 27 to 64 cabinets a bundle should have a multiple of 2 cables, found 17"],
+        );
+        reported(&xc(33, 7), &[]);
+        reported(&xc(241, 1), &[]);
+        reported(&with_last(7, 12, 5), &[]);
+        reported(&with_last(14, 12, 3), &[]);
+        reported(&with_last(14, 12, 4), &["above 26 cabinets each should be full, found 4 chassis"]);
+        reported(&with_last(33, 6, 3), &["above 64 cabinets all groups should be full, found 3 of 6"]);
     }
 
     /// "The initial cable mat remains in place as the system is upgraded" (Figure 16).

@@ -306,9 +306,9 @@ fn flags_reach_every_node() {
             script.sends.get_mut(&USER).expect("one")[0].1 = Some(word.to_be_bytes().as_slice().into());
         }
         let arrived = run(&config, &scripts, &[2; 3], 1);
-        let told: Vec<Flags> =
+        let reported: Vec<Flags> =
             arrived.iter().filter_map(|a| Some(CollectiveHeader::unpack(a.2)?.flags)).collect();
-        assert_eq!(told, vec![flags; 16]);
+        assert_eq!(reported, vec![flags; 16]);
     }
 }
 

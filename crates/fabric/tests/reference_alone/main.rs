@@ -5,7 +5,7 @@ mod bubble;
 mod figures;
 #[path = "../reference/mod.rs"]
 mod reference;
-mod ways;
+mod routes;
 
 use netloom_fabric::config::{Router, TorusConfig};
 use reference::random::Random;

@@ -38,11 +38,11 @@ fn select(
     let path_idle = receiver.paths_busy < rules.config.router.paths;
     let queues = &receiver.vcs[vc].queues;
     let in_order = |packet: &Packet, turn: u64| {
-        let way = rules.fixed_port(packet);
+        let port = rules.fixed_port(packet);
         let mut waiting = queues.iter().flat_map(|q| q.waiting()).filter(|q| q.turn < turn);
         !waiting.any(|q| {
             let before = &packets[q.place.packet];
-            before.spec.class.is_ordered() && rules.fixed_port(before) == way
+            before.spec.class.is_ordered() && rules.fixed_port(before) == port
         })
     };
     let mut able = Vec::new();

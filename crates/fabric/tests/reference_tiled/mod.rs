@@ -4,20 +4,20 @@
 //! A packet holds a bus or a link from its first flit to its last, gets it when there is room for all of it
 //! behind, and each flit gives its room back as it leaves. Where the fabric counts a bus as taken for as many
 //! cycles as a packet has flits, here it waits for flits that are late. For networks in which each router has
-//! one way to each other.
+//! one route to each other.
 
 mod link;
 mod queues;
+mod routes;
 mod stages;
-mod ways;
 
 pub use link::LinkCounts;
 use link::{Link, News};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::topology::wiring::Wiring;
 use queues::{Arbiter, Queue, Room};
+use routes::Routes;
 use std::collections::{HashMap, VecDeque};
-use ways::Ways;
 
 /// A packet to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ pub struct Reference {
     wiring: Wiring,
     tiles: Vec<Vec<Tile>>,
     packets: Vec<Spec>,
-    ways: Ways,
+    routes: Routes,
     /// Of each node: packets that wait, the flits of the one that enters.
     sources: Vec<VecDeque<usize>>,
     entering: Vec<Option<(usize, u32)>>,
@@ -106,7 +106,7 @@ impl Reference {
             .map(|router| (0..(r.rows * r.columns) as usize).map(|t| tile(router, t)).collect())
             .collect();
         Reference {
-            ways: Ways::new(&config.topology, &wiring),
+            routes: Routes::new(&config.topology, &wiring),
             tiles,
             wiring,
             packets: packets.to_vec(),
@@ -172,7 +172,7 @@ impl Reference {
         }
         let first = self.first_vc(packet);
         let came = (tile < self.links_of(router)).then(|| (tile, vc - first));
-        let (port, vc) = self.ways.next(router, home as usize, came);
+        let (port, vc) = self.routes.next(router, home as usize, came);
         (port, first + vc)
     }
 

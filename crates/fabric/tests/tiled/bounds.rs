@@ -156,15 +156,15 @@ fn local_queues_learn_late_that_a_link_is_full() {
 /// for nothing; by these where the first link is the same, neither.
 #[test]
 fn queues_by_vc_tell_ways_that_begin_with_the_same_link() {
-    let throughput = |told, further: Option<u32>, load: f64| {
+    let throughput = |reported, further: Option<u32>, load: f64| {
         let mut config = kim();
-        config.routing.vc_discrimination = told;
+        config.routing.vc_discrimination = reported;
         let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
         let interval = f64::from(FLIT_TICKS) / load;
         let traffic = Traffic { to, mode: Mode::UgalL, packets: 0, interval, flits: 1, seed: 1 };
         let (rate, latency) = throughput(&config, traffic, (6000, 8000));
         let rate = rate * f64::from(FLIT_TICKS);
-        println!("{told:?} to {further:?} at {load}: {rate:.3} in {latency:.0} ticks");
+        println!("{reported:?} to {further:?} at {load}: {rate:.3} in {latency:.0} ticks");
         rate
     };
     assert!(throughput(VcDiscrimination::Off, Some(1), 0.5) < 0.475, "what UGAL-L loses");

@@ -151,7 +151,7 @@ fn nothing_more_is_lost_behind_new_tables() {
                 (manager.notice_us, manager.compute_us) = (0.0, 0.0);
                 let o = run(&config, Traffic { mode, ..traffic(60, 40.0) }, 8, 1);
                 assert_eq!(o.faults.lost_on_links, 0, "nothing was under way yet");
-                assert_eq!(o.faults.without_way, 0, "{mode:?} {seed}");
+                assert_eq!(o.faults.without_route, 0, "{mode:?} {seed}");
             }
         }
     }
@@ -163,7 +163,7 @@ fn without_a_manager_what_has_no_way_is_lost_for_good() {
     config.faults = random(0.06, 0, 1);
     config.faults.manager = None;
     let o = run(&config, Traffic { mode: Mode::Minimal, ..traffic(300, 60.0) }, 36, 1);
-    assert!(o.reroutes.is_empty() && o.faults.without_way > 100, "{:?}", o.faults);
+    assert!(o.reroutes.is_empty() && o.faults.without_route > 100, "{:?}", o.faults);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn everything_arrives_in_any_blocks() {
 #[test]
 fn a_tornado_fills_one_way_round() {
     // Everybody sends three routers further on: each link to the plus side carries the packets of three,
-    // those to the minus side none. By way of a router at random a packet takes two hops to each side on
+    // those to the minus side none. Through a random router a packet takes two hops to each side on
     // average: one flit in two ticks.
     let further = To::Stretch { of: 1, further: 3 };
     let rate = |mode, offered: f64| {
@@ -69,7 +69,7 @@ fn a_tornado_fills_one_way_round() {
     assert_eq!(channel_bound(&torus(&[8], 1), Mode::UgalL, |_, _| {}), None, "it follows loads");
     let (below, beyond) = (rate(Mode::Minimal, 0.28), rate(Mode::Minimal, 0.4));
     let valiant = rate(Mode::Valiant, 0.4);
-    println!("{below:.3} and {beyond:.3} minimally, {valiant:.3} by way of others");
+    println!("{below:.3} and {beyond:.3} minimally, {valiant:.3} through others");
     assert!((below / 0.28 - 1.0).abs() < 0.05, "{below}");
     assert!(beyond < 1.0 / 3.0, "{beyond}");
     assert!((valiant / 0.4 - 1.0).abs() < 0.05, "{valiant}");

@@ -128,8 +128,8 @@ pub fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -
         .expect("a network");
     let reached = network.run_until(Time::at(100_000_000), threads, &Progress::default());
     if let Some(stall) = network.stall() {
-        let told = &stall.waiting[..stall.waiting.len().min(9)];
-        panic!("stalled at {}: {} under way, {told:?}", network.now(), stall.under_way);
+        let reported = &stall.waiting[..stall.waiting.len().min(9)];
+        panic!("stalled at {}: {} under way, {reported:?}", network.now(), stall.under_way);
     }
     assert_eq!(reached, Reached::Idle);
     assert_eq!(network.unrest(), Vec::<String>::new());

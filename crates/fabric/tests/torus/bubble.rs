@@ -87,8 +87,13 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
         // Each node's bubble VC has a packet at its head that waits for space in the next node's: a cycle.
         let mut ring: HashSet<u32> = HashSet::new();
         for p in &stall.waiting {
-            assert_eq!(p.ports, [0], "all go the same way round");
-            assert!(p.chunks >= 1 && p.tokens[0][ESCAPE] < if p.port.is_some() { FULL } else { 2 * FULL });
+            let [output] = p.outputs[..] else { panic!("a static packet has one output: {p:?}") };
+            assert_eq!(
+                (output.port, output.vc),
+                (0, ESCAPE),
+                "all travel in the same direction round the ring"
+            );
+            assert!(p.chunks >= 1 && output.tokens < Some(if p.port.is_some() { FULL } else { 2 * FULL }));
             if let Some(port) = p.port {
                 assert_eq!((port, p.slot), (1, ESCAPE), "it came from behind, and stands in the bubble VC");
                 assert_eq!(p.destination[0], (p.node + 1) % NODES, "its last hop is left");
@@ -98,8 +103,8 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
         }
         assert_eq!(ring.len(), NODES as usize, "each waits for the next, and the last for the first");
         // Space for a full packet is left in the ring, as the rule promises; but fragmented.
-        let free: u32 =
-            stall.waiting.iter().filter(|p| p.port.is_some()).map(|p| u32::from(p.tokens[0][ESCAPE])).sum();
+        let in_ring = stall.waiting.iter().filter(|p| p.port.is_some());
+        let free: u32 = in_ring.map(|p| p.outputs[0].tokens.map_or(0, u32::from)).sum();
         assert!(free >= u32::from(FULL), "{free} tokens");
     }
     assert!(stalls > 0, "the published rule is known to deadlock");

@@ -26,7 +26,7 @@ pub enum Element {
 
 /// The direction of the transfer.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Access {
     Put,
     Get,
     Amo(Amo, [u64; 2]),
@@ -50,7 +50,7 @@ enum Shape<'a> {
 /// An operation. Arguments are in the order of the header's.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'a> {
-    way: Way,
+    access: Access,
     shape: Shape<'a>,
     pe: u32,
     here: u64,
@@ -69,18 +69,18 @@ struct Piece {
 }
 
 impl<'a> Operation<'a> {
-    fn new(way: Way, shape: Shape<'a>, (pe, here, there): (u32, u64, u64)) -> Self {
-        Operation { way, shape, pe, here, there, element: Element::default(), segment: None }
+    fn new(access: Access, shape: Shape<'a>, (pe, here, there): (u32, u64, u64)) -> Self {
+        Operation { access, shape, pe, here, there, element: Element::default(), segment: None }
     }
 
     /// `dmapp_put`.
     pub fn put(target: u64, pe: u32, source: u64, bytes: u64) -> Self {
-        Operation::new(Way::Put, Shape::One(bytes), (pe, source, target))
+        Operation::new(Access::Put, Shape::One(bytes), (pe, source, target))
     }
 
     /// `dmapp_get`.
     pub fn get(target: u64, source: u64, pe: u32, bytes: u64) -> Self {
-        Operation::new(Way::Get, Shape::One(bytes), (pe, target, source))
+        Operation::new(Access::Get, Shape::One(bytes), (pe, target, source))
     }
 
     /// `dmapp_iput`: strided elements.
@@ -91,7 +91,7 @@ impl<'a> Operation<'a> {
         count: u64,
     ) -> Self {
         let shape = Shape::Strided { here: source_stride, there: target_stride, count };
-        Operation::new(Way::Put, shape, (pe, source, target))
+        Operation::new(Access::Put, shape, (pe, source, target))
     }
 
     /// `dmapp_iget`.
@@ -102,38 +102,38 @@ impl<'a> Operation<'a> {
         count: u64,
     ) -> Self {
         let shape = Shape::Strided { here: target_stride, there: source_stride, count };
-        Operation::new(Way::Get, shape, (pe, target, source))
+        Operation::new(Access::Get, shape, (pe, target, source))
     }
 
     /// `dmapp_ixput`: to listed indices of the target.
     pub fn ixput(target: u64, pe: u32, source: u64, places: &'a [u64]) -> Self {
-        Operation::new(Way::Put, Shape::Indexed(places), (pe, source, target))
+        Operation::new(Access::Put, Shape::Indexed(places), (pe, source, target))
     }
 
     /// `dmapp_ixget`: from listed indices of the source.
     pub fn ixget(target: u64, source: u64, pe: u32, places: &'a [u64]) -> Self {
-        Operation::new(Way::Get, Shape::Indexed(places), (pe, target, source))
+        Operation::new(Access::Get, Shape::Indexed(places), (pe, target, source))
     }
 
     /// `dmapp_put_ixpe`: the same bytes to each process in a list.
     pub fn put_ixpe(target: u64, pes: &'a [u32], source: u64, bytes: u64) -> Self {
-        Operation::new(Way::Put, Shape::Processes { pes, bytes, is_spread: false }, (0, source, target))
+        Operation::new(Access::Put, Shape::Processes { pes, bytes, is_spread: false }, (0, source, target))
     }
 
     /// `dmapp_scatter_ixpe`: consecutive parts of the source to each process in a list.
     pub fn scatter_ixpe(target: u64, pes: &'a [u32], source: u64, bytes: u64) -> Self {
-        Operation::new(Way::Put, Shape::Processes { pes, bytes, is_spread: true }, (0, source, target))
+        Operation::new(Access::Put, Shape::Processes { pes, bytes, is_spread: true }, (0, source, target))
     }
 
     /// `dmapp_gather_ixpe`: consecutive parts of the target from each process in a list.
     pub fn gather_ixpe(target: u64, source: u64, pes: &'a [u32], bytes: u64) -> Self {
-        Operation::new(Way::Get, Shape::Processes { pes, bytes, is_spread: true }, (0, target, source))
+        Operation::new(Access::Get, Shape::Processes { pes, bytes, is_spread: true }, (0, target, source))
     }
 
     /// `dmapp_aadd_qw` and similar: an atomic operation on a remote word; a fetching one returns the old
     /// value to a local address.
     pub fn atomic(amo: Amo, there: u64, pe: u32, operands: [u64; 2], here: u64) -> Self {
-        Operation::new(Way::Amo(amo, operands), Shape::One(amo.bytes().into()), (pe, here, there))
+        Operation::new(Access::Amo(amo, operands), Shape::One(amo.bytes().into()), (pe, here, there))
     }
 
     /// The same with elements other than words of eight bytes.
@@ -172,7 +172,7 @@ impl<'a> Operation<'a> {
 
     /// Whether FMA launch can execute all of it: words of eight bytes, and atomic operations.
     fn is_launched(&self) -> bool {
-        matches!(self.way, Way::Amo(..)) || self.count() > 0 && self.piece(0).bytes == 8
+        matches!(self.access, Access::Amo(..)) || self.count() > 0 && self.piece(0).bytes == 8
     }
 }
 
@@ -225,7 +225,11 @@ impl Dmapp {
     }
 
     fn mode_of(&self, operation: &Operation<'_>) -> Mode {
-        if matches!(operation.way, Way::Get) { self.attributes.get_mode } else { self.attributes.put_mode }
+        if matches!(operation.access, Access::Get) {
+            self.attributes.get_mode
+        } else {
+            self.attributes.put_mode
+        }
     }
 
     /// Sends words to many addresses as one transaction of the launch descriptor.
@@ -284,10 +288,10 @@ impl Dmapp {
         (node, offset): (u32, u64),
     ) -> Result<(), Refusal> {
         let (gni, d) = (&self.gni, self.descriptor);
-        match operation.way {
-            Way::Put => gni.launch_put(d, node, offset, gni.load_word(piece.here)).await,
-            Way::Get => gni.launch_get(d, node, offset, piece.here, None).await,
-            Way::Amo(amo, operands) => {
+        match operation.access {
+            Access::Put => gni.launch_put(d, node, offset, gni.load_word(piece.here)).await,
+            Access::Get => gni.launch_get(d, node, offset, piece.here, None).await,
+            Access::Amo(amo, operands) => {
                 return gni.launch_atomic(d, node, offset, amo, operands, piece.here).await;
             }
         }
@@ -299,14 +303,14 @@ impl Dmapp {
         let (to, memory) = self.other(piece.pe, operation.segment)?;
         self.next += 1;
         let is_block = piece.bytes >= self.attributes.offload_bytes;
-        let kind = match (operation.way, is_block) {
-            (Way::Put, false) => PostKind::FmaPut,
-            (Way::Put, true) => PostKind::RdmaPut,
-            (Way::Get, false) => PostKind::FmaGet,
-            (Way::Get, true) => PostKind::RdmaGet,
-            (Way::Amo(amo, operands), _) => PostKind::Amo(amo, operands),
+        let kind = match (operation.access, is_block) {
+            (Access::Put, false) => PostKind::FmaPut,
+            (Access::Put, true) => PostKind::RdmaPut,
+            (Access::Get, false) => PostKind::FmaGet,
+            (Access::Get, true) => PostKind::RdmaGet,
+            (Access::Amo(amo, operands), _) => PostKind::Amo(amo, operands),
         };
-        let is_block = is_block && !matches!(operation.way, Way::Amo(..));
+        let is_block = is_block && !matches!(operation.access, Access::Amo(..));
         let queue = if explicit { Some(self.queue) } else { is_block.then_some(self.implicit) };
         let post = Post {
             queue,

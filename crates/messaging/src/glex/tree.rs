@@ -59,13 +59,13 @@ impl Tree {
         if self.parent.is_none() && operation == TreeOperation::Broadcast {
             return list;
         }
-        let told = match operation {
+        let reported = match operation {
             TreeOperation::Barrier => {
                 Request::nothing().with(Options { local_event: Some(0), ..Options::default() })
             }
             _ => Request::tell(&[]).swap(swap),
         };
-        list.push(if self.parent.is_some() && count == 0 { told.after(1) } else { told });
+        list.push(if self.parent.is_some() && count == 0 { reported.after(1) } else { reported });
         list
     }
 }

@@ -35,7 +35,7 @@ pub struct Link {
     pub returned: u64,
     /// From the other node: messages taken, and the number of those acknowledged.
     pub taken: u64,
-    pub told: u64,
+    pub reported: u64,
 }
 
 impl Msgq {
@@ -144,11 +144,11 @@ impl Msgq {
             let mut library = lock(&gni.library);
             let link = library.links.entry(node).or_default();
             link.taken += 1;
-            let count = link.taken - link.told;
+            let count = link.taken - link.reported;
             if count < self.credits.div_ceil(2) {
                 return Ok(());
             }
-            link.told = link.taken;
+            link.reported = link.taken;
             count
         };
         let (service, ptag, from) = (Service::Credit, gni.ptag()?, (gni.place(), gni.process));

@@ -252,9 +252,9 @@ impl UnitDevice {
 
     /// Transfers bytes over an IO node's PCIe, after earlier transfers in the same direction; returns the
     /// time of completion. Its memory accesses are not counted against the L2's **(ours)**.
-    pub fn pcie(&self, way: Pcie, bytes: u64) -> u64 {
+    pub fn pcie(&self, direction: Pcie, bytes: u64) -> u64 {
         let rate = self.common.config.pcie_bytes_per_tick;
-        lock(&self.shared).pcie(way, self.now().tick(), bytes, rate).ticks()
+        lock(&self.shared).pcie(direction, self.now().tick(), bytes, rate).ticks()
     }
 
     /// When a counter last reached zero, ticks; 0 if it never has. The hardware does not report it: it serves
@@ -284,8 +284,8 @@ impl UnitDevice {
     }
 
     /// Sets three bits for a class of global interrupts: one store to a register of the unit.
-    pub(super) fn say(&self, class: u8, says: u64) {
-        self.thread.submit(Command::Say(class, says & 7));
+    pub(super) fn set_barrier_bits(&self, class: u8, bits: u64) {
+        self.thread.submit(Command::BarrierBits(class, bits & 7));
         self.spend(Step::Store);
     }
 
@@ -401,7 +401,7 @@ impl MuDevice for UnitDevice {
     }
 
     fn enter_barrier(&self, class: u8, turn: u64) {
-        self.say(class, barrier_bit(turn + 1));
+        self.set_barrier_bits(class, barrier_bit(turn + 1));
     }
 
     fn has_passed_barrier(&self, class: u8, turn: u64) -> bool {

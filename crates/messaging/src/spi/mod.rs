@@ -150,8 +150,8 @@ impl Spi {
     }
 
     /// Sets three bits for a class of global interrupts: one store to a register of the unit.
-    pub async fn say(&self, class: u8, says: u64) {
-        self.device.say(class, says);
+    pub async fn set_barrier_bits(&self, class: u8, bits: u64) {
+        self.device.set_barrier_bits(class, bits);
         self.core.done().await;
     }
 

@@ -93,8 +93,8 @@ impl<D: GlexDevice> GlexTransport<D> {
             self.device.fail("glex_post_list", format!("{refusal:?}"));
         }
         // The root of a broadcast gets no notification: it has the data.
-        let told = tree.parent.is_some() || operation != TreeOperation::Broadcast;
-        self.stage = Some(if told { Stage::Under(operation) } else { Stage::Over });
+        let reported = tree.parent.is_some() || operation != TreeOperation::Broadcast;
+        self.stage = Some(if reported { Stage::Under(operation) } else { Stage::Over });
     }
 
     /// Advances the collective operation in progress. Returns whether it is complete.

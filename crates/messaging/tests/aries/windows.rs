@@ -18,26 +18,28 @@ async fn scatter(gni: Gni) {
     if gni.node() == 0 {
         let d = gni.descriptor();
         let window = Window { mdh: memory.mdh, remote_event: Some(3), ..Window::default() };
-        let told = gni.cq_create(4);
-        gni.fma_open(d, window, Some(told), 77).await.expect("signed on");
+        let reported = gni.cq_create(4);
+        gni.fma_open(d, window, Some(reported), 77).await.expect("signed on");
         for i in 0..10 {
             for node in 1..nodes {
                 gni.launch_put(d, node, 8 * i, 100 * u64::from(node) + i).await;
             }
         }
-        assert_eq!(gni.cq_get_event(told).await, Err(Refusal::NotDone), "it is still open");
+        assert_eq!(gni.cq_get_event(reported).await, Err(Refusal::NotDone), "it is still open");
         gni.fma_close(d).await;
-        let event = gni.cq_wait_event(told).await.expect("it came");
+        let event = gni.cq_wait_event(reported).await.expect("it came");
         assert_eq!((event.kind, event.user, event.status), (EventKind::Post, 77, Status::Success));
         assert_eq!(event.bytes, 80 * u64::from(nodes - 1));
         // One that fails makes the whole transaction fail.
-        gni.fma_open(d, Window { remote_event: None, ..window }, Some(told), 78).await.expect("signed on");
+        gni.fma_open(d, Window { remote_event: None, ..window }, Some(reported), 78)
+            .await
+            .expect("signed on");
         gni.launch_put(d, 1, 0, 1).await;
         gni.launch_put(d, nodes, 0, 1).await;
         gni.launch_put(d, 1, 1 << 16, 1).await;
         gni.fma_close(d).await;
         gni.fma_sync(d).await;
-        let event = gni.cq_wait_event(told).await.expect("it came");
+        let event = gni.cq_wait_event(reported).await.expect("it came");
         assert_eq!((event.user, event.status), (78, Status::NoSuchNode));
         assert_eq!(gni.fma_store(d, WINDOW_B - 8, &[0; 16]).await, Err(Refusal::InvalidParam));
         let post = Post::new(PostKind::CqWrite(9), 0, AT, memory, 0);

@@ -35,14 +35,14 @@ async fn barriers(glex: Glex, submission: Submission) {
     for round in 0..2 {
         glex.compute_milliticks(u64::from((glex.node() * 37 + round * 11) % 50) * 100_000).await;
         glex.measure(2 * u64::from(round), glex.now());
-        let told = Request::nothing().with(event(round));
+        let reported = Request::nothing().with(event(round));
         let list = match (glex.node(), count) {
-            (0, _) => vec![Request::control(&children, &[]).after(count), told],
-            (_, 0) => vec![Request::control(&[parent], &[]), told.after(1)],
+            (0, _) => vec![Request::control(&children, &[]).after(count), reported],
+            (_, 0) => vec![Request::control(&[parent], &[]), reported.after(1)],
             _ => vec![
                 Request::control(&[parent], &[]).after(count),
                 Request::control(&children, &[]).after(1),
-                told,
+                reported,
             ],
         };
         glex.post_list(ep, list).await.expect("possible");

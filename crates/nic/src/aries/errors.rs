@@ -89,7 +89,7 @@ impl Subscription {
 impl Nic {
     /// Reports an error to all its subscriptions.
     pub(super) fn report(&mut self, c: &Common, t: Microticks, kind: ErrorKind, from: Option<u32>) {
-        let mut told = vec![];
+        let mut reported = vec![];
         for subscription in lock(&self.here).subscriptions.iter_mut().flatten() {
             if !subscription.mask.has(kind) {
                 continue;
@@ -99,10 +99,10 @@ impl Nic {
             } else {
                 subscription.is_overrun = true;
             }
-            told.push(subscription.process);
+            reported.push(subscription.process);
         }
-        if !told.is_empty() {
-            self.interrupt(c, t, |process, watch| watch == Watch::Errors && told.contains(&process));
+        if !reported.is_empty() {
+            self.interrupt(c, t, |process, watch| watch == Watch::Errors && reported.contains(&process));
         }
     }
 }

@@ -434,7 +434,7 @@ impl Nic {
             return;
         }
         self.writes_held += 1;
-        let (start, end) = self.pcie.send(&c.config.pcie, crate::pcie::Way::Down, t, bytes);
+        let (start, end) = self.pcie.send(&c.config.pcie, crate::pcie::Direction::Down, t, bytes);
         let there = end + super::crossing(&c.config, process);
         self.schedule.at(there, Action::Arrived(command));
         self.schedule.resume_at(start, process);

@@ -6,7 +6,7 @@ use super::bte::{Block, Transfer};
 use super::node::{lock, place};
 use super::target::Located;
 use super::{Action, Common, MemoryWrite, Nic, Watch, crossing};
-use crate::pcie::{Way, at_host};
+use crate::pcie::{Direction, at_host};
 use netloom_engine::Time;
 use netloom_fabric::packet::Data;
 use netloom_node::polling::Polling;
@@ -66,7 +66,7 @@ impl Nic {
     ) -> Microticks {
         let start = self.write_free.max(t);
         self.write_free = start + c.config.passage(bytes);
-        let (start, end) = self.pcie.send(&c.config.pcie, Way::Up, start, bytes);
+        let (start, end) = self.pcie.send(&c.config.pcie, Direction::Up, start, bytes);
         let process = match &memory_write {
             MemoryWrite::Data { process, .. } => *process,
             MemoryWrite::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
@@ -80,7 +80,7 @@ impl Nic {
     pub(super) fn read(&mut self, c: &Common, t: Microticks, read: Read) {
         let start = self.read_free.max(t);
         self.read_free = start + c.config.passage(read.bytes());
-        let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, start, 0);
+        let (_, end) = self.pcie.send(&c.config.pcie, Direction::Up, start, 0);
         let far = crossing(&c.config, read.process()) - crossing(&c.config, 0);
         self.schedule.at(
             end + at_host(&c.config.pcie) + far,
@@ -99,7 +99,7 @@ impl Nic {
         };
         let bytes = read.bytes();
         let data = at.and_then(|at| lock(&self.here).contents.load(at, bytes as usize));
-        let (_, end) = self.pcie.send(&c.config.pcie, Way::Down, t, bytes);
+        let (_, end) = self.pcie.send(&c.config.pcie, Direction::Down, t, bytes);
         if !matches!(read, Read::Table) {
             let there = end + crossing(&c.config, read.process());
             reading.data = data;
@@ -120,7 +120,7 @@ impl Nic {
         self.iommu.translate(process, address, page, t, |from| {
             // With two levels, the second is requested later, but its time on the host interface is taken
             // now, so that nothing has to wait for it.
-            let (_, end) = pcie.send(&c.config.pcie, Way::Up, t, 0);
+            let (_, end) = pcie.send(&c.config.pcie, Direction::Up, t, 0);
             let there = end.max(from) + at_host(&c.config.pcie);
             schedule.at(there, Action::AtHost(Box::new(Reading { what: Read::Table, data: None })));
             there + back + crossing(&c.config, 0)

@@ -76,7 +76,7 @@ impl Request {
             source,
             group: self.command,
             kind: self.op as u8,
-            beyond: self.user,
+            auxiliary: self.user,
             message: [first, second],
             ..Meta::default()
         }
@@ -96,7 +96,7 @@ impl Request {
             ssid: (second >> 26) as u16 & 0xfff,
             event: first >> 59 & 1 != 0,
             packets: (second >> 38) as u32 + 1,
-            user: meta.beyond,
+            user: meta.auxiliary,
         }
     }
 }

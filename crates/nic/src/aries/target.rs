@@ -8,7 +8,7 @@ use super::packet::{Op, Request, Response};
 use super::status::Status;
 use super::system::SYSTEM;
 use super::{Action, Common, MemoryWrite, Nic};
-use crate::pcie::Way;
+use crate::pcie::Direction;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::{Data, Meta};
@@ -72,7 +72,7 @@ impl Nic {
         let slack = c.config.pcie.time(BACKLOG_B);
         while let Some(there) = self.arrivals[class].first() {
             let start = there.max(self.arrivals_free[class]);
-            let start = start.max(self.pcie.free(Way::Up).saturating_sub(slack));
+            let start = start.max(self.pcie.free(Direction::Up).saturating_sub(slack));
             if start > t {
                 if self.arrivals[class].is_first_call(start) {
                     self.schedule.at(start, Action::Serve(class));
@@ -260,8 +260,8 @@ impl Nic {
         }
         let response = Response { tag: arrival.request.tag, status, event_missed, bytes };
         let meta = response.to_meta(self.number, Self::tick(t));
-        let way = (arrival.source, Class::Response, arrival.mode);
-        self.send(c, t, way, (c.packet.response_flits(bytes), bytes), meta, data);
+        let route = (arrival.source, Class::Response, arrival.mode);
+        self.send(c, t, route, (c.packet.response_flits(bytes), bytes), meta, data);
     }
 }
 

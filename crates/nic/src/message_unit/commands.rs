@@ -24,7 +24,7 @@ pub enum Command {
     /// Clears a pending interrupt of a group.
     TakeInterrupt(Group),
     /// Stores to the control register of a barrier class.
-    Say(u8, u64),
+    BarrierBits(u8, u64),
 }
 
 /// A condition that a process may wait for.
@@ -139,10 +139,10 @@ impl Shared {
 
     /// Transfers bytes over the PCIe, after earlier transfers in the same direction; returns the time of
     /// completion.
-    pub fn pcie(&mut self, way: Pcie, now: Time, bytes: u64, bytes_per_tick: f64) -> Time {
-        let begin = self.pcie_free[way as usize].max(now);
+    pub fn pcie(&mut self, direction: Pcie, now: Time, bytes: u64, bytes_per_tick: f64) -> Time {
+        let begin = self.pcie_free[direction as usize].max(now);
         let end = begin + (bytes as f64 / bytes_per_tick).ceil() as u64;
-        self.pcie_free[way as usize] = end;
+        self.pcie_free[direction as usize] = end;
         end
     }
 }

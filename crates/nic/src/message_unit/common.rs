@@ -19,7 +19,7 @@ pub struct Common {
 
 impl Common {
     /// A node's coordinates, and the hint bits of a packet to it.
-    pub(super) fn way(&self, from: u32, to: u32) -> (Coordinates, u16) {
+    pub(super) fn route(&self, from: u32, to: u32) -> (Coordinates, u16) {
         let (from, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
         (to, hints::minimal(&self.torus, from, to, self.tie))
     }

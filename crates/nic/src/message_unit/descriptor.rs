@@ -255,7 +255,7 @@ impl Descriptor {
     pub(super) fn header(&self, chunks: u32, common: &Common, here: u32) -> Header {
         match self.network {
             Network::PointToPoint { destination, hints, deterministic, zone } => {
-                let (to, shortest) = common.way(here, destination);
+                let (to, shortest) = common.route(here, destination);
                 let high = if self.map & HIGH_PRIORITY != 0 { Header::HIGH } else { 0 };
                 let fixed = if deterministic { Header::STATIC } else { 0 };
                 Header::new(to, hints.unwrap_or(shortest), chunks, high | fixed).in_zone(zone)
@@ -267,7 +267,7 @@ impl Descriptor {
                     IoLink::AtSource(link) => common.torus.exits(here)[usize::from(link)],
                     _ => here,
                 };
-                let (to, hints) = common.way(enters, destination);
+                let (to, hints) = common.route(enters, destination);
                 let header = Header::new(to, hints, chunks, Header::STATIC);
                 match io {
                     IoLink::None => header.of_system(),

@@ -360,11 +360,12 @@ mod tests {
     fn what_cannot_be_is_told() {
         let fine = InjectionFifo { start: 1024, ..InjectionFifo::usual(0) };
         assert_eq!(check_injection(0, &fine, [].into_iter()), None);
-        let told = |new: InjectionFifo| check_injection(1, &new, [(0, &fine)].into_iter()).expect("wrong");
-        assert!(told(InjectionFifo { start: 1000, ..fine }).contains("start"));
-        assert!(told(InjectionFifo { size_B: 100, ..fine }).contains("size"));
-        assert!(told(InjectionFifo { size_B: 128, remote_get: true, ..fine }).contains("576"));
-        assert!(told(InjectionFifo { start: 1024 + USUAL_B - 64, ..fine }).contains("overlap FIFO 0"));
+        let reported =
+            |new: InjectionFifo| check_injection(1, &new, [(0, &fine)].into_iter()).expect("wrong");
+        assert!(reported(InjectionFifo { start: 1000, ..fine }).contains("start"));
+        assert!(reported(InjectionFifo { size_B: 100, ..fine }).contains("size"));
+        assert!(reported(InjectionFifo { size_B: 128, remote_get: true, ..fine }).contains("576"));
+        assert!(reported(InjectionFifo { start: 1024 + USUAL_B - 64, ..fine }).contains("overlap FIFO 0"));
         let fine = ReceptionFifo::usual(3);
         assert!(
             check_reception(4, &fine, [(3, &fine)].into_iter()).expect("wrong").contains("overlap FIFO 3")

@@ -256,9 +256,9 @@ impl NetworkInterface for MessageUnit {
                 let interrupt = self.unit.interrupts.take(group);
                 lock(&self.shared).interrupts.insert(process, interrupt);
             }
-            Command::Say(class, says) => {
+            Command::BarrierBits(class, bits) => {
                 let at = self.unit.through_slave_port(&c.config, now);
-                self.out.at(at, Alarm::Says(u16::from(class) * 8 + says as u16));
+                self.out.at(at, Alarm::BarrierBits(u16::from(class) * 8 + bits as u16));
             }
         }
         Submitted::Done
@@ -293,9 +293,9 @@ impl NetworkInterface for MessageUnit {
                 let outcome = unit.counted(slot);
                 self.received(c, now, outcome);
             }
-            Alarm::Says(what) => {
+            Alarm::BarrierBits(what) => {
                 unit.counters.slave_stores += 1;
-                out.say(usize::from(what / 8), u64::from(what % 8));
+                out.set_barrier_bits(usize::from(what / 8), u64::from(what % 8));
             }
         }
     }

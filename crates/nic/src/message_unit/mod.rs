@@ -152,7 +152,7 @@ pub enum Alarm {
     Counted(u16),
     /// A store to the control register of a barrier class has passed the slave port: eight times the class,
     /// plus the bits.
-    Says(u16),
+    BarrierBits(u16),
 }
 
 impl Alarm {
@@ -165,7 +165,7 @@ impl Alarm {
             Alarm::Received(slot) => (3, slot),
             Alarm::Stored(slot) => (4, slot),
             Alarm::Counted(slot) => (5, slot),
-            Alarm::Says(what) => (6, what),
+            Alarm::BarrierBits(what) => (6, what),
         };
         station << 16 | u32::from(number)
     }
@@ -183,7 +183,7 @@ enum Request {
     Reception { fifo: usize, open: bool },
     ClassRoute(usize, Option<ClassRoute>),
     Barrier(usize, Option<ClassRoute>, u64),
-    Say(usize, u64),
+    BarrierBits(usize, u64),
 }
 
 impl Out {
@@ -208,8 +208,8 @@ impl Out {
         self.requests.push(Request::Barrier(class, route, start));
     }
 
-    fn say(&mut self, class: usize, says: u64) {
-        self.requests.push(Request::Say(class, says));
+    fn set_barrier_bits(&mut self, class: usize, bits: u64) {
+        self.requests.push(Request::BarrierBits(class, bits));
     }
 
     /// Passes the requests for a node to the fabric.
@@ -223,7 +223,7 @@ impl Out {
                 }
                 Request::ClassRoute(class, route) => signals.class_route(node, class, route),
                 Request::Barrier(class, route, start) => signals.barrier_class(node, class, route, start),
-                Request::Say(class, says) => signals.say(node, class, says),
+                Request::BarrierBits(class, bits) => signals.set_barrier_bits(node, class, bits),
             }
         }
     }

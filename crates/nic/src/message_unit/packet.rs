@@ -73,7 +73,7 @@ impl UnitHeader {
                 let kind = FIFO | if q.interrupt { INTERRUPT } else { 0 };
                 let message = [word((q.software >> 96) as u32, q.fifo, q.offset), q.software as u64];
                 // Units use no relays, so this field is free.
-                return Meta { kind, message, beyond: (q.software >> 64) as u32, ..Meta::default() };
+                return Meta { kind, message, auxiliary: (q.software >> 64) as u32, ..Meta::default() };
             }
             UnitHeader::RemoteGet { fifo, bytes } => (GET, [word(bytes, fifo, 0), 0]),
         };
@@ -100,7 +100,7 @@ impl UnitHeader {
                 fifo: entry,
                 offset,
                 software: u128::from(high) << 96
-                    | u128::from(meta.beyond) << 64
+                    | u128::from(meta.auxiliary) << 64
                     | u128::from(meta.message[1]),
                 interrupt: meta.kind & INTERRUPT != 0,
             }),

@@ -5,7 +5,7 @@ use super::checker::Item;
 use super::node::{Common, lock};
 use super::status::Refusal;
 use super::{Action, Nic};
-use crate::pcie::{Way, at_host};
+use crate::pcie::{Direction, at_host};
 use netloom_node::time::Microticks;
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ impl Nic {
         if config.is_buffer && is_valid {
             let mut end = start;
             for _ in 0..pages.div_ceil(8) {
-                end = self.pcie.send(&config.pcie, Way::Down, start, 64).1;
+                end = self.pcie.send(&config.pcie, Direction::Down, start, 64).1;
             }
             start = end + at_host(&config.pcie) + Microticks::of_milliticks(config.pcie.crossing_milliticks);
         }

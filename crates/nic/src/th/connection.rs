@@ -31,7 +31,7 @@ pub struct Coming {
 
 impl Nic {
     /// Sends a packet of a connection, without data.
-    fn say(
+    fn send_control(
         &mut self,
         c: &Common,
         t: Microticks,
@@ -60,11 +60,11 @@ impl Nic {
     }
 
     pub(super) fn answer(&mut self, c: &Common, t: Microticks, to: u32, kind: Kind, id: Id) {
-        self.say(c, t, to, kind, id, (0, Status::Success));
+        self.send_control(c, t, to, kind, id, (0, Status::Success));
     }
 
     pub(super) fn done(&mut self, c: &Common, t: Microticks, to: u32, id: Id, status: Status) {
-        self.say(c, t, to, Kind::Done, id, (0, status));
+        self.send_control(c, t, to, Kind::Done, id, (0, status));
     }
 
     /// Requests a transfer's connection.
@@ -214,7 +214,7 @@ impl Nic {
         if is_damaged {
             self.counters.corrupted += 1;
             self.save_error(c, t, (from, packet), data, ErrorKind::Crc);
-            self.say(c, t, from, Kind::Resend, packet.id, (packet.sequence, Status::Success));
+            self.send_control(c, t, from, Kind::Resend, packet.id, (packet.sequence, Status::Success));
             return false;
         }
         coming.seen.insert(packet.sequence)

@@ -8,7 +8,7 @@ use super::packet::{Id, Kind, Packet};
 use super::queue::EVENT_B;
 use super::status::Status;
 use super::{Action, MemoryWrite, Nic};
-use crate::pcie::{Way, at_host};
+use crate::pcie::{Direction, at_host};
 use netloom_fabric::packet::Data;
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
@@ -120,14 +120,14 @@ impl Nic {
         let d = &transfer.descriptor;
         if let Operation::Nothing | Operation::Tell(_) = d.operation {
             let (vp, from) = (d.vp, (number, d.vp));
-            let told = match &d.operation {
+            let reported = match &d.operation {
                 Operation::Tell(data) => {
                     let data = data.to_vec();
                     self.queue_mini_packet(c, t, vp, MiniPacket { from, data })
                 }
                 _ => Status::Success,
             };
-            return self.end_transfer(c, t, id, told);
+            return self.end_transfer(c, t, id, reported);
         }
         transfer.packets = match d.operation {
             Operation::Put | Operation::Answer => d.bytes.div_ceil(most).max(1) as u32,
@@ -202,13 +202,13 @@ impl Nic {
 
     /// A packet's address has been translated: its data is requested from the host.
     pub(super) fn read(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
-        let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
+        let (_, end) = self.pcie.send(&c.config.pcie, Direction::Up, t, 0);
         self.schedule.at(end + at_host(&c.config.pcie), Action::AtHost(read));
     }
 
     /// The host's memory has it; it is queued for the way back.
     pub(super) fn at_host(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
-        let end = self.transfer(c, Way::Down, t, read.bytes);
+        let end = self.transfer(c, Direction::Down, t, read.bytes);
         self.schedule
             .at(end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks), Action::ReadDone(read));
     }
@@ -362,7 +362,7 @@ impl Nic {
             let pcie = &mut self.pcie;
             // The table is in host memory; a line of it is read.
             let fetch = || {
-                let (_, end) = pcie.send(&config.pcie, Way::Up, t, 0);
+                let (_, end) = pcie.send(&config.pcie, Direction::Up, t, 0);
                 let there = end.max(known) + at_host(&config.pcie);
                 let back = config.pcie.time(u64::from(64 + config.pcie.overhead_B));
                 there + back + Microticks::of_milliticks(config.pcie.crossing_milliticks)

@@ -3,7 +3,7 @@
 use super::node::{Common, Event, FailedRequest, MiniPacket, lock, place};
 use super::queue::{ErrorPacket, Interrupt};
 use super::{Action, Nic, Watch};
-use crate::pcie::Way;
+use crate::pcie::Direction;
 use netloom_fabric::packet::Data;
 use netloom_node::polling::Polling;
 use netloom_node::time::Microticks;
@@ -28,12 +28,18 @@ pub enum MemoryWrite {
 
 impl Nic {
     /// Sends data over PCI-Express in as many transfers as needed; returns when the last has left.
-    pub(super) fn transfer(&mut self, c: &Common, way: Way, t: Microticks, bytes: u32) -> Microticks {
+    pub(super) fn transfer(
+        &mut self,
+        c: &Common,
+        direction: Direction,
+        t: Microticks,
+        bytes: u32,
+    ) -> Microticks {
         let most = c.config.pcie_payload_max_B;
         let mut left = bytes;
         loop {
             let now = left.min(most);
-            let (_, end) = self.pcie.send(&c.config.pcie, way, t, now);
+            let (_, end) = self.pcie.send(&c.config.pcie, direction, t, now);
             left -= now;
             if left == 0 {
                 return end;
@@ -43,7 +49,7 @@ impl Nic {
 
     /// Writes to memory.
     pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, memory_write: MemoryWrite) {
-        let end = self.transfer(c, Way::Up, t, bytes);
+        let end = self.transfer(c, Direction::Up, t, bytes);
         self.schedule.at(
             end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks),
             Action::WriteDone(Box::new(memory_write)),

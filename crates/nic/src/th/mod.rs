@@ -224,10 +224,10 @@ impl Nic {
         // Packets of a pair of nodes use different routes, and may overtake one another (section 4.5).
         let header = TiledHeader::new(to, flits, class, Mode::Adaptive0, self.random.draw() as u32);
         let which = usize::from(is_answer);
-        let way = if is_answer { &mut self.responses } else { &mut self.requests };
+        let queue = if is_answer { &mut self.responses } else { &mut self.requests };
         let meta = packet.to_meta(self.number, t.tick());
         let ready = t + Microticks::of_milliticks(c.config.out_milliticks);
-        way.push_back((ready, header, meta, data));
+        queue.push_back((ready, header, meta, data));
         if std::mem::take(&mut self.network_waits[which]) {
             self.asks.fills[which] = Some(ready.tick_up());
         }

@@ -122,7 +122,7 @@ impl Packet {
             source,
             group: self.id.use_,
             kind: self.kind as u8 | (self.status as u8) << 4 | u8::from(self.is_physical) << 7,
-            beyond: self.event.unwrap_or(0),
+            auxiliary: self.event.unwrap_or(0),
             message: [first, second],
             ..Meta::default()
         }
@@ -143,7 +143,7 @@ impl Packet {
             is_last: second >> 63 != 0,
             is_connected: second >> 62 & 1 != 0,
             is_physical: meta.kind >> 7 != 0,
-            event: (first >> 63 != 0).then_some(meta.beyond),
+            event: (first >> 63 != 0).then_some(meta.auxiliary),
             interrupt: second >> 61 & 1 != 0,
             status: Status::of(meta.kind >> 4 & 7),
         }

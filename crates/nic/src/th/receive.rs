@@ -11,7 +11,7 @@ use super::queue::ErrorKind;
 use super::sequence::Step;
 use super::status::Status;
 use super::{Action, MemoryWrite, Nic};
-use crate::pcie::Way;
+use crate::pcie::Direction;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::Data;
@@ -52,7 +52,7 @@ impl Nic {
         let slack = c.config.pcie.time(BACKLOG_B);
         while let Some(there) = self.arrivals[class].first() {
             let start = match class {
-                0 => there.max(self.pcie.free(Way::Up).saturating_sub(slack)),
+                0 => there.max(self.pcie.free(Direction::Up).saturating_sub(slack)),
                 _ => there,
             };
             if start > t {

@@ -5,7 +5,7 @@
 use super::descriptor::{Descriptor, Operation};
 use super::node::{Common, PIO_PORTS, PORTS, lock};
 use super::{Action, Nic};
-use crate::pcie::{Way, at_host};
+use crate::pcie::{Direction, at_host};
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
@@ -30,9 +30,9 @@ impl Nic {
         // All lines but the last were sent while the core stored the next.
         let last = (bytes - 1) % 64 + 1;
         for _ in 0..(bytes - last) / 64 {
-            self.pcie.send(&c.config.pcie, Way::Down, t, 64);
+            self.pcie.send(&c.config.pcie, Direction::Down, t, 64);
         }
-        let (_, end) = self.pcie.send(&c.config.pcie, Way::Down, t, last);
+        let (_, end) = self.pcie.send(&c.config.pcie, Direction::Down, t, last);
         self.schedule
             .at(end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks), Action::Arrived(write));
     }
@@ -71,7 +71,7 @@ impl Nic {
             self.doorbells.insert(vp, asked - 1);
             self.fetch_turn = vp - PIO_PORTS;
             let far = u64::from(port_is_far) * Microticks::of_milliticks(c.config.pcie.qpi_milliticks);
-            let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
+            let (_, end) = self.pcie.send(&c.config.pcie, Direction::Up, t, 0);
             let at = end + at_host(&c.config.pcie) + 2 * far;
             self.schedule.at(at, Action::DescriptorAtHost(Box::new(descriptor)));
             return;
@@ -80,7 +80,7 @@ impl Nic {
 
     /// The host's memory has a descriptor, which is queued for the way back.
     pub(super) fn descriptor_at_host(&mut self, c: &Common, t: Microticks, descriptor: Box<Descriptor>) {
-        let end = self.transfer(c, Way::Down, t, descriptor.length(&c.config));
+        let end = self.transfer(c, Direction::Down, t, descriptor.length(&c.config));
         let there = end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks);
         self.schedule.at(there, Action::Arrived(Write::Descriptor(descriptor)));
     }

@@ -71,7 +71,7 @@ pub(super) fn faults(f: &FaultFigures) -> Group {
                 "{} with links, {} with routers, {} without a route, {} without a header",
                 count(f.lost_on_links),
                 count(f.lost_in_routers),
-                count(f.without_way),
+                count(f.without_route),
                 count(f.without_header)
             ),
         ),
@@ -84,7 +84,7 @@ pub(super) fn faults(f: &FaultFigures) -> Group {
     ];
     rows.extend(f.reroutes.iter().map(|r| {
         let left = if r.left == 0 { String::new() } else { format!(", with {} left", count(r.left)) };
-        let told = format!(
+        let reported = format!(
             "of what failed at {} us: known after {} us, computed in {} us, quiet in {} us{left}, released at {} us",
             short(r.failed_at_us),
             short(r.notice_us),
@@ -92,12 +92,12 @@ pub(super) fn faults(f: &FaultFigures) -> Group {
             short(r.quiesce_us),
             short(r.released_at_us)
         );
-        ("new route tables", told)
+        ("new route tables", reported)
     }));
     if let Some(first) = f.first_errors.first() {
-        let told =
+        let reported =
             format!("{} at {} us, {} tile {}", first.what, short(first.at_us), first.place, first.tile);
-        rows.push(("first error", told));
+        rows.push(("first error", reported));
     }
     group("Faults", rows)
 }
@@ -127,6 +127,6 @@ pub(super) fn links(result: &RunResult, s: &SwitchedFigures) -> Group {
         }
         (c.class.clone(), used)
     }));
-    group.rows.extend(s.levels.iter().map(|level| (level.name(), level.told())));
+    group.rows.extend(s.levels.iter().map(|level| (level.name(), level.description())));
     group
 }

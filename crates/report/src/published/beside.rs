@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn what_is_not_there_is_told() {
         assert!(check(&beside("bgq.table1_ping_pong", "hardware_ns")).is_ok());
-        let told = check(&beside("bgq.table9", "x")).expect_err("none").message;
-        assert!(told.contains("bgq.table1_ping_pong") && !told.contains("bgl."), "{told}");
-        let told = check(&beside("bgq.table1_ping_pong", "x")).expect_err("none").message;
-        assert!(told.contains("hardware_and_software_ns"), "{told}");
+        let reported = check(&beside("bgq.table9", "x")).expect_err("none").message;
+        assert!(reported.contains("bgq.table1_ping_pong") && !reported.contains("bgl."), "{reported}");
+        let reported = check(&beside("bgq.table1_ping_pong", "x")).expect_err("none").message;
+        assert!(reported.contains("hardware_and_software_ns"), "{reported}");
     }
 }

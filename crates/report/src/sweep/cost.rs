@@ -47,10 +47,12 @@ pub fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Option<Rows> {
                 here.filter_map(|o| Some(o.result.as_ref()?.switched.as_ref()?.accepted_flits_per_tick));
             accepted.fold(None, |most: Option<f64>, x| Some(most.map_or(x, |most| most.max(x))))
         };
-        let told = |most: Option<f64>| most.map_or("-".into(), short);
+        let reported = |most: Option<f64>| most.map_or("-".into(), short);
         match apart {
-            Some(other) => row.extend(other.values.iter().map(|v| told(most(&|o| o.point.values[0] == *v)))),
-            None => row.push(told(most(&|_| true))),
+            Some(other) => {
+                row.extend(other.values.iter().map(|v| reported(most(&|o| o.point.values[0] == *v))))
+            }
+            None => row.push(reported(most(&|_| true))),
         }
         Some(row)
     };

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn numbers_go_across_before_words() {
         let (load, routing) =
-            (axis("traffic.load.injection", "[0.1, 0.2]"), axis("traffic.routing", "['a', 'b']"));
+            (axis("traffic.load.flits_per_ns", "[0.1, 0.2]"), axis("traffic.routing", "['a', 'b']"));
         let (paths, seed) = (axis("router.paths", "[1, 2]"), axis("seed", "[1, 2]"));
         let default = PlotConfig::default();
         assert_eq!(layout(&[routing.clone(), load.clone()], &default), (1, vec![0], vec![]));
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn keys_that_are_named_go_where_they_are_asked_for() {
         let axes = [
-            axis("traffic.load.injection", "[0.1]"),
+            axis("traffic.load.flits_per_ns", "[0.1]"),
             axis("traffic.routing", "['a']"),
             axis("router.paths", "[1]"),
         ];

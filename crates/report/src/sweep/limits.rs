@@ -35,11 +35,11 @@ pub(super) fn of<'a>(study: &ResolvedStudy, outcomes: &'a [Outcome], folder: &Pa
     } else {
         standing_out(study, &ran, &found(study, outcomes))
     };
-    let told = |(outcome, why): (&'a Outcome, &'static str)| {
+    let reported = |(outcome, why): (&'a Outcome, &'static str)| {
         let text = sentences(outcome, folder).join(" ");
         (!text.is_empty()).then_some(Limited { outcome, why, text })
     };
-    chosen.into_iter().filter_map(told).collect()
+    chosen.into_iter().filter_map(reported).collect()
 }
 
 /// The best and the worst point by run time, or else by total latency, and saturated ones, each once and in

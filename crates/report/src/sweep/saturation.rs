@@ -22,7 +22,7 @@ pub(super) fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Option<(Vec<
         let end = |load: Option<f64>| load.map_or("-".into(), short);
         let mut row: Vec<String> = found.values.iter().map(shown).collect();
         let most = accepted(found, load, outcomes).reduce(f64::max);
-        row.extend([found.told(), end(found.saturated), end(most)]);
+        row.extend([found.description(), end(found.saturated), end(most)]);
         row
     };
     Some((head, found(study, outcomes).iter().map(row).collect()))

@@ -248,11 +248,11 @@ pub fn failures(outcomes: &[Outcome]) -> Option<String> {
     let of = |ended: Ended| {
         outcomes.iter().filter(move |o| o.result.as_ref().is_some_and(|r| r.simulated.ended == ended))
     };
-    let told = |ended: Ended| {
+    let reported = |ended: Ended| {
         let first = of(ended).next()?;
         let count = of(ended).count();
         Some(format!("{count} of {} points {}, the first {}", outcomes.len(), ended.name(), folder(first)))
     };
-    let told: Vec<String> = [Ended::Stalled, Ended::Failed].into_iter().filter_map(told).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let reported: Vec<String> = [Ended::Stalled, Ended::Failed].into_iter().filter_map(reported).collect();
+    (!reported.is_empty()).then(|| reported.join("; "))
 }

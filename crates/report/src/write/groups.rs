@@ -27,7 +27,7 @@ pub fn plots(topology: &SwitchedTopology, rows: &[PortRow]) -> Vec<Plot> {
 }
 
 /// Mean, least and most, in words.
-fn told(values: impl Iterator<Item = f64> + Clone) -> String {
+fn reported(values: impl Iterator<Item = f64> + Clone) -> String {
     let count = values.clone().count().max(1) as f64;
     let (sum, least, most) =
         values.fold((0.0, f64::INFINITY, 0.0f64), |(s, l, m), u| (s + u, l.min(u), m.max(u)));
@@ -48,7 +48,7 @@ fn between(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
     let title = "Utilization of the links between groups";
     svg.text(14.0, 22.0, "start", "t", title);
     legend(&mut svg, colours.0, colours.1);
-    svg.text(14.0, 60.0, "start", "", &told(global().map(|r| r.utilization)));
+    svg.text(14.0, 60.0, "start", "", &reported(global().map(|r| r.utilization)));
     let names = Names::new("", "to group ", "from group ");
     matrix.draw(&mut svg, (left, top), (cell, cell), colours, &names);
     // As many numbers as there is room for.
@@ -132,7 +132,7 @@ fn inside(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
         });
         let name = |i| if lengths[1 - d] > 1 { format!("{} {i}", words[1 - d]) } else { String::new() };
         panels.push(Panel {
-            title: format!("{class} links: {}", told(of.iter().map(|r| r.utilization))),
+            title: format!("{class} links: {}", reported(of.iter().map(|r| r.utilization))),
             matrices: lines.into_iter().enumerate().map(|(i, matrix)| (name(i), matrix)).collect(),
             across: format!("to {} ", words[d]),
             along: format!("from {} ", words[d]),
@@ -146,7 +146,7 @@ fn inside(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
             title: format!(
                 "{} links that leave it, by router: {}",
                 one.class,
-                told(leaving.iter().map(|r| r.utilization))
+                reported(leaving.iter().map(|r| r.utilization))
             ),
             matrices: vec![(String::new(), routers)],
             across: format!("{} ", words[0]),

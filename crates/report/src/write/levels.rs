@@ -35,7 +35,7 @@ pub fn plots(topology: &SwitchedTopology, wiring: &Wiring, rows: &[PortRow]) -> 
 /// The links between a level and the next.
 struct Level {
     /// Up and down.
-    ways: [(LevelUse, Matrix, Vec<f64>); 2],
+    directions: [(LevelUse, Matrix, Vec<f64>); 2],
     /// Switches that share a column.
     together: usize,
 }
@@ -46,7 +46,7 @@ impl Level {
         let together = switches.len().div_ceil(COLUMNS_MAX);
         let parents = rows.iter().filter(|r| r.group == level && r.to_group > level).map(|r| r.port);
         let parents = parents.max().map_or(1, |port| usize::from(port) + 1);
-        let way = |up: bool| {
+        let direction = |up: bool| {
             let mut matrix = Matrix::new(switches.len().div_ceil(together), parents);
             let mut loads = vec![];
             for row in rows.iter().filter(|r| r.is_of(level, up)) {
@@ -61,17 +61,17 @@ impl Level {
             loads.sort_by(f64::total_cmp);
             (LevelUse::of(level, up, rows), matrix, loads)
         };
-        Level { ways: [way(true), way(false)], together }
+        Level { directions: [direction(true), direction(false)], together }
     }
 
     fn cell(&self) -> (f64, f64) {
         let room = (WIDTH - 2.0 * MARGIN - GAP) / 2.0;
-        let width = (room / self.ways[0].1.columns() as f64).min(WIDE);
+        let width = (room / self.directions[0].1.columns() as f64).min(WIDE);
         (width, width.clamp(HIGH.0, HIGH.1))
     }
 
     fn height(&self) -> f64 {
-        self.ways[0].1.size(self.cell()).1 + 58.0
+        self.directions[0].1.size(self.cell()).1 + 58.0
     }
 }
 
@@ -83,7 +83,7 @@ fn pictures(levels: &[Level], colours: (f64, f64)) -> Plot {
     legend(&mut svg, colours.0, colours.1);
     let mut top = 56.0;
     for level in levels.iter().rev() {
-        for (i, (used, matrix, _)) in level.ways.iter().enumerate() {
+        for (i, (used, matrix, _)) in level.directions.iter().enumerate() {
             let x = MARGIN + i as f64 * ((WIDTH - 2.0 * MARGIN - GAP) / 2.0 + GAP);
             svg.text(
                 x,
@@ -92,7 +92,7 @@ fn pictures(levels: &[Level], colours: (f64, f64)) -> Plot {
                 "",
                 &format!("{}: {} links", used.name(), grouped(used.links as i64)),
             );
-            svg.text(x, top + 24.0, "start", "s", &used.told());
+            svg.text(x, top + 24.0, "start", "s", &used.description());
             let across = if level.together > 1 { "switches from " } else { "switch " };
             let names = Names { step: level.together, ..Names::new(used.name(), across, "parent ") };
             matrix.draw(&mut svg, (x, top + 32.0), level.cell(), colours, &names);
@@ -104,10 +104,11 @@ fn pictures(levels: &[Level], colours: (f64, f64)) -> Plot {
     Plot::drawn("links-by-level", caption.into(), svg.finish(title))
 }
 
-/// The loads of the links of each level and way, in rising order.
+/// The loads of the links of each level and direction, in rising order.
 fn in_order(levels: &[Level]) -> Plot {
-    let ways: Vec<&(LevelUse, Matrix, Vec<f64>)> = levels.iter().flat_map(|level| &level.ways).collect();
-    let most = ways.iter().map(|way| way.0.max_utilization).fold(0.01, f64::max) * 100.0;
+    let uses: Vec<&(LevelUse, Matrix, Vec<f64>)> =
+        levels.iter().flat_map(|level| &level.directions).collect();
+    let most = uses.iter().map(|used| used.0.max_utilization).fold(0.01, f64::max) * 100.0;
     let curve = |(colour, (used, _, loads)): (usize, &&(LevelUse, Matrix, Vec<f64>))| {
         let last = loads.len().saturating_sub(1);
         let point = |point: usize| {
@@ -123,7 +124,7 @@ fn in_order(levels: &[Level]) -> Plot {
         described: title.into(),
         x: Axis { high: 100.0, label: "% of the links, by rising utilization".into(), ..Axis::default() },
         y: from_zero(most, "%"),
-        curves: ways.iter().enumerate().map(curve).collect(),
+        curves: uses.iter().enumerate().map(curve).collect(),
         ..Chart::default()
     };
     let caption = "A level line is traffic that is spread evenly; one that rises at its end is a few links that carry more than the others.";
@@ -180,7 +181,7 @@ mod tests {
         ] {
             assert!(plots[0].svg.contains(text), "{text}");
         }
-        // Two levels, two ways each, and the scale.
+        // Two levels, two directions each, and the scale.
         assert_eq!(plots[0].svg.matches("<image").count(), 2 * 2 + 1);
         assert!(super::plots(&tree, &wiring, &[]).is_empty());
     }

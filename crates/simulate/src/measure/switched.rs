@@ -147,7 +147,7 @@ fn faults<H: Host<TiledFamily>>(
             ErrorKind::Set => "a set with a wrong CRC",
             ErrorKind::Corrected => "a wrong bit in a memory, corrected",
             ErrorKind::Contained => "two wrong bits in a memory, contained",
-            ErrorKind::NoWay => "a packet without a way",
+            ErrorKind::NoRoute => "a packet without a route",
         }
         .into(),
     };
@@ -157,7 +157,7 @@ fn faults<H: Host<TiledFamily>>(
         escaped_sets: f.links.escaped_sets,
         lost_on_links: f.lost_on_links,
         lost_in_routers: f.lost_in_routers,
-        without_way: f.without_way,
+        without_route: f.without_route,
         without_header: f.without_header,
         words_corrected: f.words_corrected,
         words_contained: f.words_contained,
@@ -280,9 +280,9 @@ fn stall(study: &ResolvedStudy, now: Time, wiring: &Wiring, report: &router::Sta
         },
         destination: w.destination.clone(),
         chunks: w.chunks,
-        waits_for: match w.ports.first() {
-            Some(tile) => format!("room behind tile {tile}"),
-            None => "a way".into(),
+        waits_for: match w.outputs.first() {
+            Some(output) => format!("room in VC {} behind tile {}", output.vc, output.port),
+            None => "a route".into(),
         },
     });
     StallReport {

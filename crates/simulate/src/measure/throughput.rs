@@ -47,5 +47,5 @@ impl Load {
 /// Whether packets were lost, so that less arrives than the network accepts.
 fn lost(result: &RunResult) -> bool {
     let faults = result.switched.as_ref().and_then(|s| s.faults.as_ref());
-    faults.is_some_and(|f| f.lost_on_links + f.lost_in_routers + f.without_way + f.without_header > 0)
+    faults.is_some_and(|f| f.lost_on_links + f.lost_in_routers + f.without_route + f.without_header > 0)
 }

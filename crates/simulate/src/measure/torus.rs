@@ -6,7 +6,7 @@ use super::{Readout, Span, common, curve, jobs, latency, measured, utilization};
 use crate::driver::Driver;
 use netloom_fabric::config::{Outline, VcOutline};
 use netloom_fabric::histogram::Histogram;
-use netloom_fabric::router::{self, LinkCounts, Network, NodeBlock, VcClass, WindowRecord};
+use netloom_fabric::router::{self, LinkCounts, Network, NodeBlock, PossibleOutput, VcClass, WindowRecord};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{
     ByClass, Counters, DirectionMean, FROM_IO, LinkRow, LinkSummary, Occupancy, RunResult, Series,
@@ -292,23 +292,26 @@ fn stall<B: NodeBlock<Host: Driver>>(
 ) -> StallReport {
     let torus = network.torus();
     let n = torus.dimensions();
+    // What has no VC of its own is in the bypass.
+    let vc = |number: usize| study.torus().vcs.get(number).map_or("bypass", |vc| &vc.name);
+    let output = |o: &PossibleOutput| {
+        let tokens = o.tokens.unwrap_or_default();
+        format!("{} {} ({tokens} free)", direction_name(o.port as u8), vc(o.vc))
+    };
     let at_injection = report.waiting.iter().filter(|w| w.port.is_none()).count();
     let examples = report.waiting.iter().take(20).map(|w| WaitingPacket {
         at: torus.coordinates(w.node)[..n].iter().map(|&x| x.into()).collect(),
         buffer: match w.port {
-            Some(port) => format!("{} {}", direction_name(port as u8), study.torus().vcs[w.slot].name),
+            Some(port) => format!("{} {}", direction_name(port as u8), vc(w.slot)),
             None => format!("injection FIFO {}", w.slot),
         },
         destination: w.destination[..n].to_vec(),
         chunks: w.chunks,
         place: String::new(),
-        waits_for: if w.ports.is_empty() {
+        waits_for: if w.outputs.is_empty() {
             "its reception FIFO".into()
         } else {
-            let ways = w.ports.iter().zip(&w.tokens);
-            let ways =
-                ways.map(|(&p, tokens)| format!("{}, of which it sees {tokens:?}", direction_name(p as u8)));
-            format!("tokens towards {}", ways.collect::<Vec<_>>().join("; or "))
+            format!("tokens of {}", w.outputs.iter().map(output).collect::<Vec<_>>().join(" or "))
         },
     });
     StallReport {

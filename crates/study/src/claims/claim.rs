@@ -203,11 +203,11 @@ impl Claim {
         points: &[M],
     ) -> Result<(f64, String), String> {
         let of_interest: Vec<&M> = points.iter().filter(|p| at.iter().all(|(k, v)| p.is_at(k, v))).collect();
-        let told = of_interest.iter().map(|p| p.told()).collect::<Vec<_>>();
-        let from = match told.len() {
+        let reported = of_interest.iter().map(|p| p.description()).collect::<Vec<_>>();
+        let from = match reported.len() {
             0 => return Err(format!("no point of the sweep is at {at:?}")),
-            1..=3 => told.join("; "),
-            n => format!("{n} points, such as {}", told[0]),
+            1..=3 => reported.join("; "),
+            n => format!("{n} points, such as {}", reported[0]),
         };
         let figures = of_interest.iter().map(|p| p.figure(of)).collect::<Result<Vec<f64>, String>>()?;
         if let Some((condition, place)) = when {
@@ -259,7 +259,7 @@ mod tests {
         fn figure(&self, name: &str) -> Result<f64, String> {
             Ok(self.1[["carried", "busy", "time"].iter().position(|&n| n == name).unwrap()])
         }
-        fn told(&self) -> String {
+        fn description(&self) -> String {
             self.0.into()
         }
     }

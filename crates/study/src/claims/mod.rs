@@ -28,7 +28,14 @@ pub fn read(claims: &Tree) -> Result<Vec<Claim>, Problem> {
         claim.check().map_err(|message| Problem::new(message).at(&tree.origin))?;
         Ok(claim)
     };
-    list.iter().map(one).collect()
+    let (mut claims, mut problems) = (vec![], vec![]);
+    for tree in list {
+        match one(tree) {
+            Ok(claim) => claims.push(claim),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    Problem::of_all(problems).map_or(Ok(claims), Err)
 }
 
 /// A point of a study as claims read it: its parameters and its figures.
@@ -41,7 +48,7 @@ pub trait Measured {
     /// A figure that there is not, in words.
     fn figure(&self, name: &str) -> Result<f64, String>;
     /// Where the point is and how it was measured, in words.
-    fn told(&self) -> String;
+    fn description(&self) -> String;
 
     /// Whether the point has this value of this parameter.
     fn is_at(&self, parameter: &str, value: &Word) -> bool {

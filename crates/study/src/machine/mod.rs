@@ -194,7 +194,16 @@ impl Machine {
         let family: Option<Family> = tree.get("family").map(decode).transpose()?;
         let entry = FAMILIES.iter().find(|entry| Some(entry.family) == family);
         // Without a family, the reader of the first says so, in its place.
-        (entry.unwrap_or(&FAMILIES[0]).read)(&units::to_engine(tree)?).map_err(units::problem_of_file)
+        let (tree, mut problems) = units::to_engine(tree)?;
+        match (entry.unwrap_or(&FAMILIES[0]).read)(&tree).map_err(units::problem_of_file) {
+            Ok(machine) => Problem::of_all(problems).map_or(Ok(machine), Err),
+            Err(problem) if problems.is_empty() => Err(problem),
+            Err(problem) => {
+                // A key may be missing because its value could not be converted.
+                problems.extend(problem.without_missing());
+                Err(Problem::of_all(problems).expect("there is one"))
+            }
+        }
     }
 
     fn kind(&self) -> &dyn MachineKind {
@@ -309,6 +318,11 @@ impl Machine {
             Machine::Switched(m) => Some(m),
         }
     }
+}
+
+/// Whether a name is that of a built-in machine.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.iter().chain(&ALSO_CALLED).any(|(known, _)| *known == name)
 }
 
 /// The text of a machine: built in, or a file relative to a study's folder.

@@ -42,8 +42,10 @@ pub(super) fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
     }
     let mut parameters = sweep.value.clone();
     TABLES.iter().for_each(|table| drop(parameters.take(table)));
-    for entry in flatten(&parameters).iter().filter(|e| e.key != CURVE) {
-        side(entry)?;
+    let swept = flatten(&parameters);
+    let unknown = swept.iter().filter(|e| e.key != CURVE).filter_map(|e| side(e).err());
+    if let Some(problem) = Problem::of_all(unknown.collect()) {
+        return Err(problem);
     }
     let mut axes = Vec::new();
     gather(&parameters, "", &mut axes)?;

@@ -17,8 +17,9 @@ pub(super) fn read(study: &mut Tree) -> Result<(), Problem> {
     if let Value::Table(entries) = &expect.value.value {
         let mut flat = vec![];
         entries.iter().for_each(|entry| flatten("", entry, &mut flat));
-        for entry in &flat {
-            check(entry)?;
+        let problems = flat.iter().filter_map(|entry| check(entry).err());
+        if let Some(problem) = Problem::of_all(problems.collect()) {
+            return Err(problem);
         }
         expect.value.value = Value::Table(flat);
     }

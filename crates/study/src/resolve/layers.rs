@@ -1,11 +1,12 @@
 //! The layers of a study: its file, its machine, its `[set]` table and `--set` flags, each laid over the one before.
 
-use super::ResolvedStudy;
 use super::axes::{CURVE, Side, axes_of, flatten, side};
 use super::expectations;
 use super::finish::{checked_machine, finish};
+use super::flag_files::relative_to_study;
 use super::mistakes::{not_a, not_of_a_study, unknown};
 use super::sweep_tables::{self, PlotConfig};
+use super::{MachineLayers, ResolvedStudy};
 use crate::claims;
 use crate::diagnose::{Problem, SourceFile};
 use crate::keys;
@@ -47,63 +48,117 @@ pub fn resolve(
     sets: &[String],
 ) -> Result<ResolvedStudy, Problem> {
     let mut study_tree = Tree::parse(&file)?;
-    renamed::check(&study_tree)?;
-    if let Some(entry) = study_tree.entries().iter().find(|e| !keys::study_keys().contains(&e.key.as_str())) {
-        return Err(not_of_a_study(entry));
+    // What is wrong is removed, so that other problems can be found in the same pass.
+    let mut problems = renamed::take(&mut study_tree);
+    if let Value::Table(entries) = &mut study_tree.value {
+        entries.retain(|entry| {
+            let is_known = keys::study_keys().contains(&entry.key.as_str());
+            problems.extend((!is_known).then(|| not_of_a_study(entry)));
+            is_known
+        });
     }
     let mut machine_sets = Vec::new();
     for flag in sets {
-        let entry = parse_set(flag)?;
-        renamed::check_entry(&entry)?;
-        match side(&entry)? {
-            Side::Study => study_tree.lay(&entry),
-            Side::Machine => machine_sets.push(entry),
+        let entry = parse_set(flag)
+            .and_then(|entry| relative_to_study(entry, directory))
+            .and_then(renamed::check_entry);
+        match entry.and_then(|entry| Ok((side(&entry)?, entry))) {
+            Ok((Side::Study, entry)) => study_tree.lay(&entry),
+            Ok((Side::Machine, entry)) => machine_sets.push(entry),
+            Err(problem) => problems.push(problem),
         }
     }
-    expectations::read(&mut study_tree)?;
+    match layered(study_tree, machine_sets, directory) {
+        Ok(study) => Problem::of_all(problems).map_or(Ok(study), Err),
+        Err(problem) if problems.is_empty() => Err(problem),
+        Err(problem) => {
+            // A key may be missing because it has been removed.
+            problems.extend(problem.without_missing());
+            Err(Problem::of_all(problems).expect("there is one"))
+        }
+    }
+}
+
+/// The study of a file's tree with the flags that change it laid over it, and those that change its machine.
+fn layered(
+    mut study_tree: Tree,
+    machine_sets: Vec<Entry>,
+    directory: &Path,
+) -> Result<ResolvedStudy, Problem> {
+    let mut problems = vec![];
+    problems.extend(expectations::read(&mut study_tree).err());
     // This is for `netloom validate`.
     study_tree.take("quick");
-    let claims = study_tree.take("claim").map_or(Ok(vec![]), |claims| claims::read(&claims.value))?;
+    let claims = study_tree.take("claim").map_or(Ok(vec![]), |claims| claims::read(&claims.value));
+    let claims = kept(claims, &mut problems);
     for key in ["set", "sweep"] {
         if let Some(value) = study_tree.get(key).filter(|v| !matches!(v.value, Value::Table(_))) {
-            return Err(not_a(&format!("`{key}` has the wrong type of value"), "a table", value));
+            problems.push(not_a(&format!("`{key}` has the wrong type of value"), "a table", value));
         }
     }
     let changes = study_tree.take("set");
     let sweep = study_tree.take("sweep");
-    let mut axes = sweep.as_ref().map_or(Ok(vec![]), axes_of)?;
+    let mut axes = kept(sweep.as_ref().map_or(Ok(vec![]), axes_of), &mut problems);
     let table = |name: &str| sweep.as_ref().and_then(|sweep| sweep.value.entry(name));
-    let saturation =
-        table("saturation").map(|entry| sweep_tables::saturation(entry, &mut axes)).transpose()?;
-    let plot = table("plot").map_or(Ok(PlotConfig::default()), |entry| sweep_tables::plot(entry, &axes))?;
-    let machine = study_tree.take("machine").ok_or_else(|| {
-        Problem::new("`machine` is missing")
+    let saturation = table("saturation").map(|entry| sweep_tables::saturation(entry, &mut axes)).transpose();
+    let saturation = kept(saturation, &mut problems);
+    let plot = table("plot").map_or(Ok(PlotConfig::default()), |entry| sweep_tables::plot(entry, &axes));
+    let plot = kept(plot, &mut problems);
+    let whole = match study_tree.take("machine") {
+        Some(machine) => {
+            let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
+            changes.extend(machine_sets);
+            changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)
+                .and_then(|machine| finish(study_tree, machine, directory.to_owned()))
+                .map(|whole| ResolvedStudy { changes, ..whole })
+        }
+        None => Err(Problem::new("`machine` is missing")
             .help("add `machine = \"bgl\"`, or the path of a machine's TOML file")
-            .at(&study_tree.origin)
-    })?;
-    let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
-    changes.extend(machine_sets);
-    let machine_tree = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
-    let whole = finish(study_tree, (machine.value, machine_tree), directory.to_owned())?;
-    Ok(ResolvedStudy { axes, plot, saturation, changes, claims, has_sweep: sweep.is_some(), ..whole })
+            .at(&study_tree.origin)),
+    };
+    if let Ok(whole) = &whole {
+        let machine = &whole.machine_layers.tree;
+        let old = axes.iter().filter_map(|axis| renamed::of_swept_load(&axis.path, &axis.values, machine));
+        problems.extend(old);
+    }
+    match whole {
+        Ok(whole) if problems.is_empty() => {
+            Ok(ResolvedStudy { axes, plot, saturation, claims, has_sweep: sweep.is_some(), ..whole })
+        }
+        whole => {
+            problems.extend(whole.err());
+            Err(Problem::of_all(problems).expect("there is one"))
+        }
+    }
 }
 
-/// The tree of a machine by name, path or as a table, with changes laid over it.
+/// The value of a result; without one a default, and the problem is kept.
+fn kept<T: Default>(result: Result<T, Problem>, problems: &mut Vec<Problem>) -> T {
+    result.unwrap_or_else(|problem| {
+        problems.push(problem);
+        T::default()
+    })
+}
+
+/// A machine by name, path or as a table, with changes laid over it.
 fn changed_machine(
     machine: &Tree,
     directory: &Path,
     nodes: Option<(u32, &Tree)>,
     changes: &[Entry],
-) -> Result<Tree, Problem> {
+) -> Result<MachineLayers, Problem> {
     let mut tree = match &machine.value {
         Value::Text(name) => {
             let source = machine_source(name, directory).map_err(|p| p.at(&machine.origin))?;
-            let tree = Tree::parse(&source)?;
-            renamed::check(&tree)?;
-            tree
+            let mut tree = Tree::parse(&source)?;
+            Problem::of_all(renamed::take(&mut tree)).map_or(Ok(tree), Err)?
         }
         Value::Table(_) => machine.clone(),
         _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", machine)),
+    };
+    let own_dimensions = match (&machine.value, tree.at("topology.dims").map(|dims| &dims.value)) {
+        (Value::Text(_), Some(Value::List(dims))) => Some(dims.len()),
+        _ => None,
     };
     if let Some((nodes, value)) = nodes {
         let sized = Machine::read(&tree)?.sized(nodes);
@@ -117,7 +172,7 @@ fn changed_machine(
         }
     }
     changes.iter().for_each(|change| tree.lay(change));
-    Ok(tree)
+    Ok(MachineLayers { value: machine.clone(), tree, own_dimensions })
 }
 
 /// The number of nodes that a study sets, and where it does.
@@ -148,16 +203,22 @@ pub fn machine_roundings(name: &str, sets: &[String]) -> Result<Vec<Rounding>, P
 
 fn machine_tree(name: &str, sets: &[String]) -> Result<Tree, Problem> {
     let mut tree = Tree::parse(&machine_source(name, Path::new("."))?)?;
-    renamed::check(&tree)?;
+    let mut problems = renamed::take(&mut tree);
     for flag in sets {
-        let entry = parse_set(flag)?;
-        renamed::check_entry(&entry)?;
+        let entry = match parse_set(flag).and_then(renamed::check_entry) {
+            Ok(entry) => entry,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
         if !keys::machine_keys().contains(&entry.key.as_str()) {
-            return Err(unknown(&entry, keys::machine_keys()));
+            problems.push(unknown(&entry, keys::machine_keys()));
+            continue;
         }
         tree.lay(&entry);
     }
-    Ok(tree)
+    Problem::of_all(problems).map_or(Ok(tree), Err)
 }
 
 impl ResolvedStudy {
@@ -166,8 +227,7 @@ impl ResolvedStudy {
     /// # Errors
     /// A value that does not fit, in its place in the study.
     pub fn at_point(&self, point: &[(String, Tree)]) -> Result<ResolvedStudy, Problem> {
-        let (mut study, mut machine) = (self.study_tree.clone(), self.machine_tree.clone());
-        let mut machine_value = self.machine_value.clone();
+        let (mut study, mut machine) = (self.study_tree.clone(), self.machine_layers.clone());
         for (path, value) in point {
             let changes = match path.as_str() {
                 CURVE => flatten(value).into_iter().filter(|e| e.key != "name").collect(),
@@ -179,19 +239,19 @@ impl ResolvedStudy {
             if !base.is_empty() {
                 for entry in base {
                     match entry.key.as_str() {
-                        "machine" => machine_value = entry.value,
+                        "machine" => machine.value = entry.value,
                         _ => study.lay(&entry),
                     }
                 }
-                machine = changed_machine(&machine_value, &self.directory, nodes_of(&study), &self.changes)?;
+                machine = changed_machine(&machine.value, &self.directory, nodes_of(&study), &self.changes)?;
             }
             for entry in changes {
                 match side(&entry)? {
                     Side::Study => study.lay(&entry),
-                    Side::Machine => machine.lay(&entry),
+                    Side::Machine => machine.tree.lay(&entry),
                 }
             }
         }
-        finish(study, (machine_value, machine), self.directory.clone())
+        finish(study, machine, self.directory.clone())
     }
 }

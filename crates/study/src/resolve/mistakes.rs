@@ -1,6 +1,6 @@
 //! What is said of a key that is not there, or of a value that cannot be: in its place, with the nearest key that there is.
 
-use crate::diagnose::{Problem, nearest, suggest};
+use crate::diagnose::{Problem, WrongKey, nearest, suggest};
 use crate::keys::{self, Key};
 use crate::machine::error_of_file;
 use crate::tree::{Entry, Tree};
@@ -16,6 +16,7 @@ pub(super) fn not_a(message: &str, expected: &str, found: &Tree) -> Problem {
 pub(super) fn not_of_a_study(entry: &Entry) -> Problem {
     let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).at(&entry.origin);
     problem.label = "not a key of a study".into();
+    problem.key = Some(Box::new(WrongKey::Unknown(entry.key.clone())));
     problem.help(if keys::machine_keys().contains(&entry.key.as_str()) {
         format!("it is the machine's: write it as `set.{}`, or under [set]", entry.key)
     } else {
@@ -53,6 +54,7 @@ pub(super) fn unknown(entry: &Entry, known: &[&str]) -> Problem {
     let help = path.map_or_else(|| suggest(&entry.key, known), |path| format!("did you mean `{path}`?"));
     let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).help(help);
     problem.label = "not a key of a study or a machine".into();
+    problem.key = Some(Box::new(WrongKey::Unknown(entry.key.clone())));
     problem.at(&entry.origin)
 }
 

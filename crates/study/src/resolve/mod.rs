@@ -6,6 +6,7 @@
 //! | `layers.rs` | files and flags, laid over one another; a point of a sweep |
 //! | `axes.rs` | the parameters of a sweep; which keys are the machine's |
 //! | `expectations.rs` | `[expect]`: the names of figures |
+//! | `flag_files.rs` | file names in `--set` flags |
 //! | `finish.rs` | values read from the layers and checked against each other |
 //! | `mistakes.rs` | what is said of keys and values that cannot be |
 //! | `sweep_tables.rs` | `[sweep.plot]` and `[sweep.saturation]` |
@@ -14,6 +15,7 @@
 mod axes;
 mod expectations;
 mod finish;
+mod flag_files;
 mod layers;
 mod mistakes;
 mod sweep_tables;
@@ -58,14 +60,25 @@ pub struct ResolvedStudy {
     /// Whether its file has a `[sweep]` table, so that one run of it is a point among others.
     pub has_sweep: bool,
     windows: Windows,
-    /// Values of the machine that are simulated quite differently, as warnings.
-    coarse: Vec<String>,
+    /// Warnings about the machine: values that are simulated quite differently, another number of dimensions.
+    about_machine: Vec<String>,
     study_tree: Tree,
-    machine_tree: Tree,
-    /// The machine as the study names it.
-    machine_value: Tree,
+    /// The machine, with what the study and flags change of it.
+    machine_layers: MachineLayers,
     /// What the study and flags change of its machine.
     changes: Vec<Entry>,
+}
+
+/// A machine's file with changes laid over it.
+#[derive(Clone, Debug)]
+struct MachineLayers {
+    /// The machine as the study names it.
+    value: Tree,
+    /// Its file, changed.
+    tree: Tree,
+    /// Dimensions of its own torus, before changes; `None` if the study describes the machine itself, or it is
+    /// no torus.
+    own_dimensions: Option<usize>,
 }
 
 /// A window that few runs are longer than, ticks.
@@ -107,7 +120,7 @@ impl ResolvedStudy {
     /// The value that the study or its machine has for a parameter, by its dotted key: as it is written, or the one that holds where it is
     /// left out.
     pub fn value(&self, path: &str) -> Option<Tree> {
-        let written = self.study_tree.at(path).or_else(|| self.machine_tree.at(path));
+        let written = self.study_tree.at(path).or_else(|| self.machine_layers.tree.at(path));
         written.cloned().or_else(|| {
             let whole = Tree::parse(&SourceFile::new("study.toml", self.to_toml())).ok()?;
             whole.at(path).or_else(|| whole.get("machine")?.at(path)).cloned()
@@ -116,7 +129,7 @@ impl ResolvedStudy {
 
     /// What is found impossible only when the study is built, in its place.
     pub fn impossible(&self, e: ConfigError) -> Problem {
-        of_either(e, &self.study_tree, &self.machine_tree)
+        of_either(e, &self.study_tree, &self.machine_layers.tree)
     }
 
     /// The study's title, or its name where there is none, with the size of the machine filled in.
@@ -150,7 +163,7 @@ impl ResolvedStudy {
 
     /// What a reader of the result must know that is clear before the run.
     pub fn warnings(&self) -> Vec<String> {
-        [&self.windows.warnings[..], &self.coarse].concat()
+        [&self.windows.warnings[..], &self.about_machine].concat()
     }
 
     /// Microseconds of a number of ticks.

@@ -1,9 +1,10 @@
 //! The tables in `[sweep]` that are no parameters: how its figures are drawn, and the search for saturation.
 
 use super::axes::{Axis, side};
-use super::mistakes::not_a;
-use crate::decode::decode;
+use super::mistakes::{explained, not_a};
+use crate::decode::decode_below;
 use crate::diagnose::{Problem, nearest};
+use crate::keys;
 use crate::sweep::short_names;
 use crate::tree::{Entry, Tree, Value, entry_at};
 use schemars::JsonSchema;
@@ -72,7 +73,7 @@ impl From<Keys> for Vec<String> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SaturationConfig {
-    /// The key of the load, such as `traffic.load.injection`.
+    /// The key of the load, such as `traffic.load.flits_per_ns`.
     pub load: String,
     /// The lowest load of the search, in the unit of the key.
     pub from: f64,
@@ -130,13 +131,28 @@ pub fn axis_named(axes: &[Axis], key: &str) -> Option<usize> {
     whole.or_else(|| short_names(&paths).iter().position(|name| name == key))
 }
 
+/// A value for each key that a search must have.
+const EXAMPLES: [(&str, &str); 3] =
+    [("load", "\"traffic.load.link_utilization\""), ("from", "0.1"), ("to", "1.0")];
+
+/// The same problem, with an example of the key that is missing.
+fn with_example(mut problem: Problem) -> Problem {
+    let name = problem.missing().and_then(|path| path.rsplit('.').next());
+    let example = EXAMPLES.iter().find(|(key, _)| Some(*key) == name);
+    if let (Some((key, value)), Some(help)) = (example, &problem.help) {
+        problem.help = Some(help.replacen(&format!("{key} = …"), &format!("{key} = {value}"), 1));
+    }
+    problem
+}
+
 /// Reads `[sweep.saturation]` and lets its load be swept: over both ends of the range, besides what loads the
 /// sweep has.
 ///
 /// # Errors
 /// What is wrong with it, in its place.
 pub(super) fn saturation(entry: &Entry, axes: &mut Vec<Axis>) -> Result<SaturationConfig, Problem> {
-    let search: SaturationConfig = decode(&entry.value)?;
+    let search: SaturationConfig = decode_below("sweep.saturation", &entry.value)
+        .map_err(|problem| with_example(explained(problem, &entry.value, keys::of_studies())))?;
     let at = |key: &str| entry.value.get(key).unwrap_or(&entry.value);
     if let Some((key, expected)) = search.invalid() {
         return Err(not_a(&format!("`sweep.saturation.{key}` has an invalid value"), &expected, at(key)));
@@ -164,7 +180,7 @@ pub(super) fn saturation(entry: &Entry, axes: &mut Vec<Axis>) -> Result<Saturati
 /// # Errors
 /// A key that is not swept, or one that is named twice, in its place.
 pub(super) fn plot(entry: &Entry, axes: &[Axis]) -> Result<PlotConfig, Problem> {
-    let plot: PlotConfig = decode(&entry.value)?;
+    let plot: PlotConfig = decode_below("sweep.plot", &entry.value)?;
     let mut used: Vec<usize> = vec![];
     for (of, keys) in
         [("x", plot.x.as_slice()), ("curves", &plot.curves.0[..]), ("panels", &plot.panels.0[..])]

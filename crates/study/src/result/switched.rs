@@ -64,7 +64,7 @@ pub struct FaultFigures {
     /// Packets lost in routers that failed, or at their nodes.
     pub lost_in_routers: u64,
     /// Packets discarded because no route was left.
-    pub without_way: u64,
+    pub without_route: u64,
     /// Packets discarded since their headers could not be read.
     pub without_header: u64,
     /// Upset words of memories: corrected.
@@ -179,7 +179,7 @@ pub struct LevelUse {
     /// The lower level; leaves are 0.
     pub level: u32,
     /// `up` or `down`.
-    pub way: String,
+    pub direction: String,
     /// Links.
     pub links: u64,
     /// Mean over all.
@@ -198,7 +198,7 @@ impl LevelUse {
         let at = |place: usize| loads.get(place).copied().unwrap_or(0.0);
         LevelUse {
             level,
-            way: if up { "up" } else { "down" }.into(),
+            direction: if up { "up" } else { "down" }.into(),
             links: loads.len() as u64,
             mean_utilization: loads.iter().sum::<f64>() / loads.len().max(1) as f64,
             median_utilization: (at(loads.len().saturating_sub(1) / 2) + at(loads.len() / 2)) / 2.0,
@@ -208,14 +208,14 @@ impl LevelUse {
 
     /// What it is, in words.
     pub fn name(&self) -> String {
-        match self.way.as_str() {
+        match self.direction.as_str() {
             "up" => format!("up, level {} to {}", self.level, self.level + 1),
-            way => format!("{way}, level {} to {}", self.level + 1, self.level),
+            direction => format!("{direction}, level {} to {}", self.level + 1, self.level),
         }
     }
 
     /// Its figures, in words.
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let [mean, median, most] =
             [self.mean_utilization, self.median_utilization, self.max_utilization].map(percent);
         format!("mean {mean}, median {median}, most {most}")

@@ -34,7 +34,7 @@ impl Saturation {
     }
 
     /// The same for people.
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         match (self.keeps_up, self.saturated) {
             (Some(load), Some(_)) => short(load),
             (Some(load), None) => format!("above {}", short(load)),
@@ -224,15 +224,15 @@ mod tests {
     fn a_range_is_told_by_what_is_known_of_it() {
         let found = |keeps_up, saturated| Saturation { values: vec![], keeps_up, saturated };
         assert_eq!(
-            (found(Some(0.5), Some(0.6)).load(), found(Some(0.5), Some(0.6)).told()),
+            (found(Some(0.5), Some(0.6)).load(), found(Some(0.5), Some(0.6)).description()),
             (Some(0.5), "0.5000".into())
         );
         assert_eq!(
-            (found(Some(0.5), None).load(), found(Some(0.5), None).told()),
+            (found(Some(0.5), None).load(), found(Some(0.5), None).description()),
             (None, "above 0.5000".into())
         );
         assert_eq!(
-            (found(None, Some(0.6)).load(), found(None, Some(0.6)).told()),
+            (found(None, Some(0.6)).load(), found(None, Some(0.6)).description()),
             (None, "below 0.6000".into())
         );
     }

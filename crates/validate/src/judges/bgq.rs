@@ -62,7 +62,7 @@ fn measured(bench: &Bench, table: &str) -> Result<(MeasuredTable, String), Probl
 /// The table that the program of a study measured, and where it ran.
 fn measured_by(bench: &Bench, (path, text): (&str, &str)) -> Result<(MeasuredTable, String), Problem> {
     let file = StudyFile::read(path, text, bench.quick)?;
-    let study = &file.points[0].1;
+    let study = &file.points[0].study;
     let result = bench.simulator.simulate(study, bench.progress, bench.threads)?;
     let table = result.measured.into_iter().next();
     let table = table.ok_or_else(|| Problem::new(format!("{path}: its program measured nothing")))?;
@@ -73,14 +73,14 @@ fn measured_by(bench: &Bench, (path, text): (&str, &str)) -> Result<(MeasuredTab
 type PingPong = Vec<[f64; 4]>;
 
 fn ping_pong_rows(bench: &Bench) -> Result<(PingPong, String), Problem> {
-    let (table, told) = measured(bench, "bgq.table1_ping_pong")?;
+    let (table, reported) = measured(bench, "bgq.table1_ping_pong")?;
     let rows = table.rows.iter().filter_map(|row| row.first_chunk::<4>().copied());
-    Ok((rows.collect(), told))
+    Ok((rows.collect(), reported))
 }
 
 /// Table 1: each time of the hardware, the same with software's time, which is fitted, on top, and the steps from hop to hop by dimension, which must be within 3 ns of the published ones.
 fn ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (rows, told) = ping_pong_rows(bench)?;
+    let (rows, reported) = ping_pong_rows(bench)?;
     let mut findings: Vec<Finding> = rows
         .iter()
         .flat_map(|&[hops, hardware, both, _]| {
@@ -90,7 +90,7 @@ fn ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
             ];
             row.map(|(column, simulated, evidence)| {
                 let id = format!("bgq.table1_ping_pong[{hops}].{column}");
-                Finding::figure(id, simulated, &told, evidence)
+                Finding::figure(id, simulated, &reported, evidence)
             })
         })
         .collect();
@@ -118,12 +118,12 @@ fn ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 
 /// Table 2: what ten links carry both ways, in GB/s, and as a share of their raw rate and of what data can have of it.
 fn nearest_neighbour(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (table, told) = measured(bench, "bgq.table2_nearest_neighbour")?;
+    let (table, reported) = measured(bench, "bgq.table2_nearest_neighbour")?;
     let rows = table.rows.iter().filter_map(|row| row.first_chunk::<2>());
     let figures = rows.flat_map(|&[bytes, rate]| {
         rates(rate, 40.0, "send_and_receive_GB_per_s").map(|(column, simulated, evidence)| {
             let id = format!("bgq.table2_nearest_neighbour[{bytes}].{column}");
-            Finding::figure(id, simulated, &told, evidence)
+            Finding::figure(id, simulated, &reported, evidence)
         })
     });
     Ok(figures.collect())
@@ -135,10 +135,10 @@ fn all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     // The longer one takes a minute, which a quick run has not.
     let studies = studies_of("bgq.all_to_all_512").iter().take(if bench.quick { 1 } else { 2 });
     for &study in studies {
-        let (table, told) = measured_by(bench, study)?;
+        let (table, reported) = measured_by(bench, study)?;
         findings.extend(table.rows.iter().filter_map(|row| row.first_chunk::<3>()).map(
             |&[bytes, _, fraction]| {
-                Finding::run(format!("bgq.all_to_all_512[{bytes}].fraction_of_peak"), fraction, &told)
+                Finding::run(format!("bgq.all_to_all_512[{bytes}].fraction_of_peak"), fraction, &reported)
             },
         ));
     }
@@ -147,7 +147,7 @@ fn all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 
 /// What the paper says of the averages of Tables 1 and 3.
 fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (rows, told) = ping_pong_rows(bench)?;
+    let (rows, reported) = ping_pong_rows(bench)?;
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(vec![]) };
     let a_hop = (last[1] - first[1]) / (last[0] - first[0]);
     let software = |pick: fn(f64, f64) -> f64, start| rows.iter().map(|row| row[3]).fold(start, pick);
@@ -159,21 +159,21 @@ fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         ("software_ns_low", software(f64::min, f64::INFINITY)),
         ("software_ns_high", software(f64::max, 0.0)),
     ]
-    .map(|f| figure(f, &told))
+    .map(|f| figure(f, &reported))
     .into();
-    let (rows, told) = allreduce_rows(bench, studies_of("bgq.table3_collective_latency")[0])?;
+    let (rows, reported) = allreduce_rows(bench, studies_of("bgq.table3_collective_latency")[0])?;
     if let [first, .., last] = &rows[..] {
         let (hops, levels) = (last.hops - first.hops, (last.hops - first.hops) / 2.0);
         // Of the first and the last row of Table 3.
-        let collective = figure(("collective_ns", (last.ns - first.ns) / hops), &told);
+        let collective = figure(("collective_ns", (last.ns - first.ns) / hops), &reported);
         findings.push(collective.by(Evidence::Derived));
         // From the root, which has the result first, to the ends of the tree it only comes down.
         let down = (last.spread_ns - first.spread_ns) / levels;
         let up = (last.hardware_ns - first.hardware_ns) / levels - down;
         let cycles = |ns: f64| (ns - a_hop) / NETWORK_CYCLE_NS;
         // Cycles that the machine's file has from the paper's text: a run shows that the parts add up.
-        findings.push(figure(("uptree_extra_cycles", cycles(up)), &told).by(Evidence::Echo));
-        findings.push(figure(("downtree_extra_cycles", cycles(down)), &told).by(Evidence::Echo));
+        findings.push(figure(("uptree_extra_cycles", cycles(up)), &reported).by(Evidence::Echo));
+        findings.push(figure(("downtree_extra_cycles", cycles(down)), &reported).by(Evidence::Echo));
     }
     Ok(findings)
 }
@@ -196,7 +196,7 @@ fn allreduce_rows(
     bench: &Bench,
     study: (&'static str, &'static str),
 ) -> Result<(Vec<AllreduceRow>, String), Problem> {
-    let (measured, told) = measured_by(bench, study)?;
+    let (measured, reported) = measured_by(bench, study)?;
     let rows = measured.rows.iter().filter_map(|row| row.first_chunk::<8>());
     if let Some(row) = rows.clone().find(|row| row[7] != 0.0) {
         return Err(Problem::new(format!(
@@ -213,18 +213,18 @@ fn allreduce_rows(
         spread_ns,
         gb_per_s,
     };
-    Ok((rows.map(of).collect(), told))
+    Ok((rows.map(of).collect(), reported))
 }
 
 /// Table 3: the time of an allreduce of a double, by nodes.
 fn collective_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (rows, told) = allreduce_rows(bench, studies_of("bgq.table3_collective_latency")[0])?;
+    let (rows, reported) = allreduce_rows(bench, studies_of("bgq.table3_collective_latency")[0])?;
     let figures = rows.iter().flat_map(|row| {
         let row_id = format!("bgq.table3_collective_latency[{}]", row.nodes);
         [
             // Twice the depth of the tree.
-            Finding::figure(format!("{row_id}.hops_round_trip"), row.hops, &told, Evidence::ClosedForm),
-            Finding::run(format!("{row_id}.latency_ns"), row.ns, &told),
+            Finding::figure(format!("{row_id}.hops_round_trip"), row.hops, &reported, Evidence::ClosedForm),
+            Finding::run(format!("{row_id}.latency_ns"), row.ns, &reported),
         ]
     });
     Ok(figures.collect())
@@ -232,11 +232,11 @@ fn collective_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 
 /// Table 4: the data of a sum by its time, in GB/s, and as a share of a link's raw rate and of what data can have of it.
 fn collective_throughput(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (rows, told) = allreduce_rows(bench, studies_of("bgq.table4_collective_throughput")[0])?;
+    let (rows, reported) = allreduce_rows(bench, studies_of("bgq.table4_collective_throughput")[0])?;
     let figures = rows.iter().flat_map(|row| {
         rates(row.gb_per_s, 2.0, "throughput_GB_per_s").map(|(column, simulated, evidence)| {
             let id = format!("bgq.table4_collective_throughput[{}].{column}", row.bytes / 1024.0);
-            Finding::figure(id, simulated, &told, evidence)
+            Finding::figure(id, simulated, &reported, evidence)
         })
     });
     Ok(figures.collect())
@@ -321,11 +321,12 @@ fn large_system(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         .by(Evidence::ClosedForm),
     ];
     let [allreduce, barrier] = studies_of("bgq.large_system") else { return Ok(findings) };
-    let (rows, told) = allreduce_rows(bench, *allreduce)?;
-    findings
-        .extend(rows.iter().map(|row| figure("short allreduce, us", row.hardware_ns / 1e3, told.clone())));
-    let (table, told) = measured_by(bench, *barrier)?;
+    let (rows, reported) = allreduce_rows(bench, *allreduce)?;
+    findings.extend(
+        rows.iter().map(|row| figure("short allreduce, us", row.hardware_ns / 1e3, reported.clone())),
+    );
+    let (table, reported) = measured_by(bench, *barrier)?;
     let rows = table.rows.iter().filter_map(|row| row.get(2));
-    findings.extend(rows.map(|hardware_ns| figure("barrier, us", hardware_ns / 1e3, told.clone())));
+    findings.extend(rows.map(|hardware_ns| figure("barrier, us", hardware_ns / 1e3, reported.clone())));
     Ok(findings)
 }

@@ -73,7 +73,7 @@ pub fn judge(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         held = count;
     }
     let note = format!(
-        "8x8x8, dynamic, static and relayed ways (docs/faults.md): every pair planned for {planned} sets, a third of them \
+        "8x8x8, dynamic, static and relayed routes (docs/faults.md): every pair planned for {planned} sets, a third of them \
          clusters, and the all-to-all run for {run} of each count{trouble}"
     );
     Ok(vec![Finding::run("bgl.faults.faulty_nodes_with_full_connectivity", held as f64, note)])

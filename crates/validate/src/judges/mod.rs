@@ -145,10 +145,10 @@ pub fn judge(bench: &Bench, table: &str, studies: &[(&str, &str)]) -> Result<Vec
         }
     }
     if !seen.is_empty() || !missed.is_empty() {
-        let told = |head: &str, list: &[String]| {
+        let reported = |head: &str, list: &[String]| {
             if list.is_empty() { String::new() } else { format!("{head}: {}. ", list.join("; ")) }
         };
-        let note = told("Not seen", &missed) + &told("Seen", &seen);
+        let note = reported("Not seen", &missed) + &reported("Seen", &seen);
         findings.push(Finding::Shape {
             id: table.into(),
             holds: missed.is_empty(),

@@ -5,7 +5,7 @@ use super::{Bench, Finding, Judge};
 use netloom_engine::Stream;
 use netloom_fabric::config::{Cooling, DragonflyConfig, SwitchedTopology};
 use netloom_fabric::routing::Target;
-use netloom_fabric::routing::dragonfly::{DragonflyRoutes, LongestWay};
+use netloom_fabric::routing::dragonfly::{DragonflyRoutes, LongestPath};
 use netloom_fabric::topology::bundles::LINKS_PER_CABLE;
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_fabric::topology::xc::{LANES, PAYLOAD_EFFICIENCY, Packaging, Rates};
@@ -234,7 +234,7 @@ fn hop_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         hops(&near),
         hops(&far)
     );
-    let of_tables = format!("the links of the longest minimal ways, {:?}, of 241 groups", longest.by_class);
+    let of_tables = format!("the links of the longest minimal paths, {:?}, of 241 groups", longest.by_class);
     let of_largest = format!(
         "quiet, the network alone: the slowest of {} packets, 241 groups",
         largest.latency.network.count
@@ -259,23 +259,24 @@ fn pairs(wiring: &Wiring, wanted: impl Fn(u32, u32) -> bool) -> impl Iterator<It
 }
 
 fn routes(m: &SwitchedMachine, d: &DragonflyConfig, wiring: &Wiring) -> DragonflyRoutes {
-    DragonflyRoutes::new(wiring, &d.group, m.routing.minimal_ways, |_, _| true)
+    DragonflyRoutes::new(wiring, &d.group, m.routing.minimal_paths, |_, _| true)
 }
 
 fn longest<'a>(
     routes: &'a DragonflyRoutes,
     wiring: &'a Wiring,
     pairs: impl Iterator<Item = (u32, u32)> + 'a,
-) -> LongestWay {
-    let ways = pairs.filter_map(|(from, to)| routes.longest(wiring, from, Target::Router(to)));
-    ways.reduce(|a, b| LongestWay {
-        hops: a.hops.max(b.hops),
-        by_class: a.by_class.iter().zip(&b.by_class).map(|(x, y)| *x.max(y)).collect(),
-    })
-    .unwrap_or_default()
+) -> LongestPath {
+    let paths = pairs.filter_map(|(from, to)| routes.longest(wiring, from, Target::Router(to)));
+    paths
+        .reduce(|a, b| LongestPath {
+            hops: a.hops.max(b.hops),
+            by_class: a.by_class.iter().zip(&b.by_class).map(|(x, y)| *x.max(y)).collect(),
+        })
+        .unwrap_or_default()
 }
 
-fn longest_between_groups(m: &SwitchedMachine, d: &DragonflyConfig, wiring: &Wiring) -> LongestWay {
+fn longest_between_groups(m: &SwitchedMachine, d: &DragonflyConfig, wiring: &Wiring) -> LongestPath {
     longest(&routes(m, d, wiring), wiring, pairs(wiring, |a, b| wiring.group(a) != wiring.group(b)))
 }
 
@@ -291,7 +292,7 @@ fn paths(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let anywhere = longest_between_groups(&largest, &largest_d, &largest_d.wiring());
     let (close, close_d) = machine(6, 48)?;
     let close = longest_between_groups(&close, &close_d, &close_d.wiring());
-    let class = |way: &LongestWay, class: usize| f64::from(way.by_class.get(class).copied().unwrap_or(0));
+    let class = |path: &LongestPath, class: usize| f64::from(path.by_class.get(class).copied().unwrap_or(0));
     let rows = [
         ("minimal within a group, green, at most", class(&inside, 0)),
         ("minimal within a group, black, at most", class(&inside, 1)),
@@ -300,7 +301,7 @@ fn paths(_: &Bench) -> Result<Vec<Finding>, Problem> {
         ("minimal, six groups with 48 cables a pair, at most", f64::from(close.hops)),
     ];
     let note = format!(
-        "route tables of six groups and, for the longest ways, of 241, walked for up to {PAIRS} pairs of routers by every output"
+        "route tables of six groups and, for the longest paths, of 241, walked for up to {PAIRS} pairs of routers by every output"
     );
     Ok(rows
         .into_iter()

@@ -161,7 +161,7 @@ impl JobsConfig {
             let checked = match own.load {
                 Load::LinkUtilization(u) => refuse(
                     "load.link_utilization",
-                    format!("expected a rate of its nodes, such as packets_per_kilotick, found {u}"),
+                    format!("expected a rate of its nodes, such as packets_per_us, found {u}"),
                 ),
                 _ => check(&own),
             };

@@ -85,7 +85,7 @@ impl TrafficConfig {
         self.check_size(network)?;
         match self.load {
             Load::LinkUtilization(u) => {
-                let message = format!("expected injection, GB_per_s or packets_per_kilotick, found {u}");
+                let message = format!("expected flits_per_ns, GB_per_s or packets_per_us, found {u}");
                 return refuse("traffic.load.link_utilization", message);
             }
             Load::GbPerS(rate) if self.size(network).1 == 0 => {

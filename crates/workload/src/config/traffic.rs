@@ -88,11 +88,11 @@ pub enum Load {
     /// Open loop: mean utilization of the links that is aimed at, a fraction of the raw rate, all bytes counted.
     #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     LinkUtilization(f64),
-    /// Open loop: packets that a node generates in 1000 ticks.
-    PacketsPerKilotick(f64),
-    /// Open loop: flits that a node generates in a tick. Of machines whose packets are counted in flits.
+    /// Open loop: packets that a node generates per microsecond.
+    PacketsPerUs(f64),
+    /// Open loop: flits that a node generates per nanosecond. Of machines whose packets are counted in flits.
     #[schemars(extend("x-families" = ["tiled"]))]
-    Injection(f64),
+    FlitsPerNs(f64),
     /// Open loop: data that a node sends, GB/s. Likewise.
     #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(rename = "GB_per_s")]
@@ -104,8 +104,8 @@ impl Load {
     pub(super) fn check_rate(self) -> Result<(), ConfigError> {
         let (key, rate) = match self {
             Load::Burst | Load::Infinite | Load::LinkUtilization(_) => return Ok(()),
-            Load::PacketsPerKilotick(rate) => ("packets_per_kilotick", rate),
-            Load::Injection(rate) => ("injection", rate),
+            Load::PacketsPerUs(rate) => ("packets_per_us", rate),
+            Load::FlitsPerNs(rate) => ("flits_per_ns", rate),
             Load::GbPerS(rate) => ("GB_per_s", rate),
         };
         match rate > 0.0 && rate.is_finite() {
@@ -113,6 +113,13 @@ impl Load {
             false => refuse(&format!("traffic.load.{key}"), format!("expected a rate above 0, found {rate}")),
         }
     }
+}
+
+/// What is generated per tick at a rate per nanosecond; likewise per 1000 ticks at a rate per microsecond.
+pub(crate) fn per_tick(rate: f64, ticks_per_second: u64) -> f64 {
+    let rate = rate / (ticks_per_second as f64 / 1e9);
+    // The last digits of a conversion are noise: 0.2625 flits/ns at 875 MHz are exactly 0.3 flits per tick.
+    format!("{rate:.14e}").parse().unwrap_or(rate)
 }
 
 /// How packets are routed: the first two of tori, the first and the others of machines of switches.
@@ -142,9 +149,9 @@ pub enum Routing {
     NonminimalHash,
     /// A minimal path at random.
     Minimal,
-    /// By way of a router at random.
+    /// Through a random router.
     Valiant,
-    /// By way of a group at random.
+    /// Through a random group.
     ValiantGroup,
     /// Minimal or through another group, by the queues of the first router.
     UgalL,
@@ -281,13 +288,13 @@ impl TrafficConfig {
             return refuse("traffic.responses", "expected none on a torus, found true");
         }
         match self.load {
-            Load::Injection(rate) => refuse(
-                "traffic.load.injection",
-                format!("expected link_utilization or packets_per_kilotick on a torus, found {rate}"),
+            Load::FlitsPerNs(rate) => refuse(
+                "traffic.load.flits_per_ns",
+                format!("expected link_utilization or packets_per_us on a torus, found {rate}"),
             ),
             Load::GbPerS(rate) => refuse(
                 "traffic.load.GB_per_s",
-                format!("expected link_utilization or packets_per_kilotick on a torus, found {rate}"),
+                format!("expected link_utilization or packets_per_us on a torus, found {rate}"),
             ),
             _ => Ok(()),
         }?;
@@ -309,6 +316,25 @@ mod tests {
     #[test]
     fn sizes_are_weighed() {
         assert_eq!(PacketMix(vec![(8, 3.0), (4, 1.0)]).mean_chunks(), 7.0);
+    }
+
+    #[test]
+    fn rates_per_tick_are_exact() {
+        for hundredths in 1..=200 {
+            let per_tick_exact = f64::from(hundredths) / 100.0;
+            for mhz in [175_u32, 850, 875, 1000, 8000] {
+                // As a person writes it.
+                let digits = format!("{:.8}", per_tick_exact * f64::from(mhz) / 1000.0);
+                let rate = digits.parse().expect("a number");
+                assert_eq!(
+                    per_tick(rate, u64::from(mhz) * 1_000_000),
+                    per_tick_exact,
+                    "{digits} at {mhz} MHz"
+                );
+            }
+        }
+        assert_eq!(per_tick(5.25, 175_000_000), 30.0);
+        assert_eq!(per_tick(0.004_375, 875_000_000), 0.005);
     }
 
     #[test]

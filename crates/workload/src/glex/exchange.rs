@@ -68,13 +68,13 @@ impl Interface for OnTh {
     }
 
     async fn ended(&self) -> Result<(u32, bool), Failure> {
-        Self::told(self.glex.wait_event(self.endpoint).await)
+        Self::reported(self.glex.wait_event(self.endpoint).await)
             .ok_or_else(|| Failure::new("wait_event", "no event came"))
     }
 
     async fn ended_within(&self, ns: f64) -> Result<Option<(u32, bool)>, Failure> {
         let milliticks = (ns / self.ns_per_microtick / 1000.0) as u64;
-        Ok(Self::told(self.glex.wait_event_for(self.endpoint, milliticks).await))
+        Ok(Self::reported(self.glex.wait_event_for(self.endpoint, milliticks).await))
     }
 
     fn tells_of_gets(&self) -> bool {
@@ -89,7 +89,7 @@ impl OnTh {
         (to, (AT + places.local, AT + places.remote, places.bytes), options)
     }
 
-    fn told(event: Result<Event, Refusal>) -> Option<(u32, bool)> {
+    fn reported(event: Result<Event, Refusal>) -> Option<(u32, bool)> {
         match event {
             Ok(event) => Some((event.user, event.status == Status::Success)),
             Err(Refusal::Empty) => None,

@@ -45,7 +45,7 @@ pub enum SpiConfig {
     Barrier(Barrier),
     /// One node's message to all of a box.
     Broadcast(Broadcast),
-    /// Files written or read by way of IO nodes.
+    /// Files written or read through IO nodes.
     FileIo(FileIo),
 }
 

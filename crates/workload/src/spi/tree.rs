@@ -289,15 +289,15 @@ mod tests {
         assert!(check_trees(&Boxes::default(), &good, &dims).is_ok());
         let tree = &trees(&Boxes::default(), &good, &dims)[0];
         assert_eq!((tree.count_and_sum(), tree.depth(), tree.first()), ((3, 1 + 4), 2, 0));
-        let told = |change: &dyn Fn(&mut [Registers; 3])| {
+        let reported = |change: &dyn Fn(&mut [Registers; 3])| {
             let mut wrong = good.clone();
             change(&mut wrong);
             check_trees(&Boxes::default(), &wrong, &dims).expect_err("no tree").message
         };
-        assert!(told(&|r| r[1].inputs.clear()).starts_with("node [0, 1]: output: -y"));
-        assert!(told(&|r| r[0].inputs = vec!["+q".into()]).contains("inputs: expected a direction"));
-        assert!(told(&|r| r[2].node = vec![0, 2]).contains("no node"));
-        assert!(told(&|r| r[2].node = vec![0, 0]).contains("twice"));
-        assert!(told(&|r| r[0].output = Some("-x".into())).contains("turn back"));
+        assert!(reported(&|r| r[1].inputs.clear()).starts_with("node [0, 1]: output: -y"));
+        assert!(reported(&|r| r[0].inputs = vec!["+q".into()]).contains("inputs: expected a direction"));
+        assert!(reported(&|r| r[2].node = vec![0, 2]).contains("no node"));
+        assert!(reported(&|r| r[2].node = vec![0, 0]).contains("twice"));
+        assert!(reported(&|r| r[0].output = Some("-x".into())).contains("turn back"));
     }
 }

@@ -3,7 +3,7 @@
 use super::pattern::Pattern;
 use super::plan::{Plan, Rate, Streams};
 use super::source::Share;
-use crate::config::{Load, TrafficConfig, WorkloadConfig};
+use crate::config::{Load, TrafficConfig, WorkloadConfig, per_tick};
 use crate::shape::Shape;
 use netloom_fabric::config::{ConfigError, TiledConfig};
 use netloom_fabric::router::tiled::{Mode, channel_bound};
@@ -124,8 +124,8 @@ fn interval(traffic: &TrafficConfig, network: &TiledConfig) -> f64 {
     let (flits, data) = traffic.size(network);
     match traffic.load {
         Load::Burst | Load::Infinite | Load::LinkUtilization(_) => 0.0,
-        Load::PacketsPerKilotick(n) => 1000.0 / n,
-        Load::Injection(rate) => f64::from(flits) / rate,
+        Load::PacketsPerUs(rate) => 1000.0 / per_tick(rate, network.ticks_per_second),
+        Load::FlitsPerNs(rate) => f64::from(flits) / per_tick(rate, network.ticks_per_second),
         Load::GbPerS(rate) => f64::from(data) * network.ticks_per_second as f64 / (rate * 1e9),
     }
 }
@@ -139,8 +139,8 @@ mod tests {
         let network = TiledConfig::cray_xc(2, 1);
         let of = |load| interval(&TrafficConfig { load, ..TrafficConfig::default() }, &network);
         // 14 flits with 64 bytes.
-        assert_eq!(of(Load::Injection(0.5)), 28.0);
+        assert_eq!(of(Load::FlitsPerNs(0.4375)), 28.0);
         assert!((of(Load::GbPerS(2.0)) - 28.0).abs() < 1e-9);
-        assert_eq!(of(Load::PacketsPerKilotick(40.0)), 25.0);
+        assert_eq!(of(Load::PacketsPerUs(35.0)), 25.0);
     }
 }

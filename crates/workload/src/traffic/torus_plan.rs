@@ -9,7 +9,7 @@ use super::pattern::Pattern;
 use super::plan::{Plan, Rate, Streams};
 use super::source::Share;
 use super::torus::TorusTraffic;
-use crate::config::{Load, Priority, Routing, TrafficConfig, WorkloadConfig};
+use crate::config::{Load, Priority, Routing, TrafficConfig, WorkloadConfig, per_tick};
 use netloom_fabric::config::Outline;
 use netloom_fabric::packet::Header;
 use netloom_fabric::routing::faults::Planner;
@@ -192,8 +192,8 @@ fn packets_a_tick(
 ) -> Option<f64> {
     match traffic.load {
         Load::Burst | Load::Infinite => None,
-        Load::Injection(_) | Load::GbPerS(_) => unreachable!("a torus refused it"),
-        Load::PacketsPerKilotick(n) => Some(n / 1000.0),
+        Load::FlitsPerNs(_) | Load::GbPerS(_) => unreachable!("a torus refused it"),
+        Load::PacketsPerUs(rate) => Some(per_tick(rate, network.ticks_per_second) / 1000.0),
         Load::LinkUtilization(u) => {
             let hops: f64 = pattern.mean_hops(seed).iter().sum();
             let links = (0..torus.nodes())

@@ -29,7 +29,7 @@ const LINKS_UP: usize = 3;
 const LINKS_DOWN: usize = 4;
 
 /// The VC of a class route's packets.
-fn vc_of(kind: RouteKind) -> usize {
+pub(super) fn vc_of(kind: RouteKind) -> usize {
     if kind == RouteKind::UserSubcomm { SUBCOMM } else { COMMWORLD }
 }
 

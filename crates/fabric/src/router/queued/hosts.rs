@@ -37,11 +37,11 @@ pub enum QueuedSignal {
         start: u64,
     },
     /// See [`Signals::say`].
-    Say {
+    BarrierBits {
         /// 0 to 15.
         class: usize,
         /// Three bits.
-        says: u64,
+        bits: u64,
     },
 }
 
@@ -71,8 +71,8 @@ impl Signals<QueuedSignal> {
 
     /// Sets a node's three bits of a barrier class. All nodes receive the OR of all nodes' bits as
     /// [`BarrierStatus`].
-    pub fn say(&mut self, node: u32, class: usize, says: u64) {
-        self.own(node, QueuedSignal::Say { class, says });
+    pub fn set_barrier_bits(&mut self, node: u32, class: usize, bits: u64) {
+        self.own(node, QueuedSignal::BarrierBits { class, bits });
     }
 }
 
@@ -109,7 +109,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             }
             QueuedSignal::ClassRoute { class, route } => self.set_class_route(n, class, route),
             QueuedSignal::BarrierClass { class, route, start } => self.set_barrier(n, class, route, start),
-            QueuedSignal::Say { class, says } => self.say(n, class, says, now),
+            QueuedSignal::BarrierBits { class, bits } => self.set_barrier_bits(n, class, bits, now),
         }
     }
 

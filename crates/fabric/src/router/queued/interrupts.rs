@@ -69,7 +69,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let i = n.interrupts.get_or_insert_default();
         for port in bits(route.map_or(0, |route| route.ports())) {
             i.from[port] = with(i.from[port], class, start);
-            i.told[port] = with(i.told[port], class, start);
+            i.sent[port] = with(i.sent[port], class, start);
         }
         i.own = with(i.own, class, start);
         i.routes[class] = route;
@@ -77,12 +77,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// Changes the node's own bits of a class.
-    pub(super) fn say(&mut self, n: &mut Node, class: usize, says: u64, now: Time) {
+    pub(super) fn set_barrier_bits(&mut self, n: &mut Node, class: usize, bits: u64, now: Time) {
         let Some(i) = &mut n.interrupts else {
             panic!("node {}: barrier class {class} is not set", n.number)
         };
         assert!(i.routes[class].is_some(), "node {}: barrier class {class} is not set", n.number);
-        i.own = with(i.own, class, says);
+        i.own = with(i.own, class, bits);
         self.tell(n, now);
     }
 
@@ -96,8 +96,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     fn tell(&mut self, n: &mut Node, now: Time) {
         let Some(i) = &mut n.interrupts else { return };
         let (to, status) = i.telling();
-        for (port, (to, told)) in to.iter().zip(&i.told).enumerate() {
-            n.telling = n.telling & !(1 << port) | u16::from(to != told) << port;
+        for (port, (to, sent)) in to.iter().zip(&i.sent).enumerate() {
+            n.telling = n.telling & !(1 << port) | u16::from(to != sent) << port;
         }
         if status != i.status {
             i.status = status;
@@ -111,7 +111,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         for port in bits(n.telling & ports) {
             let Some(i) = &mut n.interrupts else { return };
             let word = i.telling().0[port];
-            i.told[port] = word;
+            i.sent[port] = word;
             let (to, at) = self.send_short(n, port, now);
             if self.common.errors.is_some() && !self.tell_unsure(n, port) {
                 continue;

@@ -234,7 +234,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let Some(interrupts) = &mut n.interrupts else { return };
         if interrupts.lost >> port & 1 != 0 {
             interrupts.lost &= !(1 << port);
-            interrupts.told[port] = NOT_KNOWN;
+            interrupts.sent[port] = NOT_KNOWN;
             n.telling |= 1 << port;
             self.faulty().count(n.here, port).barriers_resent += 1;
         }

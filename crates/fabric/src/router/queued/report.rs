@@ -2,6 +2,7 @@
 
 use super::QueuedFamily;
 use super::block::QueuedBlock;
+use super::central::vc_of;
 use super::counters::PortCounters;
 use super::state::*;
 use crate::collective::CollectiveHeader;
@@ -12,7 +13,7 @@ use crate::router::bits::bits;
 use crate::router::errors::Errors;
 use crate::router::network::{NodeBlock, RouterBlock};
 use crate::router::port::Port;
-use crate::router::stall::{StoppedUnit, WaitingPacket};
+use crate::router::stall::{PossibleOutput, StoppedUnit, WaitingPacket};
 use crate::router::statistics::{LinkErrors, Recorder};
 use crate::topology::torus::Torus;
 use netloom_engine::Time;
@@ -61,15 +62,17 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
     fn waiting(&self) -> Vec<WaitingPacket> {
         let mut list = vec![];
         for (here, n) in self.nodes.iter().enumerate() {
-            let mut add = |port: Option<usize>, slot: usize, packet: u32| {
+            let mut add = |port: Option<usize>, slot: usize, packet: u32, head: Option<Head>| {
                 let header: Header = self.shared.cells[packet as usize].header;
                 let route = CollectiveHeader::unpack(header)
                     .and_then(|h| n.central.as_ref()?.routes[usize::from(h.class)]);
-                let directions = match route {
-                    Some(route) => route.output.map_or(0, |port| 1 << port),
-                    None => header.hints(),
+                let outputs: Vec<(usize, usize)> = match (route, head) {
+                    (Some(route), _) => {
+                        route.output.map(|port| (port.into(), vc_of(route.kind))).into_iter().collect()
+                    }
+                    (None, Some(head)) => head.outputs(),
+                    (None, None) => vec![],
                 };
-                let ports: Vec<usize> = bits(directions).filter(|&p| p < PORTS).collect();
                 list.push(WaitingPacket {
                     node: self.numbers[here],
                     port,
@@ -77,21 +80,24 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
                     source: self.shared.common.arena.get(packet).source,
                     destination: (0..DIMENSIONS_MAX).map(|d| header.destination(d).into()).collect(),
                     chunks: header.chunks(),
-                    tokens: ports.iter().map(|&p| n.tokens[p].to_vec()).collect(),
-                    ports,
+                    outputs: outputs
+                        .into_iter()
+                        .map(|(port, vc)| PossibleOutput { port, vc, tokens: Some(n.tokens[port][vc]) })
+                        .collect(),
                 });
             };
             for (port, r) in n.receivers.iter().enumerate() {
                 for slot in (0..SLOTS).filter(|slot| n.standing[port] >> slot & 1 != 0) {
-                    add(Some(port), slot / SLOTS_OF_VC, r.queues[slot].first);
+                    add(Some(port), slot / SLOTS_OF_VC, r.queues[slot].first, Some(r.heads[slot]));
                 }
             }
             for fifo in bits(n.waiting | n.contributing) {
-                add(None, fifo, self.shared.injecting[here * self.shared.common.fifos + fifo]);
+                let packet = self.shared.injecting[here * self.shared.common.fifos + fifo];
+                add(None, fifo, packet, Some(n.heads[fifo]));
             }
             if let Some(central) = &n.central {
                 for (vc, port, _) in central.heads(&self.shared.cells) {
-                    add(Some(port), vc, central.queues[vc - VCS][port][0]);
+                    add(Some(port), vc, central.queues[vc - VCS][port][0], None);
                 }
             }
         }
@@ -102,7 +108,7 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
         let mut found = vec![];
         found.extend(self.shared.common.errors.as_ref().and_then(|e| e.unrest()));
         for (here, n) in self.nodes.iter().enumerate() {
-            if n.central.as_ref().is_some_and(|central| !central.is_at_rest()) {
+            if n.central.as_ref().is_some_and(|central| !central.is_idle()) {
                 found.push(format!("node {}: collective logic not idle", self.numbers[here]));
             }
             if n.telling != 0 || n.interrupts.as_ref().is_some_and(|i| i.lost != 0) {

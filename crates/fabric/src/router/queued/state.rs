@@ -95,6 +95,13 @@ impl Head {
         usize::from(self.fixed >> 4) % VCS
     }
 
+    /// All outputs that it may take, each a port and a VC; none if it is for this node.
+    pub fn outputs(self) -> Vec<(usize, usize)> {
+        let dynamic = bits(self.dynamic()).map(|port| (port, DYNAMIC));
+        let fixed = (self.fixed() != LOCAL).then(|| (self.fixed(), self.vc()));
+        dynamic.chain(fixed).collect()
+    }
+
     /// Whether it stays in order among packets in the same direction.
     #[inline]
     pub fn is_ordered(self) -> bool {

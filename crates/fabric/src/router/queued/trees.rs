@@ -71,7 +71,7 @@ pub(super) struct Job {
 
 impl Central {
     /// Whether it holds no packet.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         let is_idle = |logic: &Logic| logic.may_grant() && logic.reading.is_none();
         is_idle(&self.up) && is_idle(&self.down) && self.queues.iter().flatten().all(VecDeque::is_empty)
     }
@@ -85,7 +85,7 @@ pub(super) struct Interrupts {
     pub own: u64,
     /// The last word from each neighbour, and the last word sent to it.
     pub from: [u64; PORTS],
-    pub told: [u64; PORTS],
+    pub sent: [u64; PORTS],
     /// Links on which the last packet was lost.
     pub lost: u16,
     /// The last word reported to the node: the OR of all nodes' bits.

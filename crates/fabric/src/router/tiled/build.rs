@@ -118,7 +118,7 @@ fn new_tiles(
             routed: 0,
             turn: 0,
             blocked: false,
-            gone: Gone::default(),
+            departures: Departures::default(),
             free_at: Time::ZERO,
             wake_at: Time::ZERO,
         });

@@ -7,8 +7,8 @@
 //! loads of all packets on either add up.
 
 use super::header::{Class, Mode, TiledHeader};
+use super::route::Via;
 use super::tables::Tables;
-use super::way::Via;
 use crate::config::TiledConfig;
 use crate::router::bits::bits;
 use crate::routing::Routes;
@@ -154,7 +154,7 @@ impl Walk<'_> {
                     there.push((router, rate));
                     continue;
                 }
-                let ports = self.tables.ways(router, via, home, stage);
+                let ports = self.tables.minimal_ports(router, via, home, stage);
                 let share = rate / f64::from(ports.count_ones());
                 for port in bits(ports) {
                     let end = w.end(router, port).expect("a link");

@@ -2,12 +2,12 @@
 //!
 //! At its first router an adaptively routed packet is offered two minimal and two non-minimal outputs at
 //! random, and takes the one with the lowest load; later it takes the better of two outputs on its route, see
-//! [`way`](super::way).
+//! [`route`](super::route).
 
 use super::TiledFamily;
 use super::block::TiledBlock;
 use super::header::{Mode, TiledHeader};
-use super::way::Via;
+use super::route::Via;
 use crate::config::VcDiscrimination;
 use crate::host::Host;
 use crate::routing::Routes;
@@ -86,7 +86,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         } else {
             let mut draw = Draw::new(header, number);
             let port = if header.is_decided() {
-                let ports = self.ways(router, header.via(), home, header.stage());
+                let ports = self.minimal_ports(router, header.via(), home, header.stage());
                 self.pick_port(router, ports, header.mode(), &mut draw, now)
             } else {
                 let from_node = !self.is_link(router, tile);
@@ -105,10 +105,10 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         true
     }
 
-    /// The outputs on minimal ways to where a packet goes next, over links that work.
+    /// The outputs on minimal routes to where a packet goes next, over links that work.
     #[inline]
-    fn ways(&self, router: u32, via: Via, home: u32, stage: usize) -> u64 {
-        self.tables.ways(self.first + router, via, home, stage) & self.works(router)
+    fn minimal_ports(&self, router: u32, via: Via, home: u32, stage: usize) -> u64 {
+        self.tables.minimal_ports(self.first + router, via, home, stage) & self.works(router)
     }
 
     /// The class of the link at a port.
@@ -130,7 +130,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         (0..count).map(|i| tiles.start + (turn + i) % count).min_by_key(load).expect("at least one tile")
     }
 
-    /// One of several outputs on a packet's way.
+    /// One of several outputs on a packet's route.
     fn pick_port(&self, router: u32, ports: u64, mode: Mode, draw: &mut Draw, now: Time) -> Option<usize> {
         if ports.count_ones() < 2 {
             return (ports != 0).then(|| ports.trailing_zeros() as usize);
@@ -179,13 +179,13 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             *header = header.decided();
         }
         if let Routes::FatTree(_) = self.tables.routes {
-            // All ways are minimal.
-            let ports = self.ways(router, None, home, 0);
+            // All routes are minimal.
+            let ports = self.minimal_ports(router, None, home, 0);
             *header = header.decided();
             return self.pick_port(router, ports, mode, draw, now).map(|port| Candidate { port, via: None });
         }
         match mode {
-            // Where links have failed a way round may be the only one.
+            // Where links have failed a detour may be the only one.
             Mode::Minimal | Mode::MinimalHash => minimal(draw).or_else(|| self.by_router(router, home, draw)),
             Mode::Valiant | Mode::NonminimalHash => {
                 self.by_router(router, home, draw).or_else(|| minimal(draw))
@@ -240,7 +240,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             // Its own router, and the destination's, are on a minimal route anyway.
             let via = (root != number && root != home).then_some((root, false));
             let leads_on = via.is_none_or(|via| self.tables.leads_on(via, home));
-            if let Some(port) = draw.bit(self.ways(router, via, home, 0)).filter(|_| leads_on) {
+            if let Some(port) = draw.bit(self.minimal_ports(router, via, home, 0)).filter(|_| leads_on) {
                 return Some(Candidate { port, via });
             }
         }
@@ -270,7 +270,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             let via = (group, true);
             let leads_on = self.tables.leads_on(via, home);
             // A packet that reconsiders starts a leg of its own.
-            if let Some(port) = draw.bit(self.ways(router, Some(via), home, 0)).filter(|_| leads_on) {
+            if let Some(port) = draw.bit(self.minimal_ports(router, Some(via), home, 0)).filter(|_| leads_on)
+            {
                 return Some(Candidate { port, via: Some(via) });
             }
         }
@@ -283,7 +284,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     }
 
     fn straight(&self, router: u32, home: u32, stage: usize, draw: &mut Draw) -> Option<Candidate> {
-        let port = draw.bit(self.ways(router, None, home, stage))?;
+        let port = draw.bit(self.minimal_ports(router, None, home, stage))?;
         Some(Candidate { port, via: None })
     }
 
@@ -312,7 +313,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.tables.settled(header, via)
     }
 
-    /// Flits that wait for the first global link on a candidate's way, as they were known a while ago; for its output here on a way
+    /// Flits that wait for the first global link on a candidate's route, as they were known a while ago; for its output here on a way
     /// without one.
     fn global_queue(&self, router: u32, home: u32, c: Candidate, now: Time) -> u32 {
         let period = u64::from(self.tables.config.routing.global_load_period_ticks);
@@ -339,7 +340,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         hops
     }
 
-    /// Follows a candidate's way to its end, by the first of the outputs at each router: tells router, port and class of each link.
+    /// Follows a candidate's route to its end, by the first of the outputs at each router: tells router, port and class of each link.
     fn walk(&self, router: u32, home: u32, c: Candidate, mut tell: impl FnMut(u32, usize, usize)) {
         let (mut at, mut port, mut via) = (self.first + router, c.port, c.via);
         let wiring = &self.tables.wiring;
@@ -356,11 +357,11 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             if via.is_none() && at == home {
                 return;
             }
-            let ways = self.tables.ways(at, via, home, stage);
-            if ways == 0 {
+            let ports = self.tables.minimal_ports(at, via, home, stage);
+            if ports == 0 {
                 return;
             }
-            port = ways.trailing_zeros() as usize;
+            port = ports.trailing_zeros() as usize;
         }
     }
 }

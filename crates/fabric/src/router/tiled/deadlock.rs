@@ -207,7 +207,7 @@ impl<'a> Legs<'a> {
         let mut walked = 0;
         while walked < places.len() {
             let Place { router, header, .. } = places[walked];
-            for port in bits(tables.ways(router, header.via(), goal.0, header.stage())) {
+            for port in bits(tables.minimal_ports(router, header.via(), goal.0, header.stage())) {
                 let end = w.end(router, port).expect("a link");
                 let (after, vc) = tables.leave(header, (router, port), end.class.into());
                 let channel = self.waits.index((router, port, vc));

@@ -35,7 +35,7 @@ pub struct FaultCounts {
     /// Packets lost in routers that failed, or at their nodes.
     pub lost_in_routers: u64,
     /// Packets discarded for lack of a route.
-    pub without_way: u64,
+    pub without_route: u64,
     /// Words of packets in memories with one wrong bit, which were corrected; with two, which were contained.
     pub words_corrected: u64,
     /// See `words_corrected`.
@@ -49,7 +49,7 @@ pub struct FaultCounts {
 impl FaultCounts {
     /// Lost packets.
     pub fn lost(&self) -> u64 {
-        self.lost_on_links + self.lost_in_routers + self.without_way + self.without_header
+        self.lost_on_links + self.lost_in_routers + self.without_route + self.without_header
     }
 
     /// Adds another's.
@@ -57,7 +57,7 @@ impl FaultCounts {
         self.links.merge(&other.links);
         self.lost_on_links += other.lost_on_links;
         self.lost_in_routers += other.lost_in_routers;
-        self.without_way += other.without_way;
+        self.without_route += other.without_route;
         self.words_corrected += other.words_corrected;
         self.words_contained += other.words_contained;
         self.without_header += other.without_header;
@@ -79,7 +79,7 @@ pub enum ErrorKind {
     /// Two wrong bits of a word, contained.
     Contained,
     /// A packet without a route.
-    NoWay,
+    NoRoute,
 }
 
 /// The first error that a router detected, which is stored ("identification of the first error within a
@@ -341,11 +341,11 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
 
     /// Discards a packet for which the tables have no link that works.
     #[cold]
-    pub(super) fn lose_without_way(&mut self, router: u32, tile: usize, packet: u32, now: Time) {
+    pub(super) fn lose_without_route(&mut self, router: u32, tile: usize, packet: u32, now: Time) {
         let first = self.first;
-        let faults = self.faults.as_mut().expect("tables have ways where nothing fails");
-        faults.counts.without_way += 1;
-        faults.note(first, router, tile, ErrorKind::NoWay, now);
+        let faults = self.faults.as_mut().expect("tables have routes where nothing fails");
+        faults.counts.without_route += 1;
+        faults.note(first, router, tile, ErrorKind::NoRoute, now);
         self.lose(packet);
     }
 

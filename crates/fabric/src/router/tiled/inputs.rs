@@ -52,7 +52,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             let busy = self.k.bus_ticks(flits.into()).max(tail_at.saturating_sub(now));
             self.give_room_back(router, tile, (vc, flits), now, (busy, 0), out);
             if is_read {
-                self.lose_without_way(router, tile, packet, now);
+                self.lose_without_route(router, tile, packet, now);
             } else {
                 self.lose_without_header(packet);
             }
@@ -78,7 +78,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 self.inputs[at].blocked = true;
                 continue;
             }
-            if !self.inputs[at].gone.may_leave(column, now) {
+            if !self.inputs[at].departures.may_leave(column, now) {
                 return Some(vc);
             }
             let switch = self.k.row(tile) * self.k.columns + column;
@@ -223,7 +223,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         now: Time,
     ) {
         let input = &mut self.inputs[router as usize * self.k.tiles + tile];
-        input.gone.leaves(column, gone_at, now);
+        input.departures.leaves(column, gone_at, now);
         input.room[column * VCS + vc] += flits;
         if input.blocked {
             input.blocked = false;

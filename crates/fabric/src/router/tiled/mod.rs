@@ -10,7 +10,7 @@
 //! | `fetch.rs` | prefetching |
 //! | `inputs.rs`, `switches.rs`, `outputs.rs` | the stages of a tile: input queue and row bus; sub-switch and column buses; column buffer and link |
 //! | `nodes.rs` | Netlink, and the exchange between network and hosts |
-//! | `way.rs` | a packet's route: outputs, header and VC hop by hop |
+//! | `route.rs` | a packet's route: outputs, header and VC hop by hop |
 //! | `choice.rs` | routing: candidates and their loads |
 //! | `channel_load.rs` | throughput bound of links |
 //! | `deadlock.rs` | deadlock check |
@@ -38,10 +38,10 @@ mod nodes;
 mod outputs;
 mod report;
 mod round_trip;
+mod route;
 mod state;
 mod switches;
 mod tables;
-mod way;
 
 /// Networks of these routers, as their hosts see them.
 pub enum TiledFamily {}

@@ -9,7 +9,7 @@ use super::state::*;
 use crate::host::Host;
 use crate::router::bits::bits;
 use crate::router::network::{Network, RouterBlock};
-use crate::router::stall::WaitingPacket;
+use crate::router::stall::{PossibleOutput, WaitingPacket};
 use crate::router::statistics::{Recorder, Totals};
 use netloom_engine::Time;
 
@@ -78,8 +78,7 @@ impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
         let mut add = |router: usize, port: Option<usize>, slot: usize, packet: u32| {
             let cell = &self.cells[packet as usize];
             // A packet that has not entered yet has not been routed.
-            let out = port.map(|_| usize::from(cell.out));
-            let room = |tile: usize| self.outputs[router * k.tiles + tile].room.used;
+            let output = PossibleOutput { port: cell.out.into(), vc: cell.vc.into(), tokens: None };
             list.push(WaitingPacket {
                 node: self.first + router as u32,
                 port,
@@ -87,8 +86,7 @@ impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
                 source: self.arena.get(packet).source,
                 destination: vec![cell.header.destination()],
                 chunks: cell.flits.into(),
-                tokens: out.iter().map(|&tile| room(tile).iter().map(|&used| used as u8).collect()).collect(),
-                ports: out.into_iter().collect(),
+                outputs: port.map(|_| output).into_iter().collect(),
             });
         };
         for router in 0..self.load.len() {

@@ -125,7 +125,7 @@ pub(super) struct Input {
     /// Whether a head lacks space in its sub-switch.
     pub blocked: bool,
     /// The sub-switches that its packets may be leaving.
-    pub gone: Gone,
+    pub departures: Departures,
     /// When the row bus is free, and when the tile is to act again.
     pub free_at: Time,
     pub wake_at: Time,
@@ -135,9 +135,9 @@ pub(super) struct Input {
 /// time when the last of them has left: an input would otherwise have to look this up far away, mostly in
 /// vain. False positives are possible, false negatives are not.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Gone(u32);
+pub(super) struct Departures(u32);
 
-impl Gone {
+impl Departures {
     const TIME: u32 = (1 << 24) - 1;
 
     /// Whether that time is in the future, or long past.
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn what_leaves_is_never_forgotten_too_early() {
-        let mut gone = Gone::default();
+        let mut departures = Departures::default();
         let mut leaving: Vec<(usize, Time)> = vec![];
         let mut now = Time::ZERO;
         for i in 0..100_000u64 {
@@ -440,24 +440,24 @@ mod tests {
             leaving.retain(|leaves| leaves.1 > now);
             for column in 0..8 {
                 let leaves = leaving.iter().any(|leaves| leaves.0 == column);
-                assert!(gone.may_leave(column, now) || !leaves);
+                assert!(departures.may_leave(column, now) || !leaves);
             }
             if i % 3 == 0 {
-                gone.leaves(column, until, now);
+                departures.leaves(column, until, now);
                 leaving.push((column, until));
             }
         }
-        let mut gone = Gone::default();
-        gone.leaves(3, Time::at(120), Time::at(100));
-        gone.leaves(5, Time::at(110), Time::at(105));
+        let mut departures = Departures::default();
+        departures.leaves(3, Time::at(120), Time::at(100));
+        departures.leaves(5, Time::at(110), Time::at(105));
         assert!(
-            gone.may_leave(3, Time::at(119))
-                && gone.may_leave(5, Time::at(119))
-                && !gone.may_leave(4, Time::at(110))
+            departures.may_leave(3, Time::at(119))
+                && departures.may_leave(5, Time::at(119))
+                && !departures.may_leave(4, Time::at(110))
         );
-        assert!(!gone.may_leave(3, Time::at(120)) && !gone.may_leave(5, Time::at(1_000_000)));
-        gone.leaves(1, Time::at(140), Time::at(130));
-        assert!(gone.may_leave(1, Time::at(130)) && !gone.may_leave(3, Time::at(130)));
+        assert!(!departures.may_leave(3, Time::at(120)) && !departures.may_leave(5, Time::at(1_000_000)));
+        departures.leaves(1, Time::at(140), Time::at(130));
+        assert!(departures.may_leave(1, Time::at(130)) && !departures.may_leave(3, Time::at(130)));
     }
 
     #[test]

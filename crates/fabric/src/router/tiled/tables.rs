@@ -135,8 +135,8 @@ impl Tables {
 fn routes(config: &TiledConfig, wiring: &Wiring, works: impl Fn(u32, usize) -> bool) -> Routes {
     match &config.topology {
         SwitchedTopology::Dragonfly(dragonfly) => {
-            let ways = config.routing.minimal_ways;
-            Routes::Dragonfly(DragonflyRoutes::new(wiring, &dragonfly.group, ways, works))
+            let paths = config.routing.minimal_paths;
+            Routes::Dragonfly(DragonflyRoutes::new(wiring, &dragonfly.group, paths, works))
         }
         SwitchedTopology::FatTree(tree) => {
             Routes::FatTree(FatTreeRoutes::new(&FatTree::new(tree), wiring, works))

@@ -6,6 +6,7 @@ use super::state::*;
 use super::tables::Tables;
 use crate::packet::Header;
 use crate::router::bits::{best_of, one_of};
+use crate::router::stall::PossibleOutput;
 use crate::routing::hints;
 
 /// In a head's set of directions: its single direction is not on a dynamic VC.
@@ -48,6 +49,25 @@ impl<const P: usize> Node<P> {
             });
         let needed = if enters { 2 * t.full } else { t.full };
         if self.tokens_of(out, vc) >= needed { first | FIXED } else { 0 }
+    }
+
+    /// All outputs that the head may take if tokens allow: dynamic VCs, and its fixed VC in one direction.
+    pub(super) fn outputs(&self, t: &Tables, head: u16) -> Vec<PossibleOutput> {
+        let output = |port: usize, vc: usize| PossibleOutput {
+            port,
+            vc,
+            tokens: Some(self.tokens[port].to_le_bytes()[vc]),
+        };
+        let is_dynamic = head & (Header::STATIC | Header::HIGH) == 0;
+        let dynamic_vcs = if is_dynamic { t.escape } else { 0 };
+        let ports = (0..P).filter(|port| head & Header::HINTS & 1 << port != 0);
+        let mut outputs: Vec<PossibleOutput> =
+            ports.flat_map(|port| (0..dynamic_vcs).map(move |vc| output(port, vc))).collect();
+        let first = hints::first(head, t.order);
+        if first != 0 {
+            outputs.push(output(first.trailing_zeros() as usize, self.fixed_vc(t, head, first)));
+        }
+        outputs
     }
 
     /// The VC of such a packet in its single direction.

@@ -61,7 +61,6 @@ impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
         let mut list = vec![];
         for (n, node) in self.nodes.iter().enumerate() {
             let mut add = |port: Option<usize>, slot: usize, header: Header, packet: u32| {
-                let ports: Vec<usize> = (0..P).filter(|p| header.hints() >> p & 1 != 0).collect();
                 list.push(WaitingPacket {
                     node: self.numbers[n],
                     port,
@@ -69,11 +68,7 @@ impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
                     source: self.shared.common.arena.get(packet).source,
                     destination: (0..DIMENSIONS_MAX).map(|d| header.destination(d).into()).collect(),
                     chunks: header.chunks(),
-                    tokens: ports
-                        .iter()
-                        .map(|&p| node.tokens[p].to_le_bytes()[..self.shared.tables.vcs].to_vec())
-                        .collect(),
-                    ports,
+                    outputs: node.outputs(&self.shared.tables, self.shared.head(header)),
                 });
             };
             for port in 0..P {

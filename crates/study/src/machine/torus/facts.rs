@@ -47,16 +47,16 @@ impl TorusMachine {
         let farthest = |d: usize| {
             let k = dims[d];
             let (hops, starts) = if torus.wraps(d) { (k / 2, 0..k) } else { (k - 1, 0..1) };
-            let way =
+            let distance =
                 |from: u32| (from..from + hops).map(|x| self.link.hop_ticks_of(d, x % k, k, false)).sum();
-            starts.map(way).max().unwrap_or(0)
+            starts.map(distance).max().unwrap_or(0)
         };
-        let ways: u32 = (0..dims.len()).map(farthest).sum();
+        let longest: u32 = (0..dims.len()).map(farthest).sum();
         let short = p.wire_B(2.min(p.chunks_max)) * self.link.ticks_per_byte;
         TorusFacts {
             nodes,
             links,
-            farthest_ns: f64::from(ways + short) * ns_per_tick,
+            farthest_ns: f64::from(longest + short) * ns_per_tick,
             link_mb_per_s,
             hop_ns: f64::from(self.link.hop_ticks()) * ns_per_tick,
             mean_hops: hops.iter().sum(),

@@ -86,11 +86,12 @@ impl Rounding {
 }
 
 /// The tree of a machine in the simulator's units: keys and values as its configuration has them, each at the
-/// place of the file's.
+/// place of the file's. What cannot be converted is left out, with a problem in its place: a value that is no
+/// number, or none that can be simulated; a key in the simulator's units.
 ///
 /// # Errors
-/// A value that is no number, or none that can be simulated; a key in the simulator's units, in its place.
-pub(crate) fn to_engine(tree: &Tree) -> Result<Tree, Problem> {
+/// No clock, or an invalid one.
+pub(crate) fn to_engine(tree: &Tree) -> Result<(Tree, Vec<Problem>), Problem> {
     convert(tree, &mut |_| ())
 }
 
@@ -99,18 +100,19 @@ pub(crate) fn to_engine(tree: &Tree) -> Result<Tree, Problem> {
 pub fn roundings(tree: &Tree) -> Vec<Rounding> {
     let mut all = vec![];
     match convert(tree, &mut |rounding| all.push(rounding)) {
-        Ok(_) => all,
-        Err(_) => vec![],
+        Ok((_, problems)) if problems.is_empty() => all,
+        _ => vec![],
     }
 }
 
-fn convert(tree: &Tree, seen: &mut dyn FnMut(Rounding)) -> Result<Tree, Problem> {
+fn convert(tree: &Tree, seen: &mut dyn FnMut(Rounding)) -> Result<(Tree, Vec<Problem>), Problem> {
     let family = tree.get("family").and_then(Tree::text).unwrap_or_default().to_owned();
     if QUANTITIES.iter().any(|quantity| quantity.families.iter().any(|name| *name == family)) {
         check_clock(tree)?;
     }
-    let mut reader = Reader { base: Base::of_file(tree), family, seen };
-    reader.table(tree, "")
+    let mut reader = Reader { base: Base::of_file(tree), family, seen, problems: vec![] };
+    let converted = reader.table(tree, "");
+    Ok((converted, reader.problems))
 }
 
 /// Refuses a machine without a clock: nothing else can be converted.
@@ -141,17 +143,21 @@ struct Reader<'a> {
     base: Base,
     family: String,
     seen: &'a mut dyn FnMut(Rounding),
+    problems: Vec<Problem>,
 }
 
 impl Reader<'_> {
-    fn table(&mut self, tree: &Tree, above: &str) -> Result<Tree, Problem> {
-        let Value::Table(entries) = &tree.value else { return Ok(tree.clone()) };
-        let entries = entries.iter().map(|entry| {
+    fn table(&mut self, tree: &Tree, above: &str) -> Tree {
+        let Value::Table(entries) = &tree.value else { return tree.clone() };
+        let mut converted = vec![];
+        for entry in entries {
             let path = if above.is_empty() { entry.key.clone() } else { format!("{above}.{}", entry.key) };
-            self.entry(entry, &path)
-        });
-        let entries = entries.collect::<Result<_, _>>()?;
-        Ok(Tree { value: Value::Table(entries), origin: tree.origin.clone() })
+            match self.entry(entry, &path) {
+                Ok(entry) => converted.push(entry),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+        Tree { value: Value::Table(converted), origin: tree.origin.clone() }
     }
 
     fn entry(&mut self, entry: &Entry, path: &str) -> Result<Entry, Problem> {
@@ -169,7 +175,7 @@ impl Reader<'_> {
         if let Some(quantity) = own.find(is_old) {
             return Err(self.old_name(entry, path, quantity));
         }
-        Ok(Entry { value: self.table(&entry.value, path)?, ..entry.clone() })
+        Ok(Entry { value: self.table(&entry.value, path), ..entry.clone() })
     }
 
     /// The value of a key, or of each in a list.

@@ -7,7 +7,11 @@ use crate::tree::Tree;
 use netloom_fabric::config::ConfigError;
 
 /// A problem found while the simulator's values were read, in the words of files.
-pub(crate) fn problem_of_file(mut problem: Problem) -> Problem {
+pub(crate) fn problem_of_file(problem: Problem) -> Problem {
+    problem.map_each(one_of_file)
+}
+
+fn one_of_file(mut problem: Problem) -> Problem {
     problem.message = names_of_file(&problem.message);
     problem.label = names_of_file(&problem.label);
     problem.help = problem.help.map(|help| names_of_file(&help));
@@ -103,7 +107,7 @@ fn in_units_of_file(message: &str, rule: &Rule, base: Base) -> String {
 mod tests {
     use super::*;
 
-    fn told(key: &str, message: &str) -> String {
+    fn reported(key: &str, message: &str) -> String {
         let base = Base { ticks_per_second: 1e9, flit_B: 8.0, chunk_B: 32.0 };
         names_of_file(&in_units_of_file(message, rule_of(key).expect(key), base))
     }
@@ -111,23 +115,23 @@ mod tests {
     #[test]
     fn limits_are_in_the_units_of_files() {
         assert_eq!(
-            told("latency_ticks", "expected 1 to 100000 ticks, found 0"),
+            reported("latency_ticks", "expected 1 to 100000 ticks, found 0"),
             "expected 1 ns to 100000 ns, found 0 ns"
         );
         assert_eq!(
-            told("flit_milliticks", "expected 1 to 1000, found 2000"),
+            reported("flit_milliticks", "expected 1 to 1000, found 2000"),
             "expected 8 GB/s to 8000 GB/s, found 4 GB/s"
         );
         assert_eq!(
-            told("ticks_per_byte", "expected at most 10, found 20"),
+            reported("ticks_per_byte", "expected at most 10, found 20"),
             "expected at least 0.1 GB/s, found 0.05 GB/s"
         );
-        assert_eq!(told("ticks_per_byte", "expected at least 1 tick"), "expected at most 1 GB/s");
+        assert_eq!(reported("ticks_per_byte", "expected at least 1 tick"), "expected at most 1 GB/s");
         let reserved = "expected at least 112 flits, what is reserved for 8 VCs, found 17";
         let in_file = "expected at least 896 B, what is reserved for 8 VCs, found 136 B";
-        assert_eq!(told("input_reserved_flits", reserved), in_file);
+        assert_eq!(reported("input_reserved_flits", reserved), in_file);
         let other = "expected a value for each of the 5 dimensions, found 3";
-        assert_eq!(told("trace_ticks", other), other);
-        assert_eq!(told("wire_ticks", "more than ack_only_after_ticks"), "more than ack_only_after_ns");
+        assert_eq!(reported("trace_ticks", other), other);
+        assert_eq!(reported("wire_ticks", "more than ack_only_after_ticks"), "more than ack_only_after_ns");
     }
 }

@@ -279,13 +279,13 @@ fn collective_operations_are_the_same_for_all_ranks() {
     assert_eq!(trace.ranks()[1].collectives().collect::<Vec<_>>(), [(0, 0), (3, 8)]);
     // Words of operations are labels as before, where a colon or a dependency follows.
     assert!(of("barrier: calc 3\nx: calc 2\nx requires barrier", "calc 1").is_ok());
-    let told = |a: &str, b: &str| of(a, b).unwrap_err().fault.to_string();
+    let reported = |a: &str, b: &str| of(a, b).unwrap_err().fault.to_string();
     assert_eq!(
-        told("bcast 8b\nreduce 9b", "bcast 8b"),
+        reported("bcast 8b\nreduce 9b", "bcast 8b"),
         "all ranks take part in the same collective operations; number 2 of rank 0 is `reduce 9b`, that of rank 1 none"
     );
-    assert!(told("barrier 8b", "barrier").starts_with("expected the end of the line, found `8`"));
-    assert!(told("alltoal 8b", "").contains("did you mean `alltoall`"));
+    assert!(reported("barrier 8b", "barrier").starts_with("expected the end of the line, found `8`"));
+    assert!(reported("alltoal 8b", "").contains("did you mean `alltoall`"));
     // What each has for each is its own affair.
     let trace = of("b: alltoallv 1b 2b\nc: barrier\nc requires b", "alltoallv 3b 4b\nbarrier").unwrap();
     assert_eq!([0, 1].map(|to| trace.ranks()[1].block(0, to)), [3, 4]);
@@ -296,7 +296,7 @@ fn collective_operations_are_the_same_for_all_ranks() {
     let mut packed = vec![];
     binary::write(&trace, &mut packed).unwrap();
     assert_eq!(binary::read(&packed).unwrap(), trace);
-    assert!(told("alltoallv 1b", "").starts_with("expected a number of bytes for each rank"));
-    assert!(told("alltoallv 1b 2b 3b", "").starts_with("expected the end of the line"));
-    assert!(told("alltoallv 1b 2b", "barrier").contains("number 1 of rank 0 is `alltoallv`"));
+    assert!(reported("alltoallv 1b", "").starts_with("expected a number of bytes for each rank"));
+    assert!(reported("alltoallv 1b 2b 3b", "").starts_with("expected the end of the line"));
+    assert!(reported("alltoallv 1b 2b", "barrier").contains("number 1 of rank 0 is `alltoallv`"));
 }

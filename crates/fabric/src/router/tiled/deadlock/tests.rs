@@ -1,10 +1,10 @@
 //! The deadlock check on small networks of all kinds, with and without failures, against a simpler checker;
 //! and on whole groups of a Cray XC.
 
-use super::super::way::Via;
+use super::super::route::Via;
 use super::*;
 use crate::config::{
-    Cabling, DragonflyConfig, Failure, FatTreeConfig, LinkClass, MinimalWays, RandomFailures,
+    Cabling, DragonflyConfig, Failure, FatTreeConfig, LinkClass, MinimalPaths, RandomFailures,
     RouterTorusConfig, SwitchedTopology,
 };
 use std::collections::HashSet;
@@ -41,15 +41,15 @@ fn no_packets_of_a_dragonfly_wait_for_each_other() {
     for topology in
         [dragonfly(&[4], &[1], 2, 9), dragonfly(&[3, 2], &[1, 2], 2, 5), dragonfly(&[4, 3], &[1, 1], 1, 4)]
     {
-        for ways in [MinimalWays::Nearest, MinimalWays::Any] {
-            for (vcs, told) in
+        for paths in [MinimalPaths::Nearest, MinimalPaths::Any] {
+            for (vcs, reported) in
                 [(4, VcDiscrimination::Off), (5, VcDiscrimination::Off), (4, VcDiscrimination::Always)]
             {
                 let mut config = config(topology.clone());
-                config.routing.minimal_ways = ways;
-                config.routing.vc_discrimination = told;
+                config.routing.minimal_paths = paths;
+                config.routing.vc_discrimination = reported;
                 (config.router.vcs, config.router.response_vcs) = (vcs, false);
-                assert_eq!(ring_of_channels(&config).unwrap(), None, "{topology:?} {ways:?} {vcs} VCs");
+                assert_eq!(ring_of_channels(&config).unwrap(), None, "{topology:?} {paths:?} {vcs} VCs");
             }
         }
     }
@@ -115,7 +115,7 @@ fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Ch
         if !seen.insert((router, came, header.bits())) {
             continue;
         }
-        for port in bits(tables.ways(router, header.via(), home, header.stage())) {
+        for port in bits(tables.minimal_ports(router, header.via(), home, header.stage())) {
             let end = tables.wiring.end(router, port).expect("a link");
             let (after, vc) = tables.leave(header, (router, port), end.class.into());
             let channel = (router, port, vc);
@@ -168,8 +168,9 @@ fn dead_ends(config: &TiledConfig) -> Vec<(u32, Goal)> {
         let by = w.group(at);
         let is_there = level == 2 + tables.constants.extra && !change.came.is_empty();
         let homes = (0..w.routers()).filter(|&home| is_there && w.group(home) != by && is_joined(home));
-        let lost =
-            homes.filter(|&home| tables.leads_on((by, true), home) && tables.ways(at, None, home, 0) == 0);
+        let lost = homes.filter(|&home| {
+            tables.leads_on((by, true), home) && tables.minimal_ports(at, None, home, 0) == 0
+        });
         found.extend(lost.map(|home| (at, (home, false))));
     }
     found
@@ -228,9 +229,9 @@ fn what_packets_wait_for_one_by_one_is_all_there() {
 fn nor_do_those_of_whole_groups_of_a_cray_xc() {
     let begin = std::time::Instant::now();
     for (groups, cables) in [(1, 0), (2, 48), (3, 12), (6, 8)] {
-        for (vcs, ways) in [(4, MinimalWays::Nearest), (5, MinimalWays::Any)] {
+        for (vcs, paths) in [(4, MinimalPaths::Nearest), (5, MinimalPaths::Any)] {
             let mut config = TiledConfig::cray_xc(groups, cables);
-            config.routing.minimal_ways = ways;
+            config.routing.minimal_paths = paths;
             (config.router.vcs, config.router.response_vcs) = (vcs, false);
             assert_eq!(ring_of_channels(&config).unwrap(), None, "{groups} groups, {vcs} VCs");
             for (seed, links, routers) in [(1, 0.01, 3), (2, 0.02, 0), (3, 0.1, 5), (4, 0.3, 20)] {
@@ -260,11 +261,11 @@ fn no_way_leads_to_a_router_that_is_cut_off() {
     assert_eq!(ring_of_channels(&config).unwrap(), None);
     assert_eq!(dead_ends(&config), vec![]);
     let (tables, other) = (tables_of(&config), wiring.routers_of(1).start);
-    assert!(tables.ways(cut, None, other, 0) != 0, "it still has links to the other group");
+    assert!(tables.minimal_ports(cut, None, other, 0) != 0, "it still has links to the other group");
     assert!(!tables.leads_on((cut, false), other) && tables.leads_on((cut + 1, false), other));
     for router in wiring.routers_of(1) {
         let leads_there = |port: usize| wiring.end(router, port).is_some_and(|end| end.router == cut);
-        assert!(!bits(tables.ways(router, None, 0, 0)).any(leads_there), "from {router}");
+        assert!(!bits(tables.minimal_ports(router, None, 0, 0)).any(leads_there), "from {router}");
     }
 }
 

@@ -30,7 +30,7 @@ fn distance(config: &TorusConfig, mut a: usize, mut b: usize) -> usize {
 }
 
 /// Follows a delivered packet along its hops and checks what holds for every packet.
-fn check_way(config: &TorusConfig, rules: &Rules, packet: &Packet) {
+fn check_route(config: &TorusConfig, rules: &Rules, packet: &Packet) {
     let mut at = packet.source;
     let mut crossed = [false; 5];
     let mut ready = packet.spec.made_at;
@@ -59,7 +59,7 @@ fn check_way(config: &TorusConfig, rules: &Rules, packet: &Packet) {
         }
     }
     assert_eq!(at, packet.spec.destination);
-    assert_eq!(packet.hops.len(), distance(config, packet.source, at), "the way is as short as can be");
+    assert_eq!(packet.hops.len(), distance(config, packet.source, at), "the route is as short as can be");
     let delivered_at = packet.delivered_at.expect("all packets are delivered");
     assert!(delivered_at >= ready + rules.data_ticks(packet.spec.chunks));
     if packet.spec.routing == Routing::Static || packet.spec.high_priority {
@@ -164,7 +164,7 @@ fn whatever_goes_in_comes_out_and_all_tokens_return() {
             assert!(reference.at_rest());
             assert_eq!(reference.deliveries.len(), reference.packets.len());
             for packet in &reference.packets {
-                check_way(&config, &reference.rules, packet);
+                check_route(&config, &reference.rules, packet);
             }
             check_order(&reference);
             let busy = |kind: usize| reference.statistics.busy.iter().flatten().map(|b| b[kind]).sum::<u64>();
@@ -240,5 +240,5 @@ fn both_sides_of_the_dateline_are_used_and_only_there() {
     );
     assert!(escapes.iter().all(|&hops| hops > 1_000), "too few to show anything");
     assert!(reference.run_until_drained(100_000));
-    reference.packets.iter().for_each(|packet| check_way(&config, &reference.rules, packet));
+    reference.packets.iter().for_each(|packet| check_route(&config, &reference.rules, packet));
 }

@@ -5,7 +5,7 @@ use netloom_fabric::config::SwitchedTopology;
 use netloom_fabric::topology::wiring::Wiring;
 use std::collections::VecDeque;
 
-pub enum Ways {
+pub enum Routes {
     /// The port from each router to each other with nodes.
     Table(Vec<Vec<usize>>),
     /// A torus with these numbers of routers along each dimension: the port in each direction of each
@@ -13,22 +13,22 @@ pub enum Ways {
     Torus { dims: Vec<u32>, ports: Vec<Vec<[usize; 2]>> },
 }
 
-impl Ways {
+impl Routes {
     pub fn new(topology: &SwitchedTopology, wiring: &Wiring) -> Self {
-        let SwitchedTopology::Torus(torus) = topology else { return Ways::Table(table(wiring)) };
+        let SwitchedTopology::Torus(torus) = topology else { return Routes::Table(table(wiring)) };
         let dims = torus.dims.clone();
         // Without equally long routes or parallel links.
         assert!(dims.iter().all(|length| length % 2 == 1) && torus.links_per_neighbour.is_empty());
         let ports = (0..wiring.routers()).map(|router| sides(&dims, wiring, router)).collect();
-        Ways::Torus { dims, ports }
+        Routes::Torus { dims, ports }
     }
 
     /// The port by which a packet leaves a router for another, and the VC of its class there, which came by
     /// `came`: a port and such a VC, none from a node.
     pub fn next(&self, from: usize, to: usize, came: Option<(usize, usize)>) -> (usize, usize) {
         let (dims, ports) = match self {
-            Ways::Table(table) => return (table[from][to], 0),
-            Ways::Torus { dims, ports } => (dims, &ports[from]),
+            Routes::Table(table) => return (table[from][to], 0),
+            Routes::Torus { dims, ports } => (dims, &ports[from]),
         };
         let (here, there) = (place(dims, from as u32), place(dims, to as u32));
         let d = (0..dims.len()).find(|&d| here[d] != there[d]).expect("it is not there yet");
@@ -67,7 +67,7 @@ fn sides(dims: &[u32], wiring: &Wiring, router: u32) -> Vec<[usize; 2]> {
 /// The port on the minimal route from each router to each with nodes; asserts that there is no other.
 fn table(wiring: &Wiring) -> Vec<Vec<usize>> {
     let routers = wiring.routers();
-    let mut ways = vec![vec![usize::MAX; routers as usize]; routers as usize];
+    let mut ports = vec![vec![usize::MAX; routers as usize]; routers as usize];
     for to in (0..routers).filter(|&r| !wiring.nodes_at(r).is_empty()) {
         let mut far = vec![u32::MAX; routers as usize];
         far[to as usize] = 0;
@@ -85,9 +85,9 @@ fn table(wiring: &Wiring) -> Vec<Vec<usize>> {
                 wiring.end(from, p).is_some_and(|e| far[e.router as usize] + 1 == far[from as usize])
             };
             let mut found = (0..wiring.ports()).filter(nearer);
-            ways[from as usize][to as usize] = found.next().expect("a way");
-            assert!(found.next().is_none(), "one way only");
+            ports[from as usize][to as usize] = found.next().expect("a route");
+            assert!(found.next().is_none(), "one route only");
         }
     }
-    ways
+    ports
 }

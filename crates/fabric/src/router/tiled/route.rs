@@ -44,7 +44,7 @@ impl Tables {
     /// The outputs on minimal routes to a packet's next target, which is not this router. 0 only after
     /// failures.
     #[inline]
-    pub fn ways(&self, router: u32, via: Via, home: u32, stage: usize) -> u64 {
+    pub fn minimal_ports(&self, router: u32, via: Via, home: u32, stage: usize) -> u64 {
         let target = match via {
             None => Target::Router(home),
             Some((to, false)) => Target::Router(to),
@@ -66,7 +66,7 @@ impl Tables {
             // Failures may have cut it off.
             Routes::Dragonfly(routes) if self.is_patched => match is_group {
                 true => routes.leads_on(&self.wiring, by, self.wiring.group(home)),
-                false => routes.is_joined(by) && self.ways(by, None, home, 0) != 0,
+                false => routes.is_joined(by) && self.minimal_ports(by, None, home, 0) != 0,
             },
             _ => true,
         }
@@ -151,7 +151,7 @@ mod tests {
             if header.via().is_none() && at == home {
                 return list;
             }
-            let port = tables.ways(at, header.via(), home, header.stage()).trailing_zeros() as usize;
+            let port = tables.minimal_ports(at, header.via(), home, header.stage()).trailing_zeros() as usize;
             let end = w.end(at, port).expect("a link");
             let is_global = w.group(end.router) != w.group(at);
             let (after, vc) = tables.leave(header, (at, port), end.class.into());
@@ -163,7 +163,7 @@ mod tests {
 
     /// The table above, for the packets of all pairs of a set of routers through some others.
     #[test]
-    fn vcs_count_the_stretches_of_a_way() {
+    fn vcs_count_the_legs_of_a_route() {
         for extra in [0, 1] {
             let mut config = TiledConfig::cray_xc(3, 12);
             (config.router.vcs, config.router.response_vcs) = (4 + extra, false);
