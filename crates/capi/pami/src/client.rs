@@ -3,8 +3,8 @@
 use crate::abi::*;
 use crate::device::{CLIENTS_MAX, CONTEXTS_MAX};
 use netloom_messaging::pami::Endpoint;
-use netloom_shm::memory;
 use netloom_shm::segment::{Segment, State};
+use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_ulonglong, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,6 +49,7 @@ pub fn fail(result: Result, reason: impl std::fmt::Display) -> Result {
 fn start() -> std::result::Result<Job, String> {
     let (segment, task) = Segment::attach().map_err(|e| e.to_string())?;
     memory::permit_all();
+    doorbell::spare_fences();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let tasks = segment.tasks();
     // The launcher pins a task to a core where there are enough: then this process sees one.

@@ -23,8 +23,10 @@ pub type Core = context::Context<ShmDevice>;
 
 /// Events that one advance handles at most per poll, so that it returns.
 const BATCH: usize = 64;
-/// Polls without an event after which a waiting thread lets others run, at once if tasks share cores; after
-/// which it sleeps, at most this long, if they do; and after which it looks whether a task has ended.
+/// Polls without an event after which a waiting thread tells its core so; after which it lets others run, sooner
+/// if tasks share cores; after which it sleeps, at most this long, if they do; and after which it looks whether a
+/// task has ended.
+const PAUSE_AFTER: u32 = 1000;
 const YIELD_AFTER: [u32; 2] = [16, 100_000];
 const SLEEP_AFTER: u32 = 400;
 const SLEEP: Duration = Duration::from_micros(200);
@@ -310,7 +312,11 @@ impl Context {
         }
         let shared = job.is_oversubscribed;
         if idle < YIELD_AFTER[usize::from(!shared)] {
-            return std::hint::spin_loop();
+            // The hint takes as long as half a message.
+            if idle > PAUSE_AFTER {
+                std::hint::spin_loop();
+            }
+            return;
         }
         // SAFETY: one thread at a time.
         let has_work = unsafe { !(*self.again.get()).is_empty() };
