@@ -18,6 +18,19 @@ pub enum Word {
 /// Parameters and the values that choose points.
 pub type At = BTreeMap<String, Word>;
 
+fn word(word: &Word) -> String {
+    match word {
+        Word::Number(x) => x.to_string(),
+        Word::Text(text) => text.clone(),
+    }
+}
+
+/// A place in a sweep, in words.
+fn place(at: &At) -> String {
+    let parts: Vec<String> = at.iter().map(|(key, value)| format!("{key} = {}", word(value))).collect();
+    if parts.is_empty() { "any place".into() } else { parts.join(", ") }
+}
+
 /// What becomes of the figures of several points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -162,11 +175,7 @@ impl Claim {
     pub fn beyond_one_run(&self, run: &impl Measured, of_a_sweep: bool) -> Option<String> {
         let another = |at: &At| {
             let (parameter, value) = at.iter().find(|(parameter, value)| !run.is_at(parameter, value))?;
-            let value = match value {
-                Word::Number(x) => x.to_string(),
-                Word::Text(text) => text.clone(),
-            };
-            Some(format!("{parameter} = {value}, which is not this run"))
+            Some(format!("{parameter} = {}, which is not this run", word(value)))
         };
         if !self.when.is_empty() {
             return Some("it is read between the points of a sweep, and a run is one point".into());
@@ -205,7 +214,7 @@ impl Claim {
         let of_interest: Vec<&M> = points.iter().filter(|p| at.iter().all(|(k, v)| p.is_at(k, v))).collect();
         let reported = of_interest.iter().map(|p| p.description()).collect::<Vec<_>>();
         let from = match reported.len() {
-            0 => return Err(format!("no point of the sweep is at {at:?}")),
+            0 => return Err(format!("no point of the sweep is at {}", place(at))),
             1..=3 => reported.join("; "),
             n => format!("{n} points, such as {}", reported[0]),
         };
@@ -219,8 +228,9 @@ impl Claim {
         let value = match self.take {
             Take::One if figures.len() > 1 => {
                 return Err(format!(
-                    "{} points are at {at:?}: say which, or how to `take` them",
-                    figures.len()
+                    "{} points are at {}: say which, or how to `take` them",
+                    figures.len(),
+                    place(at)
                 ));
             }
             Take::One => figures[0],
