@@ -75,7 +75,8 @@ pub fn exec(args: ExecArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
     };
     let outcome = launch(&job, out, err).map_err(|error| problem(&error))?;
     if outcome.status() != crate::OK {
-        writeln!(err, "netloom: {outcome}")?;
+        // That it cannot be shown does not change the status.
+        let _ = writeln!(err, "netloom: {outcome}");
     }
     Ok(outcome.status())
 }

@@ -21,6 +21,9 @@ fn shells(tasks: &str, options: &[&str], script: &str) -> Output {
     command(&[&["-n", tasks], options, &["sh", "-c", script]].concat()).output().unwrap()
 }
 
+/// What a shell does to receive signals: `wait`, since some lose signals while they start a program.
+const RECEIVE: &str = "sleep 60 & echo ready; while :; do wait; done";
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
@@ -72,7 +75,7 @@ fn the_exit_status_is_that_of_the_first_task_that_fails() {
 #[test]
 fn others_may_end_by_themselves_after_a_failure() {
     let script =
-        "[ $PMI_RANK = 0 ] && exit 3; [ $PMI_RANK = 1 ] && sleep 0.3 && exit 4; sleep 0.3; echo saved";
+        "[ $PMI_RANK = 0 ] && exit 3; [ $PMI_RANK = 1 ] && sleep 0.5 && exit 4; sleep 0.5; echo saved";
     let output = shells("3", &["--grace", "20"], script);
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(3), "saved\n"));
     let told = text(&output.stderr);
@@ -82,8 +85,11 @@ fn others_may_end_by_themselves_after_a_failure() {
 #[test]
 fn a_task_that_ignores_sigterm_is_killed() {
     let began = Instant::now();
-    let script = "trap '' TERM; [ $PMI_RANK = 1 ] && exit 3; while :; do sleep 0.1; done";
-    let output = shells("2", &["--grace", "0"], script);
+    let folder = tempfile::tempdir().unwrap();
+    let script = "cd \"$0\"; [ $PMI_RANK = 1 ] && { until [ -e ready ]; do sleep 0.01; done; exit 3; }; \
+        trap '' TERM; : > ready; while :; do sleep 0.1; done";
+    let path = folder.path().to_str().unwrap();
+    let output = command(&["-n", "2", "--grace", "0", "sh", "-c", script, path]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!((2..15).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     assert!(text(&output.stderr).ends_with("; ended the other task\n"));
@@ -156,9 +162,8 @@ fn task_0_reads_the_input() {
 
 #[test]
 fn signals_go_to_all_tasks() {
-    let script =
-        "trap 'echo usr1' USR1; trap 'echo term; exit 0' TERM; echo ready; while :; do sleep 0.02; done";
-    let mut command = command(&["-n", "2", "-l", "sh", "-c", script]);
+    let script = format!("trap 'echo usr1' USR1; trap 'echo term; exit 0' TERM; {RECEIVE}");
+    let mut command = command(&["-n", "2", "-l", "sh", "-c", &script]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
     let mut seen = String::new();
@@ -179,6 +184,17 @@ fn signals_go_to_all_tasks() {
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
 }
 
+#[test]
+fn a_signal_that_tasks_do_not_catch_ends_the_job() {
+    let mut command = command(&["-n", "2", "-l", "sh", "-c", "echo ready; exec sleep 30"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 18]).unwrap();
+    signal(&child, libc::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    let expected = "netloom: signal 15 (termination) ended the job\n";
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(143), expected));
+}
+
 /// A terminal sends a signal to the launcher and to the tasks; each task gets it once.
 #[test]
 fn a_terminal_interrupts_a_task_once() {
@@ -190,9 +206,10 @@ fn a_terminal_interrupts_a_task_once() {
     // SAFETY: just opened, and nobody else's.
     let [main, other] = [main, other].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
     let folder = tempfile::tempdir().unwrap();
-    let script = "trap 'echo int >> $FOLDER/$PMI_RANK' INT; touch $FOLDER/$PMI_RANK; \
-        until [ -e $FOLDER/end ]; do sleep 0.02; done";
-    let mut command = command(&["-n", "2", "sh", "-c", script]);
+    let script = format!(
+        "trap 'echo int >> $FOLDER/$PMI_RANK' INT; trap 'exit 0' TERM; : > $FOLDER/$PMI_RANK; {RECEIVE}"
+    );
+    let mut command = command(&["-n", "2", "sh", "-c", &script]);
     command.env("FOLDER", folder.path()).stdin(Stdio::from(other.try_clone().unwrap()));
     let terminal = other.as_raw_fd();
     // SAFETY: system calls between fork and exec.
@@ -208,7 +225,7 @@ fn a_terminal_interrupts_a_task_once() {
     std::fs::File::from(main.try_clone().unwrap()).write_all(b"\x03").unwrap();
     wait_for("interrupts arrive", || (0..2).all(|task| !read(task).is_empty()));
     std::thread::sleep(Duration::from_millis(200));
-    std::fs::write(folder.path().join("end"), "").unwrap();
+    signal(&child, libc::SIGTERM);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!([0, 1].map(read), ["int\n", "int\n"]);
@@ -308,7 +325,7 @@ fn as_task() {
         segment.task(0).doorbell.sleep(Duration::from_secs(30), is_dead);
         assert!(began.elapsed() < Duration::from_secs(10), "no doorbell");
     }
-    assert_eq!(segment.task(2).state(), State::Finished, "it exited with status 0");
+    wait_for("a task that exits with status 0 is finished", || segment.task(2).state() == State::Finished);
     println!("the other task is dead");
 }
 

@@ -4,7 +4,8 @@
 //! - A task that fails is marked [`State::Dead`]. The others have some time to notice, then get SIGTERM, then
 //!   SIGKILL.
 //! - Signals that the launcher receives go to all tasks, except those that a terminal has sent to all already.
-//! - No process is left behind: tasks die with the launcher, and what they started and left is adopted and ended.
+//! - No process is left behind: tasks die with the launcher, and what they started and left is adopted and
+//!   ended.
 //!
 //! The launcher changes signal handlers and waits for any child, so a process launches one job at a time, and
 //! has no other children meanwhile.
@@ -142,6 +143,8 @@ pub struct Outcome {
     pub ended: u32,
     /// The time limit, if it was reached.
     pub timed_out: Option<Duration>,
+    /// The last signal that went to all tasks.
+    pub signal: Option<i32>,
 }
 
 impl Outcome {
@@ -172,6 +175,9 @@ impl fmt::Display for Outcome {
                 }
             };
         };
+        if let (Some(signal), true) = (self.signal, status.signal() == self.signal) {
+            return write!(f, "signal {signal} ({}) ended the job", signal_name(signal));
+        }
         write!(f, "task {task} (pid {pid}) ended ")?;
         match status.signal() {
             Some(signal) => write!(f, "by signal {signal} ({})", signal_name(signal))?,
@@ -404,6 +410,7 @@ impl Launcher {
             };
             let readable = self.poll(signals, next)?;
             for (signal, is_from_kernel) in signals.take() {
+                self.outcome.signal = Some(signal);
                 self.forward(signal, is_from_kernel);
             }
             self.copy(&readable, out, err);
@@ -788,7 +795,7 @@ mod tests {
         let outcome = Outcome { failure: failed(11), ended: 7, ..Outcome::default() };
         let expected = "task 3 (pid 123) ended by signal 11 (segmentation fault); ended the other 7 tasks";
         assert_eq!((outcome.to_string().as_str(), outcome.status()), (expected, 139));
-        let outcome = Outcome { failure: failed(5 << 8), also_failed: 1, ended: 1, timed_out: None };
+        let outcome = Outcome { failure: failed(5 << 8), also_failed: 1, ended: 1, ..Outcome::default() };
         let expected = "task 3 (pid 123) ended with status 5; 1 other failed too; ended the remaining task";
         assert_eq!((outcome.to_string().as_str(), outcome.status()), (expected, 5));
         let outcome =
