@@ -6,7 +6,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use netloom_study::machine::NEW;
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The interconnect of a supercomputer, in software.
 #[derive(Debug, Parser)]
@@ -27,7 +29,8 @@ use std::path::PathBuf;
         netloom sweep light-traffic --threads 8     every combination of a study's [sweep]\n  \
         netloom machines describe bgl               facts about a machine, without a run\n  \
         netloom validate bgl                        the paper's figures beside the simulated ones\n  \
-        netloom help keys measure                   the keys of a study's [measure] table\n\n\
+        netloom help keys measure                   the keys of a study's [measure] table\n  \
+        netloom exec -n 4 ./program                 a PAMI program, as 4 processes of this computer\n\n\
         Exit status: 0 success; 1 a run stalled or failed, a claim does not hold, an expectation was not met, a published figure \
         failed or a result could not be written; 2 a mistake in a file or a flag; 130 interrupted, with a partial result."
 )]
@@ -144,6 +147,37 @@ pub enum Command {
         /// Output and threads
         #[command(flatten)]
         common: Common,
+    },
+    /// Run a program as the tasks of a job on this computer, with PAMI between them
+    #[command(after_long_help = "Examples:\n  \
+        netloom exec -n 4 ./program\n  \
+        netloom exec -n 4 -l ./program -x its-own-option     options after PROGRAM are the program's\n  \
+        netloom exec -n 2 --timeout 60 -x DEBUG=1 ./program < input\n  \
+        netloom exec -n 64 --bind none ./program\n  \
+        netloom exec -n 2 sh -c 'echo task $NETLOOM_TASK of $PMI_SIZE'\n\n\
+        Each task is a process. All share one segment of memory, which has no name in any file system, so nothing is left \
+        over. Task 0 reads netloom's standard input; the others read nothing. LD_LIBRARY_PATH gets the folder of Netloom's \
+        libpami.so. A task finds its number in PMI_RANK and OMPI_COMM_WORLD_RANK, among others.\n\n\
+        When a task fails, the others have a second (--grace) to end, then get SIGTERM, and SIGKILL after 2 more seconds. SIGINT, \
+        SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all tasks. Processes that tasks start and leave behind are ended with the job.\n\n\
+        Exit status: that of the first task that fails, or 128 + the number of its signal; 124 when the time limit is reached; 2 \
+        when the program cannot be started.")]
+    Exec(ExecArgs),
+    /// Compile and link a C program that uses PAMI
+    #[command(after_long_help = "Examples:\n  \
+        netloom cc -O2 -o program program.c\n  \
+        netloom cc -c part.c\n  \
+        netloom cc --show -o program program.c      the command line, without running it\n  \
+        CC='clang -g' netloom cc -o program program.c\n\n\
+        It runs $CC, or cc, with the folder of pami.h before the arguments and libpami after them. With -c, -E, -S, -M, -MM \
+        or -fsyntax-only nothing is linked. The exit status is the compiler's.")]
+    Cc {
+        /// Print the command line instead of running it
+        #[arg(long)]
+        show: bool,
+        /// The compiler's arguments
+        #[arg(value_name = "ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
     },
     /// Print the help of a command, or what keys and metrics mean
     #[command(after_long_help = "Examples:\n  \
@@ -312,4 +346,55 @@ pub struct RunArgs {
     /// its keys
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
+}
+
+/// What the launcher takes.
+#[derive(Clone, Debug, Args)]
+pub struct ExecArgs {
+    /// Number of tasks; also -np N
+    #[arg(short = 'n', long, visible_alias = "np", value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub tasks: u32,
+    /// Begin each line of output with its task: `3| text`
+    #[arg(short, long)]
+    pub label: bool,
+    /// Where tasks run: each on a core of its own, or anywhere; on cores if there are enough, if omitted
+    #[arg(long, value_name = "WHERE", value_enum)]
+    pub bind: Option<BindTo>,
+    /// End the job after this time; the exit status is then 124
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Time that the other tasks have to end by themselves after one has failed
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub grace: Duration,
+    /// Set an environment variable of all tasks. Repeatable
+    #[arg(short = 'x', value_name = "NAME=VALUE", value_parser = variable)]
+    pub environment: Vec<(String, String)>,
+    /// Folder that tasks start in
+    #[arg(long, value_name = "DIR")]
+    pub wdir: Option<PathBuf>,
+    /// The program, by its path or its name in PATH, and its arguments
+    #[arg(value_names = ["PROGRAM", "ARGS"], required = true, trailing_var_arg = true)]
+    pub program: Vec<OsString>,
+}
+
+/// Where tasks run.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum BindTo {
+    /// Each on a core of its own
+    Core,
+    /// Anywhere
+    None,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| "a number of seconds is expected, such as 60 or 0.5".into())
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(
+        "NAME=VALUE is expected; variables of this shell that are exported are the tasks' too, without -x",
+    )?;
+    Ok((name.into(), value.into()))
 }

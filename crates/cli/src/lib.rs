@@ -1,7 +1,9 @@
 //! The `netloom` command, apart from its `main`: it reads arguments, has the study crate do the work, and prints.
 
 pub mod args;
+mod cc;
 mod describe;
+mod exec;
 pub mod reference;
 mod studies;
 
@@ -69,6 +71,7 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> std::io::Result<u8> {
+    let args = exec::long_options(args.into_iter().map(Into::into).collect());
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
@@ -270,6 +273,8 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             }
             Ok(OK)
         }
+        Some(Command::Exec(args)) => exec::exec(args, out, err),
+        Some(Command::Cc { show, args }) => cc::cc(show, &args, out),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "netloom", &mut script);

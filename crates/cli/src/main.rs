@@ -14,15 +14,10 @@ static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
-    // The first Ctrl-C, SIGTERM or SIGHUP ends the run with what it has; a second one ends the program.
-    let handler = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(netloom_cli::STOPPED));
-        }
-        eprintln!("\nnetloom: stopping; again to quit at once");
-    });
-    if let Err(e) = handler {
-        eprintln!("netloom: Ctrl-C will not keep a partial result: {e}");
+    // `netloom exec` catches signals itself, and keeps those ignored that `nohup` ignores. Those of `netloom cc`
+    // are the compiler's.
+    if std::env::args_os().nth(1).is_none_or(|command| command != "exec" && command != "cc") {
+        catch_signals();
     }
     let memory = netloom_study::memory::available();
     let world = World { simulator: &WithPublished(Fabric), judges: &judges(), stop: &STOP, memory };
@@ -35,5 +30,18 @@ fn main() -> ExitCode {
             eprintln!("netloom: {e}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn catch_signals() {
+    // The first Ctrl-C, SIGTERM or SIGHUP ends the run with what it has; a second one ends the program.
+    let handler = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(netloom_cli::STOPPED));
+        }
+        eprintln!("\nnetloom: stopping; again to quit at once");
+    });
+    if let Err(e) = handler {
+        eprintln!("netloom: Ctrl-C will not keep a partial result: {e}");
     }
 }

@@ -236,6 +236,10 @@ pub fn files_markdown() -> String {
     for (status, meaning) in crate::STATUSES {
         let _ = writeln!(text, "| {status} | {meaning} |");
     }
+    text.push_str(
+        "\n`netloom exec` ends with the status of the first task that fails, 128 + the number of its signal, or 124 at the time \
+         limit; `netloom cc` with the compiler's.\n",
+    );
     text
 }
 

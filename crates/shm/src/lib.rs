@@ -5,6 +5,7 @@
 //! - [`queue`] – the queue, many writers and one reader, without locks.
 //! - [`doorbell`] – how a process sleeps until something is written to it.
 //! - [`segment`] – the shared memory of a job, and where what lies in it.
+//! - [`launch`] – starts the processes of a job, and waits until they have ended.
 //! - [`memory`] – reads and writes of the memory of another process, in one copy.
 //!
 //! This crate knows bytes only; protocols stand in `netloom-messaging`. Linux only.
@@ -12,6 +13,7 @@
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
 pub mod doorbell;
+pub mod launch;
 pub mod memory;
 pub mod queue;
 pub mod segment;

@@ -1,0 +1,116 @@
+//! `netloom cc`: the C compiler, with what a program that uses PAMI needs; and where that is.
+
+use crate::Trouble;
+use netloom_study::diagnose::Problem;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LIBRARY: &str = "libpami.so";
+const HEADER: &str = "pami.h";
+/// With these a compiler does not link.
+const NO_LINK: [&str; 6] = ["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"];
+
+/// The folder of this program.
+fn own_folder() -> Option<PathBuf> {
+    std::env::current_exe().ok()?.parent().map(Path::to_owned)
+}
+
+/// The folder of PAMI's library: this program's, or `lib` beside it.
+pub fn library_folder() -> Option<PathBuf> {
+    let own = own_folder()?;
+    let folders = [Some(own.clone()), own.parent().map(|above| above.join("lib"))];
+    folders.into_iter().flatten().find(|folder| folder.join(LIBRARY).is_file())
+}
+
+/// The folder of PAMI's header: `include` beside this program's, or that of the source code.
+fn header_folder() -> Option<PathBuf> {
+    let installed = own_folder().and_then(|own| Some(own.parent()?.join("include")));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(|crates| crates.join("capi/include"));
+    [installed, source].into_iter().flatten().find(|folder| folder.join(HEADER).is_file())
+}
+
+/// The command line: a compiler and its arguments.
+fn command_line(compiler: &str, header: &Path, args: &[OsString], library: Option<&Path>) -> Vec<OsString> {
+    let joined = |flag: &str, path: &Path| {
+        let mut word = OsString::from(flag);
+        word.push(path);
+        word
+    };
+    let mut line: Vec<OsString> = compiler.split_whitespace().map(Into::into).collect();
+    line.push(joined("-I", header));
+    line.extend_from_slice(args);
+    if let Some(library) = library {
+        line.extend([joined("-L", library), joined("-Wl,-rpath,", library), "-lpami".into()]);
+    }
+    line
+}
+
+fn links(args: &[OsString]) -> bool {
+    !args.iter().any(|arg| NO_LINK.iter().any(|flag| arg == flag))
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=,+:@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Compiles, or prints the command line.
+pub fn cc(show: bool, args: &[OsString], out: &mut dyn Write) -> Result<u8, Trouble> {
+    let header = header_folder().ok_or_else(|| {
+        Problem::new(format!("{HEADER} is not found"))
+            .help("It belongs into the folder `include` beside that of netloom")
+    })?;
+    let library = if links(args) { Some(library()?) } else { None };
+    let compiler = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty()).unwrap_or_else(|| "cc".into());
+    let line = command_line(&compiler, &header, args, library.as_deref());
+    if show {
+        let words: Vec<_> = line.iter().map(|word| quoted(word)).collect();
+        writeln!(out, "{}", words.join(" "))?;
+        return Ok(crate::OK);
+    }
+    let status = Command::new(&line[0]).args(&line[1..]).status().map_err(|e| {
+        let what = format!("cannot run the C compiler `{}`: {e}", line[0].display());
+        Problem::new(what).help("Install a C compiler, or set CC to its name")
+    })?;
+    Ok(status.code().map_or(crate::FAILED, |code| code as u8))
+}
+
+fn library() -> Result<PathBuf, Problem> {
+    library_folder().ok_or_else(|| {
+        let own = own_folder().unwrap_or_default();
+        let release = if own.ends_with("debug") { "" } else { " --release" };
+        Problem::new(format!("{LIBRARY} is not in {}", own.display()))
+            .help(format!("Build it: `cargo build{release} -p netloom-pami`"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(Into::into).collect()
+    }
+
+    #[test]
+    fn a_command_line_has_the_header_first_and_the_library_last() {
+        let line = |library| command_line("gcc -g", "/i".as_ref(), &words("-o a a.c"), library);
+        let linked = "gcc -g -I/i -o a a.c -L/l -Wl,-rpath,/l -lpami";
+        assert_eq!(line(Some(Path::new("/l"))), words(linked));
+        assert_eq!(line(None), words("gcc -g -I/i -o a a.c"));
+        assert!(links(&words("-o a a.c -lc")) && !links(&words("-O2 -c a.c")));
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        let words = ["-Wl,-rpath,/a", "", "a b", "it's", "-DX=\"1\""].map(|word| quoted(word.as_ref()));
+        assert_eq!(words, ["-Wl,-rpath,/a", "''", "'a b'", r"'it'\''s'", "'-DX=\"1\"'"]);
+    }
+}
