@@ -1,0 +1,80 @@
+//! The C programs of `tests/pami` as jobs: compiled against `pami.h`, linked with `libpami.so`, with 1 to 8 tasks, and
+//! once more where no task may read another's memory. Each checks its data itself.
+
+use netloom_shm::launch::{Bind, Job, launch};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Programs that need what is not implemented yet.
+const MISSING: [&str; 8] =
+    ["collective_barrier", "collectives", "errors", "geometry", "queries", "rput_rget", "self_send", "types"];
+
+fn sources() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/pami");
+    let files = std::fs::read_dir(folder).expect("the folder of the programs");
+    let mut list: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    list.retain(|path| path.extension().is_some_and(|end| end == "c"));
+    list.sort();
+    assert!(list.len() > 10);
+    list
+}
+
+/// The folder of `libpami.so`, which Cargo builds before this test.
+fn library() -> PathBuf {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
+    assert!(folder.join("libpami.so").is_file(), "no libpami.so in {}", folder.display());
+    folder
+}
+
+fn compile(source: &Path, to: &Path) -> PathBuf {
+    let program = to.join(source.file_stem().unwrap());
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]);
+    compiler.arg("-I").arg(include).arg(source).arg("-o").arg(&program);
+    compiler.arg("-L").arg(library()).args(["-lpami", "-lpthread"]);
+    let compiled = compiler.output().expect("a C compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    program
+}
+
+fn run(program: &Path, tasks: u32, single_copy: bool) {
+    let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+    let job = Job {
+        program: program.into(),
+        arguments: vec![],
+        tasks,
+        bind: Bind::None,
+        label: true,
+        time_limit: Some(Duration::from_secs(120)),
+        grace: Duration::from_millis(200),
+        environment: vec![variable("NETLOOM_SINGLE_COPY", if single_copy { "1" } else { "0" })],
+        folder: None,
+        libraries: Some(library()),
+    };
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = launch(&job, &mut out, &mut err).expect("the job starts");
+    let status = outcome.status();
+    let output = || format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
+    // 77: it needs more tasks.
+    let is_expected = status == 0 || status == 77 && tasks < 2;
+    assert!(is_expected, "{} with {tasks} tasks: {outcome:?}\n{}", program.display(), output());
+}
+
+#[test]
+fn programs_in_c_check_their_data() {
+    let folder = tempfile::tempdir().unwrap();
+    for source in sources() {
+        let program = compile(&source, folder.path());
+        let name = program.file_name().unwrap().to_str().unwrap().to_owned();
+        if MISSING.contains(&name.as_str()) {
+            continue;
+        }
+        for tasks in [1, 2, 3, 8] {
+            run(&program, tasks, true);
+        }
+        run(&program, 3, false);
+    }
+}
