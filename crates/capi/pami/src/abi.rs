@@ -19,8 +19,10 @@ pub const SHUTDOWN: Result = 6;
 pub type EventFunction = Option<unsafe extern "C" fn(*mut c_void, *mut c_void, Result)>;
 /// `pami_work_function`.
 pub type WorkFunction = Option<unsafe extern "C" fn(*mut c_void, *mut c_void) -> Result>;
+/// `pami_data_function`, not NULL.
+pub type DataPointer = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void);
 /// `pami_data_function`.
-pub type DataFunction = Option<unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void)>;
+pub type DataFunction = Option<DataPointer>;
 /// `pami_dispatch_p2p_function`.
 pub type DispatchFunction = unsafe extern "C" fn(
     *mut c_void,
@@ -71,6 +73,9 @@ pub mod attribute {
     pub const DISPATCH_RECV_IMMEDIATE_MAX: i32 = 300;
     pub const DISPATCH_SEND_IMMEDIATE_MAX: i32 = 301;
     pub const DISPATCH_ATOM_SIZE_MAX: i32 = 302;
+    pub const TYPE_DATA_SIZE: i32 = 500;
+    pub const TYPE_DATA_EXTENT: i32 = 501;
+    pub const TYPE_ATOM_SIZE: i32 = 502;
 }
 
 /// `pami_dispatch_hint_t`: eleven fields of two bits.
@@ -83,6 +88,12 @@ pub const HINT_ENABLE: u32 = 1;
 pub const HINT_DISABLE: u32 = 2;
 
 impl DispatchHints {
+    pub fn recv_contiguous(self) -> u32 {
+        self.field(2)
+    }
+    pub fn recv_copy(self) -> u32 {
+        self.field(3)
+    }
     pub fn recv_immediate(self) -> u32 {
         self.field(4)
     }
@@ -119,6 +130,7 @@ pub struct SendImmediate {
 
 /// `pami_send_event_t`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct SendEvents {
     pub cookie: *mut c_void,
     pub local_fn: EventFunction,
@@ -130,6 +142,17 @@ pub struct SendEvents {
 pub struct Send {
     pub send: SendImmediate,
     pub events: SendEvents,
+}
+
+/// `pami_send_typed_t`.
+#[repr(C)]
+pub struct SendTyped {
+    pub send: SendImmediate,
+    pub events: SendEvents,
+    pub kind: *mut c_void,
+    pub offset: usize,
+    pub data_fn: DataFunction,
+    pub data_cookie: *mut c_void,
 }
 
 /// `pami_recv_t`.
@@ -171,6 +194,32 @@ pub struct Get {
     pub remote: *mut c_void,
 }
 
+/// `pami_rma_typed_t`.
+#[repr(C)]
+pub struct RmaTyped {
+    pub local: *mut c_void,
+    pub remote: *mut c_void,
+}
+
+/// `pami_put_typed_t`.
+#[repr(C)]
+pub struct PutTyped {
+    pub rma: Rma,
+    pub local: *mut c_void,
+    pub remote: *mut c_void,
+    pub kinds: RmaTyped,
+    pub rdone_fn: EventFunction,
+}
+
+/// `pami_get_typed_t`.
+#[repr(C)]
+pub struct GetTyped {
+    pub rma: Rma,
+    pub local: *mut c_void,
+    pub remote: *mut c_void,
+    pub kinds: RmaTyped,
+}
+
 /// `pami_memregion_t`: the address of the region.
 pub type MemoryRegion = usize;
 
@@ -196,6 +245,25 @@ pub struct Rget {
     pub rma: Rma,
     pub local: RegionPart,
     pub remote: RegionPart,
+}
+
+/// `pami_rput_typed_t`.
+#[repr(C)]
+pub struct RputTyped {
+    pub rma: Rma,
+    pub local: RegionPart,
+    pub remote: RegionPart,
+    pub kinds: RmaTyped,
+    pub rdone_fn: EventFunction,
+}
+
+/// `pami_rget_typed_t`.
+#[repr(C)]
+pub struct RgetTyped {
+    pub rma: Rma,
+    pub local: RegionPart,
+    pub remote: RegionPart,
+    pub kinds: RmaTyped,
 }
 
 /// `pami_rmw_t`.

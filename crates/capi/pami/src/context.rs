@@ -250,7 +250,7 @@ impl Context {
             addr: std::ptr::null_mut(),
             kind: crate::symbols::byte(),
             offset: 0,
-            data_fn: None,
+            data_fn: crate::symbols::copy_function(),
             data_cookie: std::ptr::null_mut(),
         };
         // SAFETY: as above.
@@ -267,11 +267,8 @@ impl Context {
                 &raw mut receive,
             );
         }
-        let Receive { cookie, local_fn, addr, offset, .. } = receive;
-        let callback =
-            Callback { cookie, local_fn, remote_fn: None, reports: 1, fetched: (std::ptr::null_mut(), 0) };
+        let (address, callback) = crate::typed::target(receive, hints, size);
         let cookie = self.callbacks().insert(callback);
-        let address = if addr.is_null() { 0 } else { addr as u64 + offset as u64 };
         self.core().accept(context::Receive { address, cookie });
     }
 

@@ -72,7 +72,8 @@ pub unsafe extern "C" fn PAMI_Dispatch_query(
     for attribute in attributes {
         attribute.value.intval = match attribute.name {
             attribute::DISPATCH_RECV_IMMEDIATE_MAX | attribute::DISPATCH_SEND_IMMEDIATE_MAX => IMMEDIATE_MAX,
-            attribute::DISPATCH_ATOM_SIZE_MAX => 1,
+            // Data is laid out as a whole, so no atom is too large; the value is that of an `int`.
+            attribute::DISPATCH_ATOM_SIZE_MAX => i32::MAX as usize,
             other => {
                 return fail(INVAL, format!("PAMI_Dispatch_query: attribute {other} is not a dispatch's"));
             }

@@ -8,7 +8,9 @@
 //! | dispatch identifiers | `dispatch.rs` |
 //! | sends | `send.rs` |
 //! | put, get, atomic operations, memory regions, fences | `rma.rs` |
-//! | types and data functions: symbols | `symbols.rs` |
+//! | types | `types.rs` |
+//! | typed sends, receives, puts and gets | `typed.rs` |
+//! | predefined types and data functions | `symbols.rs` |
 //! | what is not implemented yet | `missing.rs` |
 //! | structures of `pami.h` | `abi.rs` |
 //! | a context's device | `device.rs` |
@@ -26,3 +28,5 @@ mod missing;
 mod rma;
 mod send;
 mod symbols;
+mod typed;
+mod types;

@@ -27,20 +27,6 @@ missing! {
     PAMI_Geometry_query,
     PAMI_Geometry_update,
     PAMI_Geometry_world,
-    PAMI_Get_typed,
-    PAMI_Put_typed,
-    PAMI_Rget_typed,
-    PAMI_Rput_typed,
-    PAMI_Send_typed,
-    PAMI_Type_add_simple,
-    PAMI_Type_add_typed,
-    PAMI_Type_complete,
-    PAMI_Type_create,
-    PAMI_Type_deserialize,
-    PAMI_Type_destroy,
-    PAMI_Type_query,
-    PAMI_Type_serialize,
-    PAMI_Type_transform_data,
 }
 
 #[unsafe(no_mangle)]

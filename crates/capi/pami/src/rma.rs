@@ -9,10 +9,11 @@ use netloom_messaging::pami::rmw::{MODIFICATIONS, Modify, Rmw as Operation};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-const NOTHING: (*mut u8, u8) = (std::ptr::null_mut(), 0);
+/// No value is fetched.
+pub const NOTHING: (*mut u8, u8) = (std::ptr::null_mut(), 0);
 
 /// Starts a put or a get.
-fn start(
+pub fn start(
     call: &str,
     context: &Context,
     way: Transfer,
@@ -68,7 +69,7 @@ pub unsafe extern "C" fn PAMI_Get(handle: *mut c_void, get: *mut Get) -> Result 
 ///
 /// # Safety
 /// The program gave the handle.
-unsafe fn address(part: &RegionPart) -> *mut c_void {
+pub unsafe fn address(part: &RegionPart) -> *mut c_void {
     // SAFETY: the caller's promise.
     match unsafe { part.region.as_ref() } {
         None | Some(0) => std::ptr::null_mut(),

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::client::fail;
-use crate::context::{Callback, context};
+use crate::context::{Callback, Context, context};
 use crate::dispatch::IMMEDIATE_MAX;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::{Invalid, Send as CoreSend};
@@ -58,19 +58,29 @@ pub unsafe extern "C" fn PAMI_Send(handle: *mut c_void, parameters: *mut Send) -
     let Some((context, Send { send, events })) = (unsafe { context(handle).zip(parameters.as_ref()) }) else {
         return fail(INVAL, "PAMI_Send: context or parameters are NULL");
     };
-    // SAFETY: the program gave them.
-    let Some((header, data)) = (unsafe { bytes(&send.header).zip(bytes(&send.data)) }) else {
-        return fail(INVAL, "PAMI_Send: a buffer with a length is NULL");
+    // SAFETY: the program gave it.
+    let Some(data) = (unsafe { bytes(&send.data) }) else {
+        return fail(INVAL, "PAMI_Send: the data is NULL and has a length");
+    };
+    let data = Range { address: data.as_ptr() as u64, bytes: data.len() as u64 };
+    start("PAMI_Send", context, send, data, *events)
+}
+
+/// Sends a header, and data that stays as it is until the event that frees it.
+pub fn start(call: &str, context: &Context, send: &SendImmediate, data: Range, events: SendEvents) -> Result {
+    // SAFETY: the program gave it.
+    let Some(header) = (unsafe { bytes(&send.header) }) else {
+        return fail(INVAL, format!("{call}: the header is NULL and has a length"));
     };
     let Some(dispatch) = context.dispatches().get(send.dispatch).copied().flatten() else {
-        return fail(INVAL, format!("PAMI_Send: identifier {} is not set here", send.dispatch));
+        return fail(INVAL, format!("{call}: identifier {} is not set here", send.dispatch));
     };
-    if dispatch.hints.recv_immediate() == HINT_ENABLE && header.len() + data.len() > IMMEDIATE_MAX {
-        let bytes = header.len() + data.len();
-        let reason = format!("{bytes} B cannot be received at once, as the hint recv_immediate promises");
-        return fail(INVAL, format!("PAMI_Send: {reason}"));
+    let total = header.len() as u64 + data.bytes;
+    if dispatch.hints.recv_immediate() == HINT_ENABLE && total > IMMEDIATE_MAX as u64 {
+        let reason = format!("{total} B cannot be received at once, as the hint recv_immediate promises");
+        return fail(INVAL, format!("{call}: {reason}"));
     }
-    let SendEvents { cookie, local_fn, remote_fn } = *events;
+    let SendEvents { cookie, local_fn, remote_fn } = events;
     let is_acknowledged = remote_fn.is_some();
     let reports = 1 + u8::from(is_acknowledged);
     let fetched = (std::ptr::null_mut(), 0);
@@ -79,7 +89,7 @@ pub unsafe extern "C" fn PAMI_Send(handle: *mut c_void, parameters: *mut Send) -
         to: Endpoint(send.dest),
         dispatch: send.dispatch as u16,
         header,
-        data: Range { address: data.as_ptr() as u64, bytes: data.len() as u64 },
+        data,
         cookie: at,
         is_acknowledged,
     });
@@ -87,7 +97,7 @@ pub unsafe extern "C" fn PAMI_Send(handle: *mut c_void, parameters: *mut Send) -
         Ok(()) => SUCCESS,
         Err(reason) => {
             context.callbacks().withdraw(at);
-            invalid("PAMI_Send", reason)
+            invalid(call, reason)
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Data symbols: null handles, predefined types, data functions. A predefined type is a number that no pointer
 //! has; a data function is one that is never called, because the library knows it by its address.
 
-use crate::abi::DataFunction;
+use crate::abi::{DataFunction, DataPointer};
+use netloom_messaging::pami::reduce::{ELEMENTS, Element, OPERATIONS, Operation};
 use std::ffi::c_void;
+use std::ptr::fn_addr_eq;
 
 /// A symbol that C reads.
 #[repr(transparent)]
@@ -52,18 +54,43 @@ types! {
     PAMI_TYPE_LOC_LONGDOUBLE_INT = 28,
 }
 
-/// Lengths of the predefined types by number, bytes.
-const BYTES: [usize; 29] =
-    [0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 4, 8, 16, 1, 2, 4, 8, 8, 16, 8, 8, 16, 8, 8, 16, 16, 32];
-
 /// `PAMI_TYPE_BYTE`.
 pub fn byte() -> *mut c_void {
     PAMI_TYPE_BYTE.0
 }
 
+/// Whether a handle is a number and not an address: of a predefined type, or of none.
+#[inline]
+pub fn is_number(kind: *mut c_void) -> bool {
+    (kind as usize) < 64
+}
+
+/// The element of a predefined type.
+#[inline]
+pub fn element(kind: *mut c_void) -> Option<Element> {
+    ELEMENTS.get((kind as usize).wrapping_sub(1)).copied()
+}
+
 /// The length of an integer type that atomic operations take, bytes.
 pub fn integer_bytes(kind: *mut c_void) -> Option<u64> {
-    (6..=11).contains(&(kind as usize)).then(|| BYTES[kind as usize] as u64)
+    element(kind).filter(|_| (6..=11).contains(&(kind as usize))).map(|element| element.bytes() as u64)
+}
+
+/// `PAMI_DATA_COPY`.
+pub fn copy_function() -> DataFunction {
+    PAMI_DATA_COPY
+}
+
+/// Whether a data function copies. NULL does.
+#[inline]
+pub fn is_copy(function: DataFunction) -> bool {
+    function.is_none_or(|function| PAMI_DATA_COPY.is_some_and(|copy| fn_addr_eq(copy, function)))
+}
+
+/// The operation of a predefined data function.
+pub fn operation(function: DataPointer) -> Option<Operation> {
+    let known = DATA_FUNCTIONS.iter().position(|&known| fn_addr_eq(known, function))?;
+    Some(OPERATIONS[known])
 }
 
 #[unsafe(no_mangle)]
@@ -81,6 +108,8 @@ macro_rules! functions {
         }
         #[unsafe(no_mangle)]
         pub static $name: DataFunction = Some($private);)*
+        /// The predefined data functions, in the order of their operations.
+        static DATA_FUNCTIONS: [DataPointer; OPERATIONS.len()] = [$($private),*];
     };
 }
 

@@ -6,13 +6,17 @@
 //! - [`device`] – what a device offers.
 //! - [`context`] – sends, receives and their progress: immediate, eager, rendezvous.
 //! - [`rmw`] – atomic operations on another task's memory.
+//! - [`reduce`] – predefined reductions.
+//! - [`types`] – layouts of data in memory.
 //! - [`work`] – the queue of posted work.
 
 pub mod context;
 pub mod device;
 pub mod endpoint;
 pub mod packet;
+pub mod reduce;
 pub mod rmw;
+pub mod types;
 pub mod work;
 
 pub use endpoint::Endpoint;

@@ -1,0 +1,407 @@
+//! Operations on data that types lay out: typed sends, receives that are not plain copies, typed puts and gets.
+//!
+//! What is not contiguous is sent from, and received into, a buffer of this library; data functions of the
+//! program run while it is packed or unpacked. Puts and gets move one contiguous piece after the other.
+
+use crate::abi::*;
+use crate::client::fail;
+use crate::context::{Callback, Context, context};
+use crate::rma::{NOTHING, address};
+use crate::symbols;
+use crate::types::complete;
+use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::device::{Range, Transfer};
+use netloom_messaging::pami::reduce::{Operation, Reduction, reduction};
+use netloom_messaging::pami::types::{Type, pairs};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// What a data function does with a contiguous piece.
+#[derive(Clone, Copy)]
+pub enum Combine {
+    Copy,
+    Noop,
+    Reduce(Reduction),
+    Program(DataPointer, *mut c_void),
+}
+
+impl Combine {
+    /// Of a data function and its cookie; `None` if the function is a reduction that the types do not allow. The
+    /// elements are those of the first type that is predefined; data of other types comes in whole elements.
+    pub fn new(data_fn: DataFunction, cookie: *mut c_void, kinds: [*mut c_void; 2]) -> Option<Self> {
+        let Some(function) = data_fn else { return Some(Combine::Copy) };
+        match symbols::operation(function) {
+            None => Some(Combine::Program(function, cookie)),
+            Some(Operation::Copy) => Some(Combine::Copy),
+            Some(Operation::Noop) => Some(Combine::Noop),
+            Some(operation) => {
+                let element = kinds.into_iter().find_map(symbols::element)?;
+                let is_whole = |kind: *mut c_void| {
+                    // SAFETY: the program gave it.
+                    symbols::element(kind).is_some()
+                        || unsafe { complete(kind) }
+                            .is_some_and(|kind| kind.atom_bytes().is_multiple_of(element.bytes() as u64))
+                };
+                reduction(operation, element).filter(|_| kinds.into_iter().all(is_whole)).map(Combine::Reduce)
+            }
+        }
+    }
+
+    /// Combines a piece of the source into the target.
+    ///
+    /// # Safety
+    /// Both are valid for `bytes` and do not overlap, and no reference to them exists.
+    pub unsafe fn run(self, target: *mut u8, source: *const u8, bytes: usize) {
+        // SAFETY: the caller's promise. The program gave its function.
+        unsafe {
+            match self {
+                Combine::Copy => target.copy_from_nonoverlapping(source, bytes),
+                Combine::Noop => {}
+                Combine::Reduce(reduction) => {
+                    let target = std::slice::from_raw_parts_mut(target, bytes);
+                    reduction(target, std::slice::from_raw_parts(source, bytes));
+                }
+                Combine::Program(function, cookie) => {
+                    function(target.cast(), source.cast_mut().cast(), bytes, cookie);
+                }
+            }
+        }
+    }
+}
+
+/// A buffer that is aligned for any element.
+struct Buffer(Vec<u128>);
+
+impl Buffer {
+    fn new(bytes: usize) -> Self {
+        Buffer(vec![0; bytes.div_ceil(size_of::<u128>())])
+    }
+
+    fn address(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+fn call(function: EventFunction, context: *mut c_void, cookie: *mut c_void, result: Result) {
+    if let Some(function) = function {
+        // SAFETY: the program gave both.
+        unsafe { function(context, cookie, result) };
+    }
+}
+
+/// A message whose data goes to a buffer first.
+struct Arrival {
+    buffer: Buffer,
+    bytes: usize,
+    receive: Receive,
+    /// `None` if the program gave no complete type, or a reduction that does not go with it.
+    layout: Option<(Arc<Type>, Combine)>,
+}
+
+/// Where the data of a message goes, as the protocols see it (0: nowhere), and what is called when it is there.
+#[inline]
+pub fn target(mut receive: Receive, hints: DispatchHints, bytes: usize) -> (u64, Callback) {
+    let callback =
+        |cookie, local_fn| Callback { cookie, local_fn, remote_fn: None, reports: 1, fetched: NOTHING };
+    if hints.recv_contiguous() == HINT_ENABLE {
+        (receive.kind, receive.offset) = (symbols::byte(), 0);
+    }
+    if hints.recv_copy() == HINT_ENABLE {
+        receive.data_fn = None;
+    }
+    if receive.addr.is_null() || bytes == 0 {
+        return (0, callback(receive.cookie, receive.local_fn));
+    }
+    if symbols::is_copy(receive.data_fn) && symbols::element(receive.kind).is_some() {
+        return (receive.addr as u64 + receive.offset as u64, callback(receive.cookie, receive.local_fn));
+    }
+    // SAFETY: the program gave the type.
+    let layout = unsafe { complete(receive.kind) }.filter(|kind| kind.data_bytes() > 0);
+    let combine = Combine::new(receive.data_fn, receive.data_cookie, [receive.kind; 2]);
+    let direct = match (&layout, combine) {
+        (Some(layout), Some(Combine::Copy)) => {
+            let part = layout.contiguous_part(receive.offset as u64, bytes as u64);
+            part.map(|offset| (receive.addr as u64).wrapping_add_signed(offset))
+        }
+        (_, Some(Combine::Noop)) => Some(0),
+        _ => None,
+    };
+    if let Some(address) = direct {
+        return (address, callback(receive.cookie, receive.local_fn));
+    }
+    let layout = layout.zip(combine);
+    // What cannot be received goes nowhere; its callback reports the error.
+    let mut arrival = Box::new(Arrival { buffer: Buffer::new(bytes), bytes, receive, layout });
+    let address = if arrival.layout.is_some() { arrival.buffer.address() as u64 } else { 0 };
+    (address, callback(Box::into_raw(arrival).cast(), Some(arrived)))
+}
+
+/// All data of a message is in its buffer.
+unsafe extern "C" fn arrived(context: *mut c_void, cookie: *mut c_void, result: Result) {
+    // SAFETY: made by `target`, and reported once.
+    let mut arrival = unsafe { Box::from_raw(cookie.cast::<Arrival>()) };
+    let Receive { cookie, local_fn, addr, offset, .. } = arrival.receive;
+    let mut result = result;
+    match arrival.layout.take() {
+        None => {
+            result =
+                fail(INVAL, "a message cannot be received: no complete type, or not one of the data function")
+        }
+        Some((layout, combine)) if result == SUCCESS => {
+            let mut source = arrival.buffer.address().cast_const();
+            for piece in layout.pieces(offset as u64, arrival.bytes as u64) {
+                // SAFETY: the program gave a buffer that the type describes; the source is as long as the data.
+                unsafe {
+                    let target = addr.cast::<u8>().wrapping_offset(piece.offset as isize);
+                    combine.run(target, source, piece.bytes as usize);
+                    source = source.add(piece.bytes as usize);
+                }
+            }
+        }
+        Some(_) => {}
+    }
+    drop(arrival);
+    call(local_fn, context, cookie, result);
+}
+
+/// A send from a buffer of this library.
+struct Departure {
+    buffer: Buffer,
+    events: SendEvents,
+    /// Reports that are still to come.
+    reports: u8,
+}
+
+/// One of the reports of a send has come.
+unsafe fn departure(cookie: *mut c_void) -> SendEvents {
+    // SAFETY: made by `PAMI_Send_typed`; it exists until its last report, and no other reference does.
+    unsafe {
+        let departure = cookie.cast::<Departure>();
+        let events = (*departure).events;
+        (*departure).reports -= 1;
+        if (*departure).reports == 0 {
+            drop(Box::from_raw(departure));
+        }
+        events
+    }
+}
+
+unsafe extern "C" fn departed(context: *mut c_void, cookie: *mut c_void, result: Result) {
+    // SAFETY: the cookie of a departure.
+    let events = unsafe { departure(cookie) };
+    call(events.local_fn, context, events.cookie, result);
+}
+
+unsafe extern "C" fn delivered(context: *mut c_void, cookie: *mut c_void, result: Result) {
+    // SAFETY: the cookie of a departure.
+    let events = unsafe { departure(cookie) };
+    call(events.remote_fn, context, events.cookie, result);
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Send_typed(handle: *mut c_void, parameters: *mut SendTyped) -> Result {
+    // SAFETY: the program gave them.
+    let Some((context, typed)) = (unsafe { context(handle).zip(parameters.as_ref()) }) else {
+        return fail(INVAL, "PAMI_Send_typed: context or parameters are NULL");
+    };
+    let SendTyped { send, events, kind, offset, data_fn, data_cookie } = typed;
+    // SAFETY: the program gave it.
+    let Some(layout) = (unsafe { complete(*kind) }) else {
+        return fail(INVAL, "PAMI_Send_typed: the type is not complete");
+    };
+    let (base, bytes) = (send.data.iov_base.cast::<u8>(), send.data.iov_len);
+    if bytes > 0 && (base.is_null() || layout.data_bytes() == 0) {
+        return fail(INVAL, "PAMI_Send_typed: the data is at NULL, or its type has none");
+    }
+    let Some(combine) = Combine::new(*data_fn, *data_cookie, [*kind; 2]) else {
+        return fail(INVAL, "PAMI_Send_typed: the data function does not take this type");
+    };
+    let direct = match combine {
+        Combine::Copy => layout.contiguous_part(*offset as u64, bytes as u64),
+        _ => None,
+    };
+    if let Some(part) = direct {
+        let data = Range { address: base.wrapping_offset(part as isize) as u64, bytes: bytes as u64 };
+        return crate::send::start("PAMI_Send_typed", context, send, data, *events);
+    }
+    let mut buffer = Buffer::new(bytes);
+    let mut target = buffer.address();
+    for piece in layout.pieces(*offset as u64, bytes as u64) {
+        // SAFETY: the program gave a buffer that the type describes; the target is as long as the data.
+        unsafe {
+            combine.run(target, base.wrapping_offset(piece.offset as isize), piece.bytes as usize);
+            target = target.add(piece.bytes as usize);
+        }
+    }
+    let reports = 1 + u8::from(events.remote_fn.is_some());
+    let mut departure = Box::new(Departure { buffer, events: *events, reports });
+    let data = Range { address: departure.buffer.address() as u64, bytes: bytes as u64 };
+    let departure = Box::into_raw(departure);
+    let remote_fn: EventFunction = if events.remote_fn.is_some() { Some(delivered) } else { None };
+    let events = SendEvents { cookie: departure.cast(), local_fn: Some(departed), remote_fn };
+    let result = crate::send::start("PAMI_Send_typed", context, send, data, events);
+    if result != SUCCESS {
+        // SAFETY: nothing will be reported.
+        drop(unsafe { Box::from_raw(departure) });
+    }
+    result
+}
+
+/// A put or a get of several pieces.
+struct Pieces {
+    cookie: *mut c_void,
+    done_fn: EventFunction,
+    rdone_fn: EventFunction,
+    /// Reports that are still to come: of the local side, and of the target.
+    reports: [usize; 2],
+    /// The first error, if there was one.
+    result: Result,
+}
+
+/// A report of a piece has come: of the local side, or of the target.
+unsafe fn piece_done(context: *mut c_void, cookie: *mut c_void, result: Result, side: usize) {
+    // SAFETY: made by `start`; it exists until its last report, and no other reference does while this one is in
+    // use.
+    let pieces = unsafe { &mut *cookie.cast::<Pieces>() };
+    pieces.reports[side] -= 1;
+    if pieces.result == SUCCESS {
+        pieces.result = result;
+    }
+    let is_last = pieces.reports[side] == 0;
+    let (function, cookie_given, result) =
+        ([pieces.done_fn, pieces.rdone_fn][side], pieces.cookie, pieces.result);
+    if pieces.reports == [0, 0] {
+        // SAFETY: this was the last report.
+        drop(unsafe { Box::from_raw(cookie.cast::<Pieces>()) });
+    }
+    if is_last {
+        call(function, context, cookie_given, result);
+    }
+}
+
+unsafe extern "C" fn piece_local(context: *mut c_void, cookie: *mut c_void, result: Result) {
+    // SAFETY: the cookie of pieces.
+    unsafe { piece_done(context, cookie, result, 0) };
+}
+
+unsafe extern "C" fn piece_remote(context: *mut c_void, cookie: *mut c_void, result: Result) {
+    // SAFETY: the cookie of pieces.
+    unsafe { piece_done(context, cookie, result, 1) };
+}
+
+/// Starts a put or a get with a layout on each side.
+///
+/// # Safety
+/// The program gave all parameters.
+unsafe fn start(
+    call: &str,
+    context: &Context,
+    transfer: Transfer,
+    rma: &Rma,
+    [local, remote]: [*mut c_void; 2],
+    kinds: &RmaTyped,
+    rdone_fn: EventFunction,
+) -> Result {
+    // SAFETY: the caller's promise.
+    let Some((ours, theirs)) = (unsafe { complete(kinds.local).zip(complete(kinds.remote)) }) else {
+        return fail(INVAL, format!("{call}: a type is not complete"));
+    };
+    let bytes = rma.bytes as u64;
+    if bytes == 0 || local.is_null() || remote.is_null() || ours.data_bytes() == 0 || theirs.data_bytes() == 0
+    {
+        return fail(INVAL, format!("{call}: no bytes, an address is NULL, or a type has no data"));
+    }
+    if let Some(offsets) = ours.contiguous_part(0, bytes).zip(theirs.contiguous_part(0, bytes)) {
+        let addresses =
+            [local.wrapping_byte_offset(offsets.0 as isize), remote.wrapping_byte_offset(offsets.1 as isize)];
+        return crate::rma::start(call, context, transfer, rma, addresses, rdone_fn);
+    }
+    let is_put = transfer == Transfer::Put;
+    let (cookie, done_fn) = (rma.cookie, rma.done_fn);
+    let pieces =
+        Box::into_raw(Box::new(Pieces { cookie, done_fn, rdone_fn, reports: [0, 0], result: SUCCESS }));
+    // Callbacks run when the context is advanced, so the number of pieces may be set at the end.
+    let mut count = 0;
+    for pair in pairs(ours.pieces(0, bytes), theirs.pieces(0, bytes)) {
+        let range = Range { address: (local as u64).wrapping_add_signed(pair.source), bytes: pair.bytes };
+        let at = (remote as u64).wrapping_add_signed(pair.target);
+        let callback = Callback {
+            cookie: pieces.cast(),
+            local_fn: Some(piece_local),
+            remote_fn: Some(piece_remote),
+            reports: 1 + u8::from(is_put),
+            fetched: NOTHING,
+        };
+        let callback = context.callbacks().insert(callback);
+        let to = Endpoint(rma.dest);
+        let started = match transfer {
+            Transfer::Put => context.core().put(to, range, at, callback),
+            Transfer::Get => context.core().get(to, range, at, callback),
+        };
+        if let Err(reason) = started {
+            context.callbacks().withdraw(callback);
+            if count == 0 {
+                // SAFETY: nothing will be reported.
+                drop(unsafe { Box::from_raw(pieces) });
+                return fail(INVAL, format!("{call}: {reason}"));
+            }
+            // SAFETY: as below.
+            unsafe { (*pieces).result = INVAL };
+            break;
+        }
+        count += 1;
+    }
+    // SAFETY: it has reports to come, and nothing else refers to it now.
+    unsafe { (*pieces).reports = [count, if is_put { count } else { 0 }] };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Put_typed(handle: *mut c_void, parameters: *mut PutTyped) -> Result {
+    // SAFETY: the program gave them.
+    unsafe {
+        let Some((context, put)) = context(handle).zip(parameters.as_ref()) else {
+            return fail(INVAL, "PAMI_Put_typed: context or parameters are NULL");
+        };
+        let PutTyped { rma, local, remote, kinds, rdone_fn } = put;
+        start("PAMI_Put_typed", context, Transfer::Put, rma, [*local, *remote], kinds, *rdone_fn)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Get_typed(handle: *mut c_void, parameters: *mut GetTyped) -> Result {
+    // SAFETY: the program gave them.
+    unsafe {
+        let Some((context, get)) = context(handle).zip(parameters.as_ref()) else {
+            return fail(INVAL, "PAMI_Get_typed: context or parameters are NULL");
+        };
+        let GetTyped { rma, local, remote, kinds } = get;
+        start("PAMI_Get_typed", context, Transfer::Get, rma, [*local, *remote], kinds, None)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Rput_typed(handle: *mut c_void, parameters: *mut RputTyped) -> Result {
+    // SAFETY: the program gave them.
+    unsafe {
+        let Some((context, put)) = context(handle).zip(parameters.as_ref()) else {
+            return fail(INVAL, "PAMI_Rput_typed: context or parameters are NULL");
+        };
+        let RputTyped { rma, local, remote, kinds, rdone_fn } = put;
+        let addresses = [address(local), address(remote)];
+        start("PAMI_Rput_typed", context, Transfer::Put, rma, addresses, kinds, *rdone_fn)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Rget_typed(handle: *mut c_void, parameters: *mut RgetTyped) -> Result {
+    // SAFETY: the program gave them.
+    unsafe {
+        let Some((context, get)) = context(handle).zip(parameters.as_ref()) else {
+            return fail(INVAL, "PAMI_Rget_typed: context or parameters are NULL");
+        };
+        let RgetTyped { rma, local, remote, kinds } = get;
+        let addresses = [address(local), address(remote)];
+        start("PAMI_Rget_typed", context, Transfer::Get, rma, addresses, kinds, None)
+    }
+}

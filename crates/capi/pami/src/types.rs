@@ -1,0 +1,251 @@
+//! Types: building, queries, the serialized form, conversion between layouts. A handle is the number of a
+//! predefined type (see `symbols.rs`) or the address of a [`Handle`].
+
+use crate::abi::*;
+use crate::client::{attributes, fail};
+use crate::symbols;
+use crate::typed::Combine;
+use netloom_messaging::pami::reduce::ELEMENTS;
+use netloom_messaging::pami::types::{Type, TypeBuilder, pairs};
+use std::ffi::c_void;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+/// A type of the program's.
+#[derive(Default)]
+struct Handle {
+    builder: TypeBuilder,
+    /// Set by `PAMI_Type_complete`. Operations hold it, so the handle may be destroyed while they run.
+    complete: Option<Arc<Type>>,
+    serialized: OnceLock<Vec<u8>>,
+}
+
+/// The predefined types, in the order of their numbers, from 1.
+static PREDEFINED: LazyLock<[Arc<Type>; ELEMENTS.len()]> =
+    LazyLock::new(|| ELEMENTS.map(|element| Arc::new(Type::contiguous(element.bytes() as u32))));
+
+/// The type of a handle that is not a predefined one.
+///
+/// # Safety
+/// The handle is a number, or of a type that has not been destroyed.
+unsafe fn handle<'a>(kind: *mut c_void) -> Option<&'a mut Handle> {
+    let kind = kind.cast::<Handle>();
+    // SAFETY: the caller's promise.
+    if symbols::is_number(kind.cast()) || !kind.is_aligned() { None } else { unsafe { kind.as_mut() } }
+}
+
+/// The complete type of a handle, predefined ones included.
+///
+/// # Safety
+/// The handle is a number, or of a type that has not been destroyed.
+pub unsafe fn complete(kind: *mut c_void) -> Option<Arc<Type>> {
+    match symbols::element(kind) {
+        Some(element) => Some(Arc::clone(&PREDEFINED[element as usize])),
+        // SAFETY: the caller's promise.
+        None => unsafe { handle(kind) }?.complete.clone(),
+    }
+}
+
+/// The type of a handle that can still be changed.
+///
+/// # Safety
+/// As [`complete`].
+unsafe fn open<'a>(call: &str, kind: *mut c_void) -> std::result::Result<&'a mut Handle, Result> {
+    // SAFETY: the caller's promise.
+    match unsafe { handle(kind) } {
+        None => Err(fail(INVAL, format!("{call}: there is no such type, or it is predefined"))),
+        Some(Handle { complete: Some(_), .. }) => Err(fail(INVAL, format!("{call}: the type is complete"))),
+        Some(open) => Ok(open),
+    }
+}
+
+fn outcome<E: std::fmt::Display>(call: &str, done: std::result::Result<(), E>) -> Result {
+    done.map_or_else(|reason| fail(INVAL, format!("{call}: {reason}")), |()| SUCCESS)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_create(made: *mut *mut c_void) -> Result {
+    if made.is_null() {
+        return fail(INVAL, "PAMI_Type_create: type is NULL");
+    }
+    // SAFETY: the program gave it.
+    unsafe { *made = Box::into_raw(Box::<Handle>::default()).cast() };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_add_simple(
+    kind: *mut c_void,
+    bytes: usize,
+    offset: usize,
+    count: usize,
+    stride: usize,
+) -> Result {
+    // SAFETY: the program gave it.
+    match unsafe { open("PAMI_Type_add_simple", kind) } {
+        Ok(Handle { builder, .. }) => {
+            let added = builder.add_simple(bytes as u64, offset as i64, count as u64, stride as i64);
+            outcome("PAMI_Type_add_simple", added)
+        }
+        Err(failed) => failed,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_add_typed(
+    kind: *mut c_void,
+    subtype: *mut c_void,
+    offset: usize,
+    count: usize,
+    stride: usize,
+) -> Result {
+    // SAFETY: the program gave it.
+    let Some(subtype) = (unsafe { complete(subtype) }) else {
+        return fail(INVAL, "PAMI_Type_add_typed: the subtype is not a complete type");
+    };
+    // SAFETY: the program gave it.
+    match unsafe { open("PAMI_Type_add_typed", kind) } {
+        Ok(Handle { builder, .. }) => {
+            let added = builder.add_typed(&subtype, offset as i64, count as u64, stride as i64);
+            outcome("PAMI_Type_add_typed", added)
+        }
+        Err(failed) => failed,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_complete(kind: *mut c_void, atom_size: usize) -> Result {
+    // SAFETY: the program gave it.
+    match unsafe { open("PAMI_Type_complete", kind) } {
+        Ok(Handle { builder, complete, .. }) => {
+            let made = builder.complete(atom_size as u64);
+            outcome("PAMI_Type_complete", made.map(|made| *complete = Some(Arc::new(made))))
+        }
+        Err(failed) => failed,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_destroy(kind: *mut *mut c_void) -> Result {
+    // SAFETY: the program gave them.
+    let Some(found) = (unsafe { kind.as_ref().and_then(|&kind| handle(kind)) }) else {
+        return fail(INVAL, "PAMI_Type_destroy: there is no such type, or it is predefined");
+    };
+    // SAFETY: made by `PAMI_Type_create` or `PAMI_Type_deserialize`, and now forgotten.
+    unsafe {
+        drop(Box::from_raw(std::ptr::from_mut(found)));
+        *kind = std::ptr::null_mut();
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_serialize(
+    kind: *mut c_void,
+    address: *mut *mut c_void,
+    size: *mut usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    let Some((address, size)) = (unsafe { address.as_mut().zip(size.as_mut()) }) else {
+        return fail(INVAL, "PAMI_Type_serialize: address or size is NULL");
+    };
+    let bytes = if let Some(element) = symbols::element(kind) {
+        // They live as long as the library.
+        static BYTES: LazyLock<Vec<Vec<u8>>> =
+            LazyLock::new(|| PREDEFINED.iter().map(|kind| kind.serialize()).collect());
+        &BYTES[element as usize]
+    } else {
+        // SAFETY: the program gave it; several threads may share a complete type.
+        match unsafe { kind.cast::<Handle>().as_ref() } {
+            Some(Handle { complete: Some(complete), serialized, .. }) if !symbols::is_number(kind) => {
+                serialized.get_or_init(|| complete.serialize())
+            }
+            _ => return fail(INVAL, "PAMI_Type_serialize: the type is not complete"),
+        }
+    };
+    (*address, *size) = (bytes.as_ptr().cast_mut().cast(), bytes.len());
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_deserialize(
+    made: *mut *mut c_void,
+    address: *mut c_void,
+    size: usize,
+) -> Result {
+    if made.is_null() || address.is_null() {
+        return fail(INVAL, "PAMI_Type_deserialize: type or address is NULL");
+    }
+    // SAFETY: the program gave them.
+    match Type::deserialize(unsafe { std::slice::from_raw_parts(address.cast(), size) }) {
+        Ok(read) => {
+            let handle = Handle { complete: Some(Arc::new(read)), ..Handle::default() };
+            // SAFETY: the program gave it.
+            unsafe { *made = Box::into_raw(Box::new(handle)).cast() };
+            SUCCESS
+        }
+        Err(reason) => fail(INVAL, format!("PAMI_Type_deserialize: {reason}")),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_query(
+    kind: *mut c_void,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    let (found, attributes) = unsafe { (complete(kind), attributes(configuration, count)) };
+    let Some(found) = found else {
+        return fail(INVAL, "PAMI_Type_query: the type is not complete");
+    };
+    for attribute in attributes {
+        attribute.value.intval = match attribute.name {
+            attribute::TYPE_DATA_SIZE => found.data_bytes() as usize,
+            attribute::TYPE_DATA_EXTENT => found.extent() as usize,
+            attribute::TYPE_ATOM_SIZE => found.atom_bytes() as usize,
+            other => return fail(INVAL, format!("PAMI_Type_query: attribute {other} is not a type's")),
+        };
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Type_transform_data(
+    source: *mut c_void,
+    source_kind: *mut c_void,
+    source_offset: usize,
+    target: *mut c_void,
+    target_kind: *mut c_void,
+    target_offset: usize,
+    size: usize,
+    data_fn: DataFunction,
+    cookie: *mut c_void,
+) -> Result {
+    // SAFETY: the program gave them.
+    let Some((from, to)) = (unsafe { complete(source_kind).zip(complete(target_kind)) }) else {
+        return fail(INVAL, "PAMI_Type_transform_data: a type is not complete");
+    };
+    if size == 0 {
+        return SUCCESS;
+    }
+    if source.is_null() || target.is_null() || from.data_bytes() == 0 || to.data_bytes() == 0 {
+        return fail(INVAL, "PAMI_Type_transform_data: an address is NULL, or a type has no data");
+    }
+    let Some(combine) = Combine::new(data_fn, cookie, [target_kind, source_kind]) else {
+        return fail(INVAL, "PAMI_Type_transform_data: the data function does not take these types");
+    };
+    let pieces = [(&from, source_offset), (&to, target_offset)];
+    let [from, to] = pieces.map(|(kind, offset)| kind.pieces(offset as u64, size as u64));
+    for pair in pairs(from, to) {
+        // SAFETY: the program gave both buffers, which its types describe and which do not overlap.
+        unsafe {
+            let target = target.cast::<u8>().wrapping_offset(pair.target as isize);
+            combine.run(
+                target,
+                source.cast::<u8>().wrapping_offset(pair.source as isize),
+                pair.bytes as usize,
+            );
+        }
+    }
+    SUCCESS
+}
