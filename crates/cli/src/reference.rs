@@ -1,5 +1,5 @@
-//! The reference of all keys that studies and machines have, and of all figures of a result: as text for `netloom help keys` and
-//! `netloom help metrics`, as Markdown for the book.
+//! The reference of all keys that studies and machines have, and of all figures of a result: as text for
+//! `netloom help keys` and `netloom help metrics`, as Markdown for the book.
 
 use netloom_report::write::dictionary::{FILES, TABLES};
 use netloom_study::diagnose::{Problem, suggest};

@@ -1,5 +1,5 @@
-//! The command as its users meet it: the program itself for what needs no simulation, its library with a stand-in for
-//! the simulator for the rest.
+//! The command as its users meet it: the program itself for what needs no simulation, its library with a
+//! stand-in for the simulator for the rest.
 
 #[path = "../../report/tests/common/mod.rs"]
 mod common;
@@ -418,7 +418,8 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
     assert_eq!(with(&fabric, &[], &run).0, FAILED);
 }
 
-/// A run judges the claims that one point is enough for, says why it does not judge others, and what it wrote judges them again.
+/// A run judges the claims that one point is enough for, says why it does not judge others, and what it wrote
+/// judges them again.
 #[test]
 fn a_run_judges_claims() {
     let root = tempfile::tempdir().unwrap();

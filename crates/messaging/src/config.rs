@@ -42,7 +42,7 @@ pub struct MessagingConfig {
     /// How fast the processor copies data of eager messages, at either end, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_GB_per_s: Option<f64>,
-    /// Eager messages under way to one process at once, where each has a buffer there.
+    /// Eager messages in flight to one process at once, where each has a buffer there.
     pub credits: u32,
     /// When the library makes progress.
     pub progress: ProgressMode,

@@ -421,22 +421,22 @@ impl<T: Transport> Rank<T> {
             Event::Collected => {
                 let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
                 let entered = self.collective.map_or(began, |(_, number)| self.transit.last_to_enter(number));
-                let under_way = waited.min(now.saturating_sub(entered.max(began)));
+                let in_flight = waited.min(now.saturating_sub(entered.max(began)));
                 let mut report = lock(&self.report);
-                let partner = waited.saturating_sub(under_way);
+                let partner = waited.saturating_sub(in_flight);
                 report.partner += partner;
                 // The hardware has ways and buffers of its own for it.
-                report.wire += under_way;
-                report.waited(partner, under_way, Microticks::ZERO);
+                report.wire += in_flight;
+                report.waited(partner, in_flight, Microticks::ZERO);
                 return;
             }
         };
         // Divides the waiting time into the parts before and after the message was sent.
         let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
-        let under_way = waited.min(now.saturating_sub(sent.max(began)));
-        let (wire, queueing) = self.transit.passed(passage, (sent, now), under_way);
+        let in_flight = waited.min(now.saturating_sub(sent.max(began)));
+        let (wire, queueing) = self.transit.passed(passage, (sent, now), in_flight);
         let mut report = lock(&self.report);
-        let partner = waited.saturating_sub(under_way);
+        let partner = waited.saturating_sub(in_flight);
         report.partner += partner;
         report.wire += wire;
         report.queueing += queueing;

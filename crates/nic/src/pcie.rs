@@ -1,9 +1,10 @@
-//! The host interface: PCI-Express, two directions that each carry writes, read requests and completions, so that reads and writes in one
-//! direction stand in each other's way, and what each transfer adds to its data (24 B: Alverson et al., "Cray XC Series Network", "Aries
-//! Performance").
+//! The host interface: PCI-Express, two directions that each carry writes, read requests and completions, so
+//! that reads and writes in one direction stand in each other's way, and what each transfer adds to its data
+//! (24 B: Alverson et al., "Cray XC Series Network", "Aries Performance").
 //!
-//! Each transfer has a CRC of 32 bits, by which the other side sees that it is broken and asks for it again (the same, "Reliability,
-//! Availability and Serviceability"): it is sent once more with all behind it, so that nothing is lost and nothing overtakes.
+//! Each transfer has a CRC of 32 bits, by which the other side sees that it is broken and asks for it again
+//! (the same, "Reliability, Availability and Serviceability"): it is sent once more with all behind it, so
+//! that nothing is lost and nothing overtakes.
 
 use netloom_engine::Stream;
 use netloom_node::time::Microticks;
@@ -87,7 +88,8 @@ impl Pcie {
         Pcie { random, free: [Microticks::ZERO; 2], carried_data: [0; 2], carried: [0; 2], retries: [0; 2] }
     }
 
-    /// Sends a transfer with so much data, until it comes whole; returns when it starts, and when its last has left.
+    /// Sends a transfer with so much data, until it comes whole; returns when it starts, and when its last
+    /// has left.
     pub fn send(
         &mut self,
         c: &PcieConfig,
@@ -99,7 +101,8 @@ impl Pcie {
         let (mine, other) = (direction as usize, 1 - direction as usize);
         let start = self.free[mine].max(now);
         self.free[mine] = start + c.time(bytes.into());
-        // What goes behind a broken transfer until it is asked for again goes in vain: the direction has nothing else to do.
+        // What goes behind a broken transfer until it is asked for again goes in vain: the direction has
+        // nothing else to do.
         while self.is_broken(c, bytes) {
             self.retries[mine] += 1;
             self.carried[mine] += u64::from(bytes);
@@ -113,7 +116,8 @@ impl Pcie {
         (start, self.free[mine])
     }
 
-    /// Whether a transfer comes with a wrong CRC. No broken one has a right CRC **(ours: of 32 bits one in four billion would)**.
+    /// Whether a transfer comes with a wrong CRC. No broken one has a right CRC **(ours: of 32 bits one in
+    /// four billion would)**.
     fn is_broken(&mut self, c: &PcieConfig, bytes: u32) -> bool {
         if c.bit_errors_per_Tbit == 0 {
             return false;

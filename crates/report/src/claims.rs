@@ -86,7 +86,8 @@ impl Measured for Ran<'_> {
     }
 }
 
-/// A single run, as claims read it: it is at the point where its study and machine have the values that a claim names.
+/// A single run, as claims read it: it is at the point where its study and machine have the values that a
+/// claim names.
 struct Alone<'a> {
     study: &'a ResolvedStudy,
     result: &'a RunResult,

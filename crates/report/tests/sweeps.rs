@@ -1,4 +1,5 @@
-//! Sweeps by the real simulator: which of their points are saturated, how long programs run, and what becomes of claims.
+//! Sweeps by the real simulator: which of their points are saturated, how long programs run, and what becomes
+//! of claims.
 
 use netloom_report::claims::{Judged, Verdict};
 use netloom_report::sweep::{self, Outcome};

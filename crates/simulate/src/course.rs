@@ -23,7 +23,7 @@ pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
     workload
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run<'a, B: RouterBlock, R> {
     study: &'a ResolvedStudy,
     readout: R,

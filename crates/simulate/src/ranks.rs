@@ -44,7 +44,8 @@ pub(super) struct Ranks<'a> {
     pub begin: Instant,
 }
 
-/// A program that measures something: its ranks, how far apart they are, what reads their marks, and its job if it is one of several.
+/// A program that measures something: its ranks, how far apart they are, what reads their marks, and its job
+/// if it is one of several.
 struct Measures {
     ranks: Range<usize>,
     hops: Hops,
@@ -141,8 +142,8 @@ impl<'a> Ranks<'a> {
         }
     }
 
-    /// Runs these ranks: before, others on the same nodes measure what messages take when there is nothing else. `on` is told whether it is
-    /// these.
+    /// Runs these ranks: before, others on the same nodes measure what messages take when there is nothing
+    /// else. `on` is told whether it is these.
     pub fn run(
         mut self,
         (progress, threads): (&dyn ProgressSink, usize),
@@ -293,7 +294,8 @@ impl<'a> Ranks<'a> {
     }
 }
 
-/// Lays ranks onto the nodes of a machine or a job, as the study says. `key` is at fault where they are too many.
+/// Lays ranks onto the nodes of a machine or a job, as the study says. `key` is at fault where they are too
+/// many.
 fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Result<Mapping, Problem> {
     let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
     let mut mapping = study.study.mapping.clone();

@@ -1,4 +1,5 @@
-//! Studies of machines on which something goes wrong: it is made good and counted, or the run says what failed.
+//! Studies of machines on which something goes wrong: it is made good and counted, or the run says what
+//! failed.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;

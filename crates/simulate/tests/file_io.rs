@@ -39,7 +39,8 @@ fn rate(changes: &[&str]) -> f64 {
     rate
 }
 
-/// The system's FIFO at 4 B a network cycle takes 512 B of data in the time of 552: 1.855 GB/s, of two links as of one.
+/// The system's FIFO at 4 B a network cycle takes 512 B of data in the time of 552: 1.855 GB/s, of two links
+/// as of one.
 #[test]
 fn the_narrowest_limits() {
     let fifo = 2.0 * 512.0 / 552.0;
@@ -54,7 +55,8 @@ fn the_narrowest_limits() {
     }
 }
 
-/// Links that corrupt bits make it slower and lose nothing, and IO links are among those whose errors are told.
+/// Links that corrupt bits make it slower and lose nothing, and IO links are among those whose errors are
+/// told.
 #[test]
 fn errors_are_made_good_on_io_links_too() {
     let whole = rate(&[]);

@@ -1,4 +1,5 @@
-//! Benchmarks of messages between ranks, on every machine, over its own messaging library and network interface.
+//! Benchmarks of messages between ranks, on every machine, over its own messaging library and network
+//! interface.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Runs on machines of switches: what they leave behind, that threads do not matter, and that figures fit together.
+//! Runs on machines of switches: what they leave behind, that threads do not matter, and that figures fit
+//! together.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
@@ -212,7 +213,8 @@ fn a_hot_node_takes_what_it_can() {
     assert!((s.accepted_flits_per_tick * 72.0 - 1.0).abs() < 0.02, "a flit a tick to one node: {s:?}");
 }
 
-/// XC's network interfaces look for what is overdue 10 ms after they have sent: that is no part of what a run measures.
+/// XC's network interfaces look for what is overdue 10 ms after they have sent: that is no part of what a run
+/// measures.
 #[test]
 fn programs_end_when_the_last_thing_has_happened_that_counts() {
     let sets = [

@@ -11,7 +11,8 @@ use std::fmt;
 /// Reads a typed value from a tree.
 ///
 /// # Errors
-/// All unknown keys, wrong types, unknown alternatives and missing keys that one pass can find, in their places.
+/// All unknown keys, wrong types, unknown alternatives and missing keys that one pass can find, in their
+/// places.
 pub fn decode<T: DeserializeOwned>(tree: &Tree) -> Result<T, Problem> {
     decode_below("", tree)
 }
@@ -129,8 +130,8 @@ impl Mistake {
         (!path.is_empty()).then_some(path)
     }
 
-    /// Whether a key is missing only because it or its contents were removed, or because its table has a wrong
-    /// key that may stand for it.
+    /// Whether a key is missing only because it or its contents were removed, or because its table has a
+    /// wrong key that may stand for it.
     fn follows_from(&self, removed: &[Vec<String>]) -> bool {
         let Kind::Missing(name) = &*self.kind else { return false };
         let key = [&self.path[..], &[(*name).to_owned()]].concat();

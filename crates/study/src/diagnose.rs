@@ -1,4 +1,5 @@
-//! Mistakes in files and flags: what is wrong, where it is written, what was expected, and the nearest valid name.
+//! Mistakes in files and flags: what is wrong, where it is written, what was expected, and the nearest valid
+//! name.
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Sweeps: the same study at many points, which run side by side. Each result can be stored as soon as it is there, so that a sweep
-//! that was interrupted resumes where it stopped.
+//! Sweeps: the same study at many points, which run side by side. Each result can be stored as soon as it is
+//! there, so that a sweep that was interrupted resumes where it stopped.
 
 pub mod saturation;
 
@@ -74,7 +74,8 @@ fn point_at(study: &ResolvedStudy, values: Vec<Tree>, number: usize) -> Result<P
     Ok(Point { name: folder_name(&parts.join(","), number), values, study: study.at_point(&at)? })
 }
 
-/// A value as people read it: text without quotes, changes by their name, what has a kind by that and the rest.
+/// A value as people read it: text without quotes, changes by their name, what has a kind by that and the
+/// rest.
 pub fn shown(value: &Tree) -> String {
     if let Some(name) = value.get("name").and_then(Tree::text).or(value.text()) {
         return name.to_owned();

@@ -1,5 +1,5 @@
-//! Configuration as a tree that remembers where each value was written, so that several files and flags can be laid
-//! over one another and a mistake still be shown in its place.
+//! Configuration as a tree that remembers where each value was written, so that several files and flags can
+//! be laid over one another and a mistake still be shown in its place.
 
 use crate::diagnose::{Origin, Problem, SourceFile};
 use serde::{Serialize, Serializer};
@@ -140,9 +140,9 @@ impl Tree {
         origin
     }
 
-    /// Lays one entry over this table: tables are merged, anything else replaces what was there. What holds one of
-    /// several alternatives is replaced whole when another is chosen (`traffic.load`, or a workload's `kind`), and an
-    /// empty table takes away what was there (`sweep = {}`).
+    /// Lays one entry over this table: tables are merged, anything else replaces what was there. What holds
+    /// one of several alternatives is replaced whole when another is chosen (`traffic.load`, or a workload's
+    /// `kind`), and an empty table takes away what was there (`sweep = {}`).
     pub fn lay(&mut self, over: &Entry) {
         self.lay_at(over, "");
     }

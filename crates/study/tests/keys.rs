@@ -1,5 +1,5 @@
-//! The list of keys is that of the readers: each key that a reader knows is in the list, and each key of the list is one that a reader
-//! knows. A reader tells what it knows when it is given a key that nothing has.
+//! The list of keys is that of the readers: each key that a reader knows is in the list, and each key of the
+//! list is one that a reader knows. A reader tells what it knows when it is given a key that nothing has.
 
 use netloom_study::claims;
 use netloom_study::decode::decode;
@@ -31,7 +31,8 @@ fn put(table: &mut toml::Table, path: &str, value: toml::Value) {
     put(inner.as_table_mut().expect("a table"), rest, value);
 }
 
-/// What a reader says of a file in which nothing is set but what must be for a key to be there, and one value.
+/// What a reader says of a file in which nothing is set but what must be for a key to be there, and one
+/// value.
 fn reported(family: Option<&str>, conditions: &[Condition], path: &str, value: toml::Value) -> Problem {
     let mut table = toml::Table::new();
     if let Some(family) = family {

@@ -50,8 +50,8 @@ fn study(load: &str, us: f64, dims: [u32; 3]) -> Result<ResolvedStudy, Problem> 
     resolve(SourceFile::new("bench", text), Path::new("."), &[])
 }
 
-/// Measures everything. Each figure is the best of three runs, or with `quick` of one shorter run: what else the computer does
-/// only ever makes a run slower.
+/// Measures everything. Each figure is the best of three runs, or with `quick` of one shorter run: what else
+/// the computer does only ever makes a run slower.
 ///
 /// # Errors
 /// What the simulator refuses.

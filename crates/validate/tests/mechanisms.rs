@@ -1,5 +1,5 @@
-//! Every predicted entry of the BlueGene/L paper follows from a mechanism: with it switched off, on a small machine, the
-//! figure moves away.
+//! Every predicted entry of the BlueGene/L paper follows from a mechanism: with it switched off, on a small
+//! machine, the figure moves away.
 
 use netloom_nic::detour::planner;
 use netloom_simulate::Fabric;

@@ -77,7 +77,7 @@ fn run_list<const P: usize>(config: &TorusConfig, list: &[Lone]) -> Vec<(u64, u3
     let mut network =
         TorusNetwork::<_, P>::new(config, &options, |n| Listed::new(list, n)).expect("buildable");
     assert_eq!(network.run_until(Time::at(1 << 62), 1, &Progress::default()), Reached::Idle);
-    assert_eq!((network.under_way(), network.unrest()), (0, vec![]));
+    assert_eq!((network.in_flight(), network.unrest()), (0, vec![]));
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
     delivered.sort_unstable();
     delivered
@@ -190,7 +190,7 @@ fn drain(
 ) -> (Vec<(u32, usize, u64)>, u64) {
     let mut network = build(config, workload, traffic, &FifoConfig::default());
     assert_eq!(network.run_until(Time::at(1 << 62), 2, &Progress::default()), Reached::Idle);
-    assert_eq!((network.under_way(), network.unrest()), (0, vec![]));
+    assert_eq!((network.in_flight(), network.unrest()), (0, vec![]));
     let last = network.totals().latency.max();
     (network.links().into_iter().map(|(node, port, counts)| (node, port, counts.packets)).collect(), last)
 }

@@ -26,7 +26,8 @@ pub struct AriesConfig {
     pub in_milliticks: u64,
     /// PCI-Express.
     pub pcie: PcieConfig,
-    /// How long the AMO unit waits before it writes a changed variable to memory, and so writes several changes at once. 0: each at once.
+    /// How long the AMO unit waits before it writes a changed variable to memory, and so writes several
+    /// changes at once. 0: each at once.
     pub amo_lazy_milliticks: u64,
     /// An operation of the collective engine on one contribution, cycles.
     pub collective_cycles: u32,
@@ -78,8 +79,9 @@ impl CoreConfig {
 impl AriesConfig {
     /// A Cray XC's, for ticks of 875 MHz.
     ///
-    /// The sources are in `docs/aries-nic.md`. Fitted: `core.library_milliticks` and `core.store_milliticks`, to the put rates of one core
-    /// and of a node whose MDH changes; `out_milliticks` and `in_milliticks`, which are the same, to the latency of a put.
+    /// The sources are in `docs/aries-nic.md`. Fitted: `core.library_milliticks` and `core.store_milliticks`,
+    /// to the put rates of one core and of a node whose MDH changes; `out_milliticks` and `in_milliticks`,
+    /// which are the same, to the latency of a put.
     pub fn cray_xc() -> Self {
         AriesConfig {
             // 800 MHz; five cycles for 64 B.
@@ -173,8 +175,8 @@ impl AriesConfig {
         Ok(())
     }
 
-    /// What the data path takes for a packet with so many bytes: a cycle for its header, and one for each 16 B, which makes five for
-    /// 64 B and two for an AMO, as the paper counts them (inferred).
+    /// What the data path takes for a packet with so many bytes: a cycle for its header, and one for each 16
+    /// B, which makes five for 64 B and two for an AMO, as the paper counts them (inferred).
     pub(super) fn passage(&self, bytes: u32) -> Microticks {
         Microticks(u64::from(1 + bytes.div_ceil(self.datapath_B)) * self.cycle_microticks)
     }

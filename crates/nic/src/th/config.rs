@@ -17,7 +17,8 @@ pub struct ThConfig {
     pub pcie: PcieConfig,
     /// Most data of a transfer over it.
     pub pcie_payload_max_B: u32,
-    /// Descriptors that a virtual port holds on the chip: the HDQ of a PIO port, the SDQ buffer of a DMA port.
+    /// Descriptors that a virtual port holds on the chip: the HDQ of a PIO port, the SDQ buffer of a DMA
+    /// port.
     pub port_descriptors: u32,
     /// Descriptors that the SDQ of a DMA port has room for in host memory.
     pub sdq_descriptors: u32,
@@ -49,7 +50,7 @@ pub struct ThConfig {
     pub is_buffer: bool,
     /// Descriptors that are carried out at once.
     pub transfers: u32,
-    /// Packets whose data may be under way from the host's memory, or wait for the network.
+    /// Packets whose data may be in flight from the host's memory, or wait for the network.
     pub packets: u32,
     /// Packets from the network that wait before it gives no more.
     pub input_packets: u32,

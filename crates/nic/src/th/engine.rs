@@ -73,7 +73,7 @@ impl Nic {
         let d = &descriptor;
         let connect = d.options.connect;
         if d.operation != Operation::Answer {
-            *self.under_way.entry(d.vp).or_default() += 1;
+            *self.in_flight.entry(d.vp).or_default() += 1;
         }
         if d.operation == Operation::Get {
             self.ticket = self.ticket.wrapping_add(1);
@@ -317,7 +317,7 @@ impl Nic {
 
     /// An operation of a port has ended.
     fn one_less(&mut self, vp: u8) {
-        if let Some(count) = self.under_way.get_mut(&vp) {
+        if let Some(count) = self.in_flight.get_mut(&vp) {
             *count -= 1;
         }
     }

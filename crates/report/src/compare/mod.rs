@@ -13,7 +13,8 @@ pub use show::{page, text};
 
 use serde::Serialize;
 
-/// Results side by side. Every list has an element per result; the first result is what the others are compared with.
+/// Results side by side. Every list has an element per result; the first result is what the others are
+/// compared with.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     /// Where the results are.
@@ -58,9 +59,11 @@ impl Figure {
         self.values.iter().any(|value| *value != self.values[0])
     }
 
-    /// Whether a result differs from the first by more than the confidence intervals of both explain; `None` where they are unknown.
+    /// Whether a result differs from the first by more than the confidence intervals of both explain; `None`
+    /// where they are unknown.
     ///
-    /// The difference of two independent means has a half width that is the root of the sum of the squares of theirs.
+    /// The difference of two independent means has a half width that is the root of the sum of the squares of
+    /// theirs.
     pub fn exceeds_intervals(&self, result: usize) -> Option<bool> {
         let (first, other) = (self.values[0]?, self.values[result]?);
         let (a, b) = (self.half_widths[0]?, self.half_widths[result]?);

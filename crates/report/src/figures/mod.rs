@@ -1,4 +1,5 @@
-//! The figures of a result for people, in groups: those of all machines here, those of each kind in a file of its own.
+//! The figures of a result for people, in groups: those of all machines here, those of each kind in a file of
+//! its own.
 
 mod jobs;
 mod switched;

@@ -1,7 +1,8 @@
 //! What the papers published, entry by entry, from the files in `published/`.
 //!
-//! An entry's name is `paper.table[row].column`: the paper's file in `published/`, its table, the key of the row (left
-//! out where a table has one row), and the column (left out where the paper gives no numbers, only a behaviour).
+//! An entry's name is `paper.table[row].column`: the paper's file in `published/`, its table, the key of the
+//! row (left out where a table has one row), and the column (left out where the paper gives no numbers, only
+//! a behaviour).
 
 mod beside;
 pub mod compare;
@@ -186,7 +187,8 @@ fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String
     }
 }
 
-/// How many of the first columns name a row: as many as `calibrate_rows` joins, else as few as tell all rows apart.
+/// How many of the first columns name a row: as many as `calibrate_rows` joins, else as few as tell all rows
+/// apart.
 fn key_columns(rows: &[&[Tree]], fitted: &[String]) -> usize {
     let columns = rows[0].len();
     let key = |row: &[Tree], n: usize| row[..n].iter().map(plain).collect::<Vec<_>>().join("/");

@@ -1,5 +1,6 @@
-//! What programs measured at the points of a sweep, side by side: where each point has a table over some setting, such as the size of
-//! messages, a table and a drawing of each figure with a row or a curve for each point.
+//! What programs measured at the points of a sweep, side by side: where each point has a table over some
+//! setting, such as the size of messages, a table and a drawing of each figure with a row or a curve for each
+//! point.
 
 use super::{Outcome, shown};
 use crate::text_table::aligned;

@@ -24,7 +24,8 @@ const HIGH: (f64, f64) = (4.0, 12.0);
 /// Most points of a curve.
 const POINTS_MAX: usize = 400;
 
-/// The drawings, where the links' figures were kept: the links between each two levels, and their loads in order.
+/// The drawings, where the links' figures were kept: the links between each two levels, and their loads in
+/// order.
 pub fn plots(topology: &SwitchedTopology, wiring: &Wiring, rows: &[PortRow]) -> Vec<Plot> {
     let SwitchedTopology::FatTree(tree) = topology else { return vec![] };
     let colours = range(rows.iter().map(|r| r.utilization));

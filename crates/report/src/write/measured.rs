@@ -1,4 +1,5 @@
-//! What programs measured themselves: drawings of each table, with published points beside its curves, and the table for people.
+//! What programs measured themselves: drawings of each table, with published points beside its curves, and
+//! the table for people.
 
 use super::Plot;
 use super::chart::{self, Chart, from_zero};

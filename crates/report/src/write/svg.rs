@@ -1,4 +1,5 @@
-//! A small writer of SVG: text, lines, and the frame of a chart. Drawings follow the reader's light or dark theme.
+//! A small writer of SVG: text, lines, and the frame of a chart. Drawings follow the reader's light or dark
+//! theme.
 
 use netloom_study::number::{tick_label, ticks};
 use std::fmt::Write;

@@ -71,7 +71,8 @@ pub struct Claim {
     /// The published entry that it is compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// How the figure is obtained, where it is compared with an entry: `derived` for another entry's figure in other units.
+    /// How the figure is obtained, where it is compared with an entry: `derived` for another entry's figure
+    /// in other units.
     #[serde(default)]
     pub evidence: Evidence,
     /// The figure.
@@ -82,8 +83,8 @@ pub struct Claim {
     /// Read between the points: where this figure has this value, by straight lines.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub when: BTreeMap<String, f64>,
-    /// With `when` and `over`: the condition is read off the points divided by alone, and the others are taken where this
-    /// figure is the same.
+    /// With `when` and `over`: the condition is read off the points divided by alone, and the others are
+    /// taken where this figure is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same: Option<String>,
     /// What becomes of several points.
@@ -274,7 +275,8 @@ mod tests {
         }
     }
 
-    /// The base is 0.9 busy where it carries 0.8. The other is as busy with less, and is read where it carries as much.
+    /// The base is 0.9 busy where it carries 0.8. The other is as busy with less, and is read where it
+    /// carries as much.
     #[test]
     fn two_curves_are_read_where_they_carry_the_same() {
         let points = [

@@ -1,6 +1,6 @@
-//! Figures of a result by name: those of its summary by dotted path (`links.mean_utilization`), those that programs measured
-//! (`measured.latency_us`, or `measured.latency_us_at_8_B` of a table over sizes), and those that are read off its curves over time and its
-//! links.
+//! Figures of a result by name: those of its summary by dotted path (`links.mean_utilization`), those that
+//! programs measured (`measured.latency_us`, or `measured.latency_us_at_8_B` of a table over sizes), and
+//! those that are read off its curves over time and its links.
 //!
 //! | name | what it is |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program. Here is what can be
-//! asked of all of them; what tori and networks of switches are is in a folder each.
+//! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program.
+//! Here is what can be asked of all of them; what tori and networks of switches are is in a folder each.
 
 mod size;
 mod switched;
@@ -251,7 +251,8 @@ impl Machine {
         self.kind().nodes()
     }
 
-    /// Whether it takes a kind of workload: by its network, and by the interface that programs of that kind are written for.
+    /// Whether it takes a kind of workload: by its network, and by the interface that programs of that kind
+    /// are written for.
     pub fn takes(&self, kind: &str) -> bool {
         let own = if self.torus().is_some() { Machines::Tori } else { Machines::Switches };
         let entry = KINDS.iter().find(|entry| entry.name == kind);

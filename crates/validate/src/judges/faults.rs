@@ -1,5 +1,5 @@
-//! Full connectivity with up to three dead nodes, no two on one line (Blumrich et al., section 2): planned for every pair of an
-//! 8x8x8 machine, and run.
+//! Full connectivity with up to three dead nodes, no two on one line (Blumrich et al., section 2): planned
+//! for every pair of an 8x8x8 machine, and run.
 
 use super::{Bench, Finding};
 use netloom_engine::Stream;

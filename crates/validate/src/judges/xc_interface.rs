@@ -1,4 +1,5 @@
-//! The Cray XC paper's measurements of what nodes do through their network interface: programs on Aries NICs, in `studies/xc/`.
+//! The Cray XC paper's measurements of what nodes do through their network interface: programs on Aries NICs,
+//! in `studies/xc/`.
 
 use super::{Bench, Finding, Judge, programs::rows};
 use netloom_study::claims::Evidence;
@@ -146,7 +147,8 @@ fn put_rates(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     ])
 }
 
-/// A cached variable; random ones that miss, on large pages and on small ones: the published range is between.
+/// A cached variable; random ones that miss, on large pages and on small ones: the published range is
+/// between.
 fn amo_rates(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let rate = |sets: &[&str]| rows(bench, AMO_RATES, sets).map(|rows| first(&rows));
     let one = rate(&["workload.variables=1"])?;

@@ -21,7 +21,7 @@ pub struct Pairs {
     pub sizes_B: Vec<u64>,
     /// Pairs of ranks.
     pub pairs: u32,
-    /// Messages of a pair that are under way at once. Its next window begins when all of these have been
+    /// Messages of a pair that are in flight at once. Its next window begins when all of these have been
     /// received.
     pub window: u32,
     /// Windows of each size that are not measured, before those that are.

@@ -71,7 +71,8 @@ pub struct SwitchedFacts {
     pub links: u64,
     /// The same by class.
     pub classes: Vec<ClassFacts>,
-    /// Rate at which flits can pass between a node and its router, each way, if its neighbours are silent, GB/s.
+    /// Rate at which flits can pass between a node and its router, each way, if its neighbours are silent,
+    /// GB/s.
     pub node_flits_GB_per_s: f64,
     /// Virtual channels of a port.
     pub virtual_channels: u32,
