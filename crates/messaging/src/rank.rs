@@ -32,7 +32,7 @@ pub struct RankReport {
     pub partner: Microticks,
     /// Time waiting for messages in flight, up to their time on an otherwise empty machine.
     pub wire: Microticks,
-    /// Time waiting for messages in flight beyond that.
+    /// Additional time waiting for messages in flight.
     pub queueing: Microticks,
     /// Time blocked by the network interface while submitting commands, or until it had read the data.
     pub injection: Microticks,
@@ -425,7 +425,7 @@ impl<T: Transport> Rank<T> {
                 let mut report = lock(&self.report);
                 let partner = waited.saturating_sub(in_flight);
                 report.partner += partner;
-                // The hardware has ways and buffers of its own for it.
+                // The hardware has paths and buffers of its own for it.
                 report.wire += in_flight;
                 report.waited(partner, in_flight, Microticks::ZERO);
                 return;
@@ -532,7 +532,7 @@ impl<T: Transport> Rank<T> {
         (self.since, self.spent) = (now, Microticks::ZERO);
     }
 
-    fn go_on(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
+    fn resume(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
         self.account(now);
         if let Doing::Computing(op) = std::mem::replace(&mut self.doing, Doing::Library) {
             self.finished(op, now)?;
@@ -643,7 +643,7 @@ impl<T: Transport> Process<T::Command, T::Watch> for Rank<T> {
         operations: &mut Operations<T::Command, T::Watch>,
     ) -> Step {
         self.transport.thread().resumed(now, why);
-        let step = self.go_on(now, why);
+        let step = self.resume(now, why);
         self.transport.thread().take(operations);
         step.unwrap_or_else(|failure| {
             operations.clear();

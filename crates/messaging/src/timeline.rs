@@ -98,8 +98,8 @@ impl RankTimeline {
         is_room
     }
 
-    /// A step has ended. Steps that take no time are left out; a wait goes on where the last step was one for
-    /// the same message.
+    /// A step has ended. Steps that take no time are left out; a wait is extended if the last step was a wait
+    /// for the same message.
     pub(crate) fn step(&mut self, from: Microticks, to: Microticks, activity: Activity) {
         if from == to {
             return;

@@ -400,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_tells_all_nothing_a_part_and_what_should_not_be_there() {
+    fn a_look_distinguishes_complete_none_partial_and_unexpected_data() {
         let words = |words: [u64; 3]| words.map(u64::to_le_bytes).concat();
         let expected = words([5, 7, 9]);
         let of = |found: [u64; 3]| seen(&words(found), &expected);

@@ -143,7 +143,7 @@ fn a_deposit_reaches_every_node_of_its_line() {
                 let chunks = 8 - 3 * i as u32;
                 let mut at = source;
                 for hop in 1..torus.length(port / 2) {
-                    at = torus.neighbour(at, port).expect("the line goes on");
+                    at = torus.neighbour(at, port).expect("the line continues");
                     let time = made + HOP * u64::from(hop) + wire(chunks.into());
                     expected.push((list.len() as u64, at, time));
                 }
@@ -204,13 +204,13 @@ fn all_to_all() -> WorkloadConfig {
 }
 
 /// On a ring of k nodes of a machine of N, all pairs send k/4 hops on average; N k / 8 packets cross each
-/// link if the ties half-way round are shared out evenly, as parity does.
+/// link if half-way ties are divided evenly, as by parity.
 #[test]
 fn an_all_to_all_loads_links_by_the_length_of_their_dimension() {
     for dims in [[8, 8, 8], [8, 4, 4]] {
         let config = TorusConfig::bluegene_l(&dims);
         let nodes: u64 = dims.iter().map(|&k| u64::from(k)).product();
-        // Fixed ways: each link's load is exact.
+        // Fixed routes: each link's load is exact.
         let (links, _) = drain(&config, &all_to_all(), &burst(None, Routing::Static));
         for (node, port, packets) in links {
             let expected = nodes * u64::from(dims[port / 2]) / 8;

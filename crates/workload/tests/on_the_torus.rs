@@ -153,7 +153,7 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
     }
 }
 
-/// With nodes out of order, an all-to-all of the others runs to its end: what is in the way is passed or
+/// With dead nodes, an all-to-all of the others completes: packets are routed around dead nodes or
 /// relayed.
 #[test]
 fn an_all_to_all_goes_round_dead_nodes() {

@@ -1,4 +1,4 @@
-//! What a machine says of its Aries NICs and of the software on them.
+//! Configuration of Aries NICs and of the software on them.
 
 use super::clock::ClockConfig;
 use crate::pcie::PcieConfig;
@@ -57,13 +57,13 @@ pub struct CoreConfig {
     pub store_milliticks: u64,
     /// A further line of 64 B stored to it without one.
     pub line_milliticks: u64,
-    /// A turn of a loop that polls memory.
+    /// One iteration of a loop that polls memory.
     pub poll_milliticks: u64,
-    /// From the poll that finds something until the program goes on.
+    /// From the poll that finds something until the program resumes.
     pub found_milliticks: u64,
     /// A system call.
     pub system_call_milliticks: u64,
-    /// From an event that interrupts until who slept goes on.
+    /// From an event that interrupts until the sleeping program resumes.
     pub interrupt_milliticks: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a machine says of its TH Express NICs and of the software on them.
+//! Configuration of TH Express NICs and of the software on them.
 
 use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
@@ -44,7 +44,7 @@ pub struct ThConfig {
     pub checker_items: u32,
     /// Entries of the address translation cache.
     pub cache_entries: u32,
-    /// Its ways.
+    /// Its associativity, ways per set.
     pub cache_ways: u32,
     /// Whether it is used as a buffer of all translations that there are.
     pub is_buffer: bool,
@@ -90,11 +90,11 @@ pub struct ThCoreConfig {
     pub line_milliticks: u64,
     /// A line copied in memory: data into a descriptor, or out of a queue.
     pub copy_line_milliticks: u64,
-    /// A turn of a loop that polls memory.
+    /// One iteration of a loop that polls memory.
     pub poll_milliticks: u64,
-    /// From the poll that finds something until the program goes on.
+    /// From the poll that finds something until the program resumes.
     pub found_milliticks: u64,
-    /// From a hardware interrupt until its handler goes on.
+    /// From a hardware interrupt until its handler runs.
     pub interrupt_milliticks: u64,
 }
 

@@ -121,7 +121,7 @@ pub struct Port {
     pub(super) mini_in_flight: usize,
     /// Descriptors in host memory that the NIC has not fetched.
     pub sdq: VecDeque<Descriptor>,
-    /// Descriptors on the chip, or on the way there.
+    /// Descriptors on the chip, or in transit to it.
     pub held: u32,
     /// Control packets received for its sequences.
     pub(super) control: Control,

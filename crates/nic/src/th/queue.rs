@@ -240,7 +240,7 @@ impl Nic {
     }
 
     /// Reports the end of an operation to a port, by its event and by an interrupt.
-    pub(super) fn tell(&mut self, c: &Common, t: Microticks, vp: u8, ended: Ended, event: Event) {
+    pub(super) fn report_end(&mut self, c: &Common, t: Microticks, vp: u8, ended: Ended, event: Event) {
         if ended.event {
             self.write_queue(c, t, vp, (EVENT_B, MemoryWrite::Event(vp, event)));
         }

@@ -180,8 +180,8 @@ impl Request {
     }
 
     /// A mini-packet of the port to itself: the data that a sequence swapped in, or summed.
-    pub fn tell(data: &[u8]) -> Self {
-        Request::new(Operation::Tell(data.into()), &[], (0, 0, 0))
+    pub fn deliver(data: &[u8]) -> Self {
+        Request::new(Operation::Deliver(data.into()), &[], (0, 0, 0))
     }
 
     /// The same with these options.
@@ -216,7 +216,7 @@ impl Descriptor {
             Operation::Immediate(data)
             | Operation::Mini(data)
             | Operation::Control(data, _)
-            | Operation::Tell(data) => Some(data),
+            | Operation::Deliver(data) => Some(data),
             _ => None,
         }
     }

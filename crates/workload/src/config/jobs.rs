@@ -13,11 +13,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobsConfig {
-    /// Which nodes a job gets, where it does not say so itself.
+    /// Placement of jobs that do not set their own.
     #[serde(default)]
     pub placement: Placement,
-    /// Whether each job is also run alone on the same nodes, so that it can be told by how much the others
-    /// slow it down.
+    /// Whether each job is also run alone on the same nodes, so that the slowdown caused by the others is
+    /// reported.
     #[serde(default = "yes")]
     pub alone: bool,
     /// The jobs, in the order in which they get their nodes.
@@ -65,7 +65,7 @@ pub enum Placement {
     RoundRobin,
 }
 
-/// Most jobs: far more than can be told apart in a report.
+/// Maximum number of jobs: far more than can be distinguished in a report.
 const JOBS_MAX: usize = 64;
 
 impl Workload for JobsConfig {

@@ -123,7 +123,7 @@ workloads! {
         Transpose = "transpose",
         /// Every node sends to the one whose coordinates are opposite: k - 1 - c.
         BitComplement = "bit-complement",
-        /// Every node sends almost half-way round each ring: the worst that a ring of minimal routes can see.
+        /// Every node sends almost half-way around each ring: the worst case of a ring with minimal routes.
         Tornado = "tornado",
         /// Every node sends to one other, drawn once.
         RandomPermutation = "random-permutation",

@@ -11,8 +11,8 @@ use netloom_messaging::transit::Hops;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Several pairs. The first half of the ranks send, rank i to rank i + `pairs`; where they are is what
-/// `mapping` says.
+/// Several pairs. The first half of the ranks send, rank i to rank i + `pairs`; `mapping`
+/// determines their nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]

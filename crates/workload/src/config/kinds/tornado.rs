@@ -1,4 +1,4 @@
-//! `tornado`: every node sends almost half-way round each ring, or round all nodes.
+//! `tornado`: every node sends almost half-way around each ring, or around all nodes.
 
 use crate::config::Workload;
 use crate::shape::Shape;

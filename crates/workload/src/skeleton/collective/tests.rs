@@ -99,7 +99,7 @@ fn run_on(config: &Collective) -> (Vec<BTreeSet<u32>>, crate::ideal::Finish) {
     ((0..config.ranks).map(|r| known[&r].clone()).collect(), finish)
 }
 
-/// After an operation each rank has heard, by whatever way, of all whose data it needs.
+/// After an operation each rank has received data, directly or not, from all ranks whose data it needs.
 #[test]
 fn data_can_have_come_from_all_that_are_needed() {
     for (operation, algorithms) in ALL {
