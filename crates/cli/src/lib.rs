@@ -63,7 +63,7 @@ pub struct World<'a> {
     pub memory: Option<u64>,
 }
 
-/// Does what the arguments say and returns the exit status.
+/// Runs the command of the arguments and returns the exit status.
 ///
 /// # Errors
 /// When `out` cannot be written to.

@@ -36,7 +36,7 @@ impl Verdict {
 /// A claim and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// What it says: its own words, the published entry, or the figure.
+    /// Its statement: its own words, the published entry, or the figure.
     pub says: String,
     /// The value that was read, if there is one.
     pub value: Option<f64>,

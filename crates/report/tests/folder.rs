@@ -174,7 +174,7 @@ fn few_points_of_a_sweep_are_compared_over_time() {
     for value in ["1", "2", "4"] {
         assert!(whole.contains(&format!(">{value}</text>")), "{value} in the legend");
     }
-    assert_eq!(draw("\"router.paths\" = [1, 2, 4]", Some(1)), Some(whole), "gone on with");
+    assert_eq!(draw("\"router.paths\" = [1, 2, 4]", Some(1)), Some(whole), "resumed");
     assert_eq!(draw("seed = [1, 2, 3, 4, 5, 6, 7, 8]", None), None, "eight points");
 }
 

@@ -16,7 +16,7 @@
 //! | `measure/` | what the fabric counted, as figures of a result |
 //! | `observed.rs`, `timeline.rs` | packets noted for a timeline; the timeline of a run |
 //! | `processes.rs` | programs that failed or never end |
-//! | `reach.rs` | programs refused whose messages have no way round what is dead |
+//! | `reach.rs` | rejects programs whose messages have no route around dead nodes and links |
 
 mod course;
 mod driver;

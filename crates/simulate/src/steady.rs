@@ -62,7 +62,7 @@ mod tests {
         assert!(!settled(&flat[..12], 0.005));
     }
 
-    /// The interval covers the true mean about as often as it says, also for correlated windows.
+    /// The interval covers the true mean about as often as its level promises, also for correlated windows.
     #[test]
     fn intervals_cover() {
         let mut stream = Stream::new(3, 0, 0);

@@ -1,4 +1,4 @@
-//! File IO from compute nodes to IO nodes: what limits it is what is narrowest; and what cannot be is told.
+//! File IO from compute nodes to IO nodes: its bottleneck is the narrowest part; invalid values are reported.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::{Problem, SourceFile};
@@ -56,7 +56,7 @@ fn the_narrowest_limits() {
 }
 
 /// Links that corrupt bits make it slower and lose nothing, and IO links are among those whose errors are
-/// told.
+/// reported.
 #[test]
 fn errors_are_made_good_on_io_links_too() {
     let whole = rate(&[]);
@@ -80,7 +80,7 @@ fn rounds_have_more_and_more_nodes() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn invalid_values_are_reported() {
     let reported = |changes: &[&str]| format!("{:?}", run(changes).expect_err("impossible"));
     assert!(reported(&["workload.nodes=[9]"]).contains("expected 1 to the 8 nodes of a pset, found 9"));
     assert!(

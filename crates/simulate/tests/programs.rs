@@ -38,7 +38,8 @@ fn with<'a>(machine: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     machine.iter().chain(more).copied().collect()
 }
 
-/// A halo exchange runs to its end everywhere, eagerly and by rendezvous, and in the same way on two threads.
+/// A halo exchange completes on every machine, eagerly and by rendezvous, with the same result on two
+/// threads.
 #[test]
 fn a_skeleton_runs_on_every_machine() {
     for machine in MACHINES {
@@ -88,9 +89,9 @@ fn the_parts_of_a_ranks_time_add_up() {
     }
 }
 
-/// A run that ends before its programs says how many ranks were left.
+/// A run that ends before its programs reports how many ranks were left.
 #[test]
-fn a_time_limit_tells_what_was_left() {
+fn a_time_limit_reports_what_was_left() {
     let result = run(HALO, &["machine=bgl", "measure.max_time_us=5"], 1);
     assert_eq!((result.simulated.ended, result.simulated.run_time_us), (Ended::TimeLimit, None));
     let reported = result.warnings.join("; ");
@@ -98,7 +99,7 @@ fn a_time_limit_tells_what_was_left() {
 }
 
 /// Machines that do collective operations by themselves do so among all ranks, sooner than by messages;
-/// others say that they cannot.
+/// others report that they cannot.
 #[test]
 fn collective_operations_by_hardware() {
     let text = |operation: &str, algorithm: &str, bytes: u32| {
@@ -197,10 +198,10 @@ fn overheads_are_what_they_are_set_to() {
     assert!((copies.software_us - plain.software_us - 4.0 * 12.0 * 3.0).abs() < 1e-6, "{copies:?}");
 }
 
-/// A machine whose file does not say what its messaging library takes runs programs with a warning; one that
-/// says 0 means it.
+/// A machine whose file does not set the times of its messaging library runs programs with a warning; a time
+/// of 0 gives none.
 #[test]
-fn a_library_that_takes_no_time_is_told() {
+fn a_library_that_takes_no_time_is_reported() {
     let warnings = |more: &[&str]| run(HALO, more, 1).warnings;
     for machine in ["machine=bgl", "machine=dragonfly"] {
         let reported = warnings(&[machine]);

@@ -43,7 +43,7 @@ impl Origin {
 pub struct Problem {
     /// What is wrong, one sentence.
     pub message: String,
-    /// What to say at its place.
+    /// The label at its place.
     pub label: String,
     /// What to do instead.
     pub help: Option<String>,

@@ -1,4 +1,4 @@
-//! What a study says: what the nodes do, what is measured, and over which parameters.
+//! The contents of a study: what the nodes do, what is measured, and over which parameters.
 
 use crate::claims::Claim;
 use crate::published::Beside;
@@ -197,7 +197,7 @@ pub struct MeasureConfig {
     /// (machines of switches; takes time).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub bound: bool,
-    /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
+    /// Whether the machine's own performance counters are on (Blue Gene/Q), and reported.
     #[schemars(extend("x-families" = ["queued-torus"]))]
     pub counters: bool,
     /// A run that has not ended by itself ends here, us. If omitted: no limit.

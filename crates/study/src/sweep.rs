@@ -62,7 +62,7 @@ pub fn points(study: &ResolvedStudy) -> Result<Vec<Point>, Problem> {
         .collect()
 }
 
-/// The point of a sweep with these parameters; the number tells its folder apart where its name cannot.
+/// The point of a sweep with these parameters; the number distinguishes its folder if its name does not.
 ///
 /// # Errors
 /// A value that does not fit, in its place.
@@ -85,7 +85,7 @@ pub fn shown(value: &Tree) -> String {
     rest.fold(kind.to_owned(), |all, e| format!("{all}, {} {}", e.key, shown(&e.value)))
 }
 
-/// The last parts of dotted paths, as many as it takes to tell them apart.
+/// The last parts of dotted paths, as many as distinguish them.
 pub fn short_names(paths: &[&str]) -> Vec<String> {
     let tail = |path: &str, parts: usize| {
         let all: Vec<&str> = path.split('.').collect();

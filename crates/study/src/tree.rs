@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 pub struct Tree {
     /// The value.
     pub value: Value,
-    /// Where it stands; none for what no file says.
+    /// Where it stands; `None` for a value from no file.
     pub origin: Option<Origin>,
 }
 
@@ -43,7 +43,7 @@ pub struct Entry {
     pub value: Tree,
 }
 
-// Two trees are equal when they say the same, wherever it was written.
+// Two trees are equal if their values are, wherever they were written.
 impl PartialEq for Tree {
     fn eq(&self, other: &Tree) -> bool {
         self.value == other.value
@@ -162,7 +162,7 @@ impl Tree {
             *under = over.clone();
             return;
         };
-        // There is no other way to take away what a file says.
+        // There is no other means of removing a value that a file sets.
         let none = new.is_empty();
         let other_kind = over.value.get("kind").is_some_and(|kind| under.value.get("kind") != Some(kind));
         if path == "traffic.load" || other_kind || none {

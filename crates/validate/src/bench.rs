@@ -59,12 +59,12 @@ pub fn run(
     simulator: &dyn Simulate,
     progress: &dyn ProgressSink,
     quick: bool,
-    mut tell: impl FnMut(&str),
+    mut report: impl FnMut(&str),
 ) -> Result<Cases, Problem> {
     let (share, times) = if quick { (0.4, 1) } else { (1.0, 3) };
     let mut cases: Vec<Case> = vec![];
     let mut best = |study: &ResolvedStudy, threads: usize, rate: fn(&RunResult) -> f64| {
-        tell(&format!("{} on {}", study.machine.shape(), counted(threads, "thread")));
+        report(&format!("{} on {}", study.machine.shape(), counted(threads, "thread")));
         let mut best: Option<RunResult> = None;
         for _ in 0..times {
             let result = simulator.simulate(study, progress, threads)?;

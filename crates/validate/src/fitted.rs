@@ -1,5 +1,5 @@
-//! Which published entries the machines' constants were fitted to, beyond those that `calibrate_rows` names:
-//! read from the comments of the machines' files, where each constant is.
+//! Which published entries the machines' constants were fitted to, in addition to those that `calibrate_rows`
+//! names: read from the comments of the machines' files, where each constant is.
 //!
 //! ```toml
 //! gap_ns = 22     # fitted to "up to 86%" of the raw rate

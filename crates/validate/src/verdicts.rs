@@ -250,8 +250,8 @@ fn replaced(text: &str, quick: bool, list: &[Recorded]) -> String {
     new
 }
 
-/// How good a verdict is: one that was not seen is worse than a failure in sight. The kinds of agreement are
-/// no better than one another: to say that a figure is derived, not predicted, makes nothing worse.
+/// Rank of a verdict: a missing one is worse than a failure. The kinds of agreement are
+/// no better than one another: a change from predicted to derived makes nothing worse.
 fn rank(verdict: Option<Verdict>) -> u8 {
     match verdict {
         None | Some(Verdict::NotRun) => 0,
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_worse_is_told() {
+    fn regressions_are_reported() {
         let mut entries = published().unwrap();
         entries.retain(|e| e.table == "bgl.all_to_all_32k");
         let listed = entries.clone();
@@ -317,8 +317,8 @@ mod tests {
         assert_eq!(count(&entries, &list(Verdict::Fail, Verdict::NotRun)), (2, 0));
         entries[1].verdict = Verdict::NotRun;
         assert_eq!(count(&entries, &list(Verdict::Pass, Verdict::Fail)), (1, 1), "not judged any more");
-        let gone = compare(&list(Verdict::Pass, Verdict::Fail), &entries[..1], Some("bgl.all_to_all_32k"));
-        assert_eq!(gone[0].to_string(), format!("worse: {} was fail, is not there", entries[1].id));
+        let missing = compare(&list(Verdict::Pass, Verdict::Fail), &entries[..1], Some("bgl.all_to_all_32k"));
+        assert_eq!(missing[0].to_string(), format!("worse: {} was fail, is not there", entries[1].id));
         assert!(compare(&list(Verdict::Pass, Verdict::Fail), &[], Some("bgl.hop")).is_empty());
         // Another kind of agreement is no worse, but a change; a failure of any kind is worse.
         entries[1].verdict = Verdict::Derived;

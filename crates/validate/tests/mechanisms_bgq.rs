@@ -52,7 +52,7 @@ fn zones_carry_more_on_asymmetric_tori() {
     assert!(with > 1.15 * without, "{with} {without}");
 }
 
-/// Traces are what a hop takes beyond 40 ns; software's time varies with the phase of its polling.
+/// Traces account for a hop's time above 40 ns; software's time varies with the phase of its polling.
 #[test]
 fn hops_and_polling_make_table_1() {
     let small = ["topology.dims=[4,2,1,1,1]", "topology.wrap=[false,false,false,false,false]"];
@@ -125,7 +125,7 @@ fn the_collective_logic_makes_table_4() {
     assert!((1.65..1.72).contains(&usual), "{usual}");
     assert!(rate(&[long, "router.collective.gap_ns=0"]) > 1.03 * usual);
     assert!(rate(&[long, "packet.ack_B=60"]) < 0.97 * usual);
-    // One packet's room at the other end does not cover the way of its tokens back.
+    // Room for one packet at the other end does not cover the round trip of its tokens.
     assert!(rate(&[long, "router.slots=2"]) < 0.95 * usual);
 }
 

@@ -100,7 +100,7 @@ pub fn compare(results: &[(String, Vec<Stored>)]) -> Comparison {
             figures.push(figure(point, &name, &all));
         }
     }
-    // What differs everywhere in the same way is said once.
+    // Settings that differ everywhere alike are listed once.
     let repeated: Vec<Setting> = std::mem::take(&mut configuration);
     for setting in repeated {
         if !configuration
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_tell_noise_from_difference() {
+    fn intervals_distinguish_noise_from_difference() {
         let results = [(0.5, "1"), (0.52, "2"), (0.6, "2")]
             .map(|(u, seed)| (u.to_string(), vec![stored(u, 0.02, seed)]));
         let all = compare(&results);

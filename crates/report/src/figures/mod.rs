@@ -94,7 +94,7 @@ fn group(title: &str, rows: Vec<(&str, String)>) -> Group {
     Group { title: title.into(), rows: rows.into_iter().map(|(name, value)| (name.into(), value)).collect() }
 }
 
-/// How long packets were on their way.
+/// Latency of packets.
 fn latency(result: &RunResult) -> Group {
     group(
         "Latency",

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told() {
+    fn unknown_entries_are_reported() {
         assert!(check(&beside("bgq.table1_ping_pong", "hardware_ns")).is_ok());
         let reported = check(&beside("bgq.table9", "x")).expect_err("none").message;
         assert!(reported.contains("bgq.table1_ping_pong") && !reported.contains("bgl."), "{reported}");

@@ -98,7 +98,7 @@ pub(super) fn single(outcomes: &[Outcome]) -> Vec<(String, String, String)> {
     for table in tables.filter(|table| table.rows.len() == 1) {
         for column in table.columns.iter().filter(|column| !column.is_setting && !column.unit.is_empty()) {
             let what = if column.label.is_empty() { String::new() } else { format!(": {}", column.label) };
-            // Behind a comma a title says what differs from point to point.
+            // After a comma, a title has what differs from point to point.
             let title = table.title.split(',').next().unwrap_or_default();
             let figure = (column.key(), format!("{title}{what}"), column.unit.clone());
             if all.iter().all(|known| known.0 != figure.0) {

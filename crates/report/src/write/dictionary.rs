@@ -164,7 +164,10 @@ pub const TABLES: &[TableEntry] = &[
             ("software_us", "A rank's mean time in messaging software, us."),
             ("injection_us", "A rank's mean time in the network interface, us."),
             ("queueing_us", "A rank's mean wait for messages queued behind others, us."),
-            ("wire_us", "A rank's mean wait for messages in flight, without others in their way, us."),
+            (
+                "wire_us",
+                "A rank's mean wait for messages in flight, up to their time on an otherwise empty machine, us.",
+            ),
             ("partner_us", "A rank's mean wait for a partner that had not sent yet, us."),
             ("offered_MB_per_s", "Offered load per node, MB/s of payload; of tori."),
             ("accepted_MB_per_s", "Accepted load per node, MB/s of payload; of tori."),

@@ -187,7 +187,7 @@ fn busiest(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Rows of all links of a dragonfly, used as a function of both ends says.
+    /// Rows of all links of a dragonfly, with utilization as a function of both ends.
     fn rows(dragonfly: &DragonflyConfig, used: impl Fn(u32, u32) -> f64) -> Vec<PortRow> {
         let wiring = dragonfly.wiring();
         let row = |router, port| {

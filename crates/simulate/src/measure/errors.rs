@@ -67,8 +67,8 @@ pub(super) fn stopped<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network
     ))
 }
 
-/// At the end, when nothing is on its way: whether the CRCs of all packets sent and received say that
-/// something got through all checks.
+/// At the end, when nothing is in flight: whether the CRCs of all packets sent and received show that an
+/// error escaped all checks.
 pub(super) fn escaped<B: NodeBlock>(network: &mut Network<B>) -> Option<String> {
     let links = network.crc_mismatches();
     let &(node, port, system) = links.first()?;

@@ -22,7 +22,7 @@ pub(crate) trait Readout<B: RouterBlock> {
         None
     }
 
-    /// At the end, when nothing is on its way: whether anything wrong got through all checks.
+    /// At the end, when nothing is in flight: whether an error escaped all checks.
     fn escaped(&self, _: &mut Network<B>) -> Option<String> {
         None
     }

@@ -323,7 +323,7 @@ fn stall<B: NodeBlock<Host: Driver>>(
     }
 }
 
-/// What the performance counters of all links say together, if they are on.
+/// The sums of the performance counters of all links, if they are on.
 fn counters<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network<B>, ticks: f64) -> Option<Counters> {
     let all = network.counters();
     if all.is_empty() || ticks == 0.0 {

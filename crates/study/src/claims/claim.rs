@@ -65,7 +65,7 @@ pub enum Evidence {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What it says, for people.
+    /// Its statement, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub says: String,
     /// The published entry that it is compared with.
@@ -197,7 +197,7 @@ impl Claim {
         })
     }
 
-    /// What the claim says and what was read, in words, and whether it holds.
+    /// Whether it holds, and the claim's statement with the value that was read.
     pub fn judge(&self, read: &Read, quick: bool) -> (bool, String) {
         let (low, high) = self.range(quick);
         let says = if self.says.is_empty() { &self.of } else { &self.says };
@@ -229,7 +229,7 @@ impl Claim {
         let value = match self.take {
             Take::One if figures.len() > 1 => {
                 return Err(format!(
-                    "{} points are at {}: say which, or how to `take` them",
+                    "{} points are at {}: set which, or how to `take` them",
                     figures.len(),
                     place(at)
                 ));

@@ -35,7 +35,7 @@ fn below(known: &[&str]) -> Vec<&'static Key> {
     keys
 }
 
-/// Whether a file says what it must for a key to be there.
+/// Whether a file meets the conditions of a key.
 fn is_there(key: &Key, tree: &Tree) -> bool {
     let value = |path: &str| path.split('.').try_fold(tree, |tree, key| tree.get(key)).and_then(Tree::text);
     key.only_if.iter().all(|condition| value(&condition.path) == Some(&condition.value))

@@ -41,7 +41,7 @@ use std::path::PathBuf;
 /// A study with everything that it needs, read and checked.
 #[derive(Clone, Debug)]
 pub struct ResolvedStudy {
-    /// What it says.
+    /// The study itself.
     pub study: Study,
     /// Its machine, with the study's changes.
     pub machine: Machine,

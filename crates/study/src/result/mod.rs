@@ -1,5 +1,5 @@
-//! What a run found. Means are over the measured part of the run, after the warm-up, unless they say
-//! otherwise.
+//! The result of a run. Means are over the measured part of the run, after the warm-up, unless their
+//! definitions state otherwise.
 
 mod jobs;
 mod switched;
@@ -112,7 +112,7 @@ pub struct TorusFigures {
     pub occupancy: Occupancy,
     /// How long packets wait in VCs.
     pub waits: Waits,
-    /// What the machine's own performance counters say, where they are on.
+    /// The machine's own performance counters, if they are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
     /// What went wrong on links and in buffers and was made good, where anything was to go wrong.
@@ -186,7 +186,7 @@ pub struct ProgramFigures {
     /// Mean wait of a rank for messages on the wire, as long as they take on an otherwise idle machine, us.
     #[serde(default)]
     pub wire_us: f64,
-    /// Mean wait of a rank for messages beyond that: queued behind others, us.
+    /// Additional mean wait of a rank for messages: queued behind others, us.
     #[serde(default)]
     pub queueing_us: f64,
     /// Mean hops of a byte under the mapping; absent if the messages are not known before the run.
@@ -393,7 +393,7 @@ pub struct Waits {
     pub high: LatencyStats,
 }
 
-/// What the machine's own performance counters say of all receivers together, beside what was measured
+/// Sums of the machine's own performance counters over all receivers, beside the same figures measured
 /// directly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {

@@ -169,11 +169,11 @@ pub struct ClassUse {
     pub min_utilization: f64,
     /// Maximum.
     pub max_utilization: f64,
-    /// Links of the class on a packet's way, mean.
+    /// Mean number of links of the class on a packet's path.
     pub hops: f64,
 }
 
-/// Use of the links between a level of a fat tree and the next, one way; fractions of what they can carry.
+/// Utilization of the links between a level of a fat tree and the next, in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelUse {
     /// The lower level; leaves are 0.

@@ -90,7 +90,7 @@ impl Finding {
 pub struct Bench<'a> {
     /// The simulator.
     pub simulator: &'a dyn Simulate,
-    /// Where to tell of progress, and whether to stop.
+    /// Receives progress, and reports whether to stop.
     pub progress: &'a dyn ProgressSink,
     /// Threads.
     pub threads: usize,

@@ -211,7 +211,7 @@ fn quiet(bench: &Bench, sets: &[&str]) -> Result<RunResult, Problem> {
     bench.simulator.simulate(&study, bench.progress, bench.threads)
 }
 
-/// A hop from two runs with ways of different length; the longest minimal way from tables; the largest
+/// A hop from two runs with paths of different length; the longest minimal path from tables; the largest
 /// machine's slowest packet.
 fn hop_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let hops = |r: &RunResult| r.switched.as_ref().map_or(f64::NAN, |s| s.hops_mean);
@@ -404,10 +404,10 @@ fn configuration(_: &Bench) -> Result<Vec<Finding>, Problem> {
     ))
 }
 
-/// Fat trees of 36-way routers: half of a router's ports lead down, half up. Chassis of 18 nodes and a router
-/// have 18 links up, one to each of 18 tops of 108 ports, so 108 chassis. Three stages of 36-way routers have
-/// 2 (36/2)^3 ports. A packet between two chassis goes up and down by optical links, two, and in a dragonfly
-/// minimally by one.
+/// Fat trees of 36-port routers: half of a router's ports lead down, half up. Chassis of 18 nodes and a
+/// router have 18 links up, one to each of 18 tops of 108 ports, so 108 chassis. Three stages of 36-port
+/// routers have 2 (36/2)^3 ports. A packet between two chassis goes up and down by optical links, two, and in
+/// a dragonfly minimally by one.
 fn fat_tree(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let (half, tops) = (36 / 2, 108);
     let (m, d) = machine(6, 12)?;

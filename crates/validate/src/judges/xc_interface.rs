@@ -97,7 +97,7 @@ fn half_peak(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(vec![figure("bandwidth_half_peak.message_B_at_half_peak", f64::NAN, seen.join(", "))])
 }
 
-/// What the machine's file says of PCI-Express, and what symmetric traffic makes of it.
+/// The machine file's values for PCI-Express, and the bandwidth of symmetric traffic.
 fn host_interface(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let machine = load_machine("xc", &[])?;
     let Some((switched, aries)) = machine.switched().and_then(|m| Some((m, m.aries.as_ref()?))) else {
@@ -118,7 +118,7 @@ fn host_interface(bench: &Bench) -> Result<Vec<Finding>, Problem> {
             "the machine's file",
         )
         .by(Evidence::Echo),
-        // Half of `bandwidth_both_ways`, and of that what it takes of ports.
+        // Half of `bandwidth_both_ways`, and its share of the ports' bandwidth.
         figure("host_interface.symmetric_bulk_GB_per_s_each_way", both, "puts of 64 KB both ways")
             .by(Evidence::Derived),
         figure(

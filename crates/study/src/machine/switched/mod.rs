@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_says_what_the_fabric_has() {
+    fn the_file_agrees_with_the_fabric() {
         assert_eq!(machine("xc").network(), TiledConfig::cray_xc(6, 12));
         assert_eq!(machine("th").network(), TiledConfig::th_express_2(2));
         assert_eq!(machine("xc").aries, Some(AriesConfig::cray_xc()));

@@ -11,8 +11,8 @@ impl TorusMachine {
         let nodes = torus.nodes() as u64;
         let ns_per_tick = 1e9 / self.ticks_per_second as f64;
         let link_mb_per_s = self.ticks_per_second as f64 / f64::from(self.link.ticks_per_byte) / 1e6;
-        // Links a dimension in each direction: a ring of one node has none, an open line one fewer than
-        // nodes. A ring of two nodes has two links each way, one on either side.
+        // Links per dimension in each direction: a ring of one node has none, an open line one fewer than
+        // nodes. A ring of two nodes has two links per direction, one on either side.
         let links_of = |d: usize| {
             let k = u64::from(dims[d]);
             match (k, torus.wraps(d)) {
@@ -43,7 +43,7 @@ impl TorusMachine {
         let payload = full - f64::from(p.header_B + p.software_header_B);
         // A token-ack goes back for each packet; every link carries as many as it carries packets.
         let payload_share = payload / (full + f64::from(p.trailer_B + p.ack_wire_B()));
-        // The longest way through a dimension, from wherever it crosses the most cables.
+        // The longest minimal path in a dimension, from wherever it crosses the most cables.
         let farthest = |d: usize| {
             let k = dims[d];
             let (hops, starts) = if torus.wraps(d) { (k / 2, 0..k) } else { (k - 1, 0..1) };
