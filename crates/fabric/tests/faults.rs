@@ -328,7 +328,7 @@ fn with_three_dead_nodes_every_pair_has_a_plan() {
 
 /// The same plans followed hop by hop: a triple of each kind, all pairs.
 #[test]
-fn every_way_round_three_dead_nodes_arrives() {
+fn every_route_around_three_dead_nodes_arrives() {
     let mut stream = Stream::new(4, 0, 0);
     for order in ORDERS {
         for span in [8, 2] {

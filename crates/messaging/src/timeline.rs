@@ -98,8 +98,8 @@ impl RankTimeline {
         is_room
     }
 
-    /// A step has ended. Steps that take no time are left out; a wait goes on where the last step was one for
-    /// the same message.
+    /// A step has ended. Steps that take no time are left out; a wait is extended if the last step was a wait
+    /// for the same message.
     pub(crate) fn step(&mut self, from: Microticks, to: Microticks, activity: Activity) {
         if from == to {
             return;
@@ -122,7 +122,7 @@ impl RankTimeline {
     /// Why the waits since the last message took as long as they did: first for the partner, then for the
     /// wire and queues.
     pub(crate) fn waited(&mut self, mut partner: Microticks, wire: Microticks, queueing: Microticks) {
-        let under_way = wire + queueing;
+        let in_flight = wire + queueing;
         for place in self.open_waits.drain(..) {
             let step = &mut self.steps[place];
             let Activity::Wait(waiting) = &mut step.activity else { continue };
@@ -130,11 +130,11 @@ impl RankTimeline {
             waiting.partner = took.min(partner);
             partner = partner.saturating_sub(took);
             let rest = took - waiting.partner;
-            let share = wire.0 as f64 / (under_way.0 as f64).max(1.0);
+            let share = wire.0 as f64 / (in_flight.0 as f64).max(1.0);
             waiting.wire =
-                if under_way.is_zero() { under_way } else { Microticks::of_f64(rest.0 as f64 * share) };
+                if in_flight.is_zero() { in_flight } else { Microticks::of_f64(rest.0 as f64 * share) };
             waiting.queueing =
-                if under_way.is_zero() { under_way } else { rest.saturating_sub(waiting.wire) };
+                if in_flight.is_zero() { in_flight } else { rest.saturating_sub(waiting.wire) };
         }
     }
 

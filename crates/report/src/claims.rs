@@ -36,7 +36,7 @@ impl Verdict {
 /// A claim and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// What it says: its own words, the published entry, or the figure.
+    /// Its statement: its own words, the published entry, or the figure.
     pub says: String,
     /// The value that was read, if there is one.
     pub value: Option<f64>,
@@ -86,7 +86,8 @@ impl Measured for Ran<'_> {
     }
 }
 
-/// A single run, as claims read it: it is at the point where its study and machine have the values that a claim names.
+/// A single run, as claims read it: it is at the point where its study and machine have the values that a
+/// claim names.
 struct Alone<'a> {
     study: &'a ResolvedStudy,
     result: &'a RunResult,

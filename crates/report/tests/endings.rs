@@ -171,9 +171,9 @@ fn windows_are_given_in_time() {
     assert_mentions(&refused(TRAFFIC, &["measure.window_us=0"]), &["expected a time above 0 us, found 0"]);
 }
 
-/// A run shorter than its windows has shorter ones; a warm-up that is not left out is told.
+/// A run shorter than its windows has shorter ones; a warm-up that is not left out is reported.
 #[test]
-fn short_runs_say_so() {
+fn short_runs_are_reported() {
     let short = ["measure.until=time", "measure.time_us=40"];
     let cold = run(TRAFFIC, &short);
     assert_eq!(cold.result.simulated.ended, Ended::TimeLimit);

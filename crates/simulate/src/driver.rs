@@ -29,7 +29,8 @@ pub(crate) trait Driver {
         false
     }
 
-    /// When anything last happened that counts, where more may follow: looks at what is overdue, when nothing is.
+    /// When anything last happened that counts, where more may follow: looks at what is overdue, when nothing
+    /// is.
     fn last(&self) -> Option<Time> {
         None
     }

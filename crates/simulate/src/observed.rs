@@ -14,7 +14,7 @@ use netloom_study::windows;
 use netloom_workload::traffic::{Counts, JobCounts};
 use std::sync::Arc;
 
-/// A header that says how long its packet is.
+/// A header with its packet's length.
 pub(crate) trait Length: Copy {
     /// In chunks or flits.
     fn length(self) -> u32;

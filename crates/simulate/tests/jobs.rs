@@ -217,7 +217,8 @@ fn programs_and_traffic_share_every_machine() {
     }
 }
 
-/// Traffic that fills the links slows a program down; a program by itself takes the time that it takes without jobs.
+/// Traffic that fills the links slows a program down; a program by itself takes the time that it takes
+/// without jobs.
 #[test]
 fn noise_slows_a_program_down() {
     let alone = "workload={kind='skeleton',program='halo',grid=[2,2,2],face_B=20000,iterations=3}";

@@ -1,4 +1,5 @@
-//! Mistakes in files and flags: what is wrong, where it is written, what was expected, and the nearest valid name.
+//! Mistakes in files and flags: what is wrong, where it is written, what was expected, and the nearest valid
+//! name.
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use std::fmt;
@@ -42,7 +43,7 @@ impl Origin {
 pub struct Problem {
     /// What is wrong, one sentence.
     pub message: String,
-    /// What to say at its place.
+    /// The label at its place.
     pub label: String,
     /// What to do instead.
     pub help: Option<String>,

@@ -1,8 +1,8 @@
-//! Memory that a run will take, estimated before anything is built, so that a machine that will not fit is refused instead of
-//! being killed half-way.
+//! Memory that a run will take, estimated before anything is built, so that a machine that will not fit is
+//! refused instead of being killed half-way.
 //!
-//! The figures are measured peaks of the built-in machines at their largest, per node, port or tile; a run takes up to half more
-//! or less, by its load.
+//! The figures are measured peaks of the built-in machines at their largest, per node, port or tile; a run
+//! takes up to half more or less, by its load.
 
 use crate::diagnose::Problem;
 use crate::interfaces;

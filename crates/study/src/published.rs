@@ -1,5 +1,6 @@
-//! Published figures that a study wants beside what its program measures: it names the table, and which of its columns belong to which
-//! of the program's. A run does without them; the crate `netloom-report` adds them to its result.
+//! Published figures that a study wants beside what its program measures: it names the table, and which of
+//! its columns belong to which of the program's. A run does without them; the crate `netloom-report` adds
+//! them to its result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

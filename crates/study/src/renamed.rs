@@ -1,4 +1,5 @@
-//! Keys and values of studies and machines that have been given another name: the old name is refused, the new one named.
+//! Keys and values of studies and machines that have been given another name: the old name is refused, the
+//! new one named.
 
 use crate::diagnose::Problem;
 use crate::tree::{Entry, Tree, Value};

@@ -1,4 +1,4 @@
-//! What a study says: what the nodes do, what is measured, and over which parameters.
+//! The contents of a study: what the nodes do, what is measured, and over which parameters.
 
 use crate::claims::Claim;
 use crate::published::Beside;
@@ -50,7 +50,8 @@ pub struct Study {
     /// Published figures to be shown beside what the program measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Beside>,
-    /// Ranges that figures of the summary must lie in, by dotted path: `"links.mean_utilization" = [0.95, 1.0]`.
+    /// Ranges that figures of the summary must lie in, by dotted path:
+    /// `"links.mean_utilization" = [0.95, 1.0]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, (f64, f64)>,
 }
@@ -68,7 +69,8 @@ pub(crate) struct Surroundings {
     /// Changes of the machine, by dotted key.
     #[serde(default)]
     set: BTreeMap<String, serde_json::Value>,
-    /// Parameters to sweep over, by dotted key, each with a list of values; or `curve`, with a list of tables of changes.
+    /// Parameters to sweep over, by dotted key, each with a list of values; or `curve`, with a list of tables
+    /// of changes.
     #[serde(default)]
     sweep: SweepTables,
     /// Changes for `netloom validate --quick`, by dotted key.
@@ -160,8 +162,8 @@ impl<'de> Deserialize<'de> for Warmup {
     }
 }
 
-/// Length of a measuring window where a study gives none, ticks: 57.1 us on BlueGene/L, 1.25 us on Blue Gene/Q, 11.4 us
-/// on Cray XC, 10 us on TH Express-2 and on the machines of the literature.
+/// Length of a measuring window where a study gives none, ticks: 57.1 us on BlueGene/L, 1.25 us on Blue
+/// Gene/Q, 11.4 us on Cray XC, 10 us on TH Express-2 and on the machines of the literature.
 pub const WINDOW_TICKS: u64 = 10_000;
 
 /// What is measured, and for how long.
@@ -176,8 +178,8 @@ pub struct MeasureConfig {
     pub time_us: Option<f64>,
     /// What is left out of the means.
     pub warmup_us: Warmup,
-    /// Length of a measuring window, us: curves over time have a point per window, confidence intervals are taken from
-    /// the windows' means. If omitted: 10,000 ticks of the machine.
+    /// Length of a measuring window, us: curves over time have a point per window, confidence intervals are
+    /// taken from the windows' means. If omitted: 10,000 ticks of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_us: Option<f64>,
     /// Half width of the 95% confidence interval at which a mean has converged, relative.
@@ -187,14 +189,15 @@ pub struct MeasureConfig {
     /// Whether to find out which token-acks free a blocked packet (takes time).
     #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     pub unblocking: bool,
-    /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and memory).
+    /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and
+    /// memory).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub reordering: bool,
     /// Whether the rate at which the first link is full is reported, where routing does not follow loads
     /// (machines of switches; takes time).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub bound: bool,
-    /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
+    /// Whether the machine's own performance counters are on (Blue Gene/Q), and reported.
     #[schemars(extend("x-families" = ["queued-torus"]))]
     pub counters: bool,
     /// A run that has not ended by itself ends here, us. If omitted: no limit.

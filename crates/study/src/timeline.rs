@@ -144,7 +144,7 @@ pub struct MessageSpan {
     pub bytes: u64,
 }
 
-/// A packet on its way from its injection FIFO to its reception FIFO.
+/// A packet in transit from its injection FIFO to its reception FIFO.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacketSpan {
     /// When it left its injection FIFO.

@@ -22,8 +22,8 @@ pub fn ticks(us: f64, ticks_per_second: u64) -> u64 {
 }
 
 impl Windows {
-    /// Those of a study whose `measure.until` is filled in. Where a run of given length has no room for one, they are shorter
-    /// than was asked for.
+    /// Those of a study whose `measure.until` is filled in. Where a run of given length has no room for one,
+    /// they are shorter than was asked for.
     ///
     /// # Errors
     /// Times that are less than a tick of the machine; a warm-up that leaves nothing of the run.

@@ -1,4 +1,4 @@
-//! What is refused of machines of switches and of studies on them, and how that is told.
+//! Rejected machines of switches and studies on them, and how errors are reported.
 
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{load_machine, resolve};

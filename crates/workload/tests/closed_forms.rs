@@ -77,7 +77,7 @@ fn run_list<const P: usize>(config: &TorusConfig, list: &[Lone]) -> Vec<(u64, u3
     let mut network =
         TorusNetwork::<_, P>::new(config, &options, |n| Listed::new(list, n)).expect("buildable");
     assert_eq!(network.run_until(Time::at(1 << 62), 1, &Progress::default()), Reached::Idle);
-    assert_eq!((network.under_way(), network.unrest()), (0, vec![]));
+    assert_eq!((network.in_flight(), network.unrest()), (0, vec![]));
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
     delivered.sort_unstable();
     delivered
@@ -143,7 +143,7 @@ fn a_deposit_reaches_every_node_of_its_line() {
                 let chunks = 8 - 3 * i as u32;
                 let mut at = source;
                 for hop in 1..torus.length(port / 2) {
-                    at = torus.neighbour(at, port).expect("the line goes on");
+                    at = torus.neighbour(at, port).expect("the line continues");
                     let time = made + HOP * u64::from(hop) + wire(chunks.into());
                     expected.push((list.len() as u64, at, time));
                 }
@@ -190,7 +190,7 @@ fn drain(
 ) -> (Vec<(u32, usize, u64)>, u64) {
     let mut network = build(config, workload, traffic, &FifoConfig::default());
     assert_eq!(network.run_until(Time::at(1 << 62), 2, &Progress::default()), Reached::Idle);
-    assert_eq!((network.under_way(), network.unrest()), (0, vec![]));
+    assert_eq!((network.in_flight(), network.unrest()), (0, vec![]));
     let last = network.totals().latency.max();
     (network.links().into_iter().map(|(node, port, counts)| (node, port, counts.packets)).collect(), last)
 }
@@ -204,13 +204,13 @@ fn all_to_all() -> WorkloadConfig {
 }
 
 /// On a ring of k nodes of a machine of N, all pairs send k/4 hops on average; N k / 8 packets cross each
-/// link if the ties half-way round are shared out evenly, as parity does.
+/// link if half-way ties are divided evenly, as by parity.
 #[test]
 fn an_all_to_all_loads_links_by_the_length_of_their_dimension() {
     for dims in [[8, 8, 8], [8, 4, 4]] {
         let config = TorusConfig::bluegene_l(&dims);
         let nodes: u64 = dims.iter().map(|&k| u64::from(k)).product();
-        // Fixed ways: each link's load is exact.
+        // Fixed routes: each link's load is exact.
         let (links, _) = drain(&config, &all_to_all(), &burst(None, Routing::Static));
         for (node, port, packets) in links {
             let expected = nodes * u64::from(dims[port / 2]) / 8;

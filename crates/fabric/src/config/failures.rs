@@ -1,5 +1,6 @@
-//! What goes wrong in a network of switches, at a rate and at set times: wrong bits on lanes and in memories, lanes, links and routers that
-//! fail, and who routes around them ("Network Reliability, Availability and Serviceability").
+//! What goes wrong in a network of switches, at a rate and at set times: wrong bits on lanes and in memories,
+//! lanes, links and routers that fail, and who routes around them ("Network Reliability, Availability and
+//! Serviceability").
 
 use super::{ConfigError, refuse};
 use crate::topology::wiring::Wiring;
@@ -17,7 +18,7 @@ pub struct LinkControl {
     pub set_bits: u32,
     /// Bits of a set's CRC: of all corrupted sets it misses one in two to this power.
     pub crc_bits: u32,
-    /// Lanes of a link. It goes on with fewer, as much slower.
+    /// Lanes of a link. With fewer lanes it continues at a proportionally lower rate.
     pub lanes: u32,
     /// What may have been sent and not been acknowledged.
     pub send_buffer_flits: u32,
@@ -80,8 +81,9 @@ pub struct RandomFailures {
     pub seed: Option<u64>,
 }
 
-/// The link failover manager: hears of failures, quiesces the network, computes route tables, hands them out and releases the traffic.
-/// Its times are seconds in a real machine **(ours: no text gives them)**: here as long as a study can wait for.
+/// The link failover manager: hears of failures, quiesces the network, computes route tables, hands them out
+/// and releases the traffic. Its times are seconds in a real machine **(ours: no text gives them)**: here as
+/// long as a study can wait for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailoverManager {
@@ -89,7 +91,7 @@ pub struct FailoverManager {
     pub notice_us: f64,
     /// How long it computes, and hands out what it has computed, microseconds.
     pub compute_us: f64,
-    /// How long it waits for packets under way to arrive, at most, microseconds.
+    /// Maximum wait for packets in flight to arrive, microseconds.
     pub drain_max_us: f64,
 }
 

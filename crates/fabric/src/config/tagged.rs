@@ -1,7 +1,8 @@
-//! Tables in which one key says what the others may be, such as the `kind` of a workload or topology.
+//! Tables in which one key determines the other keys, such as the `kind` of a workload or topology.
 //!
-//! serde can derive such a reader, but it puts the whole table aside until it has found that key, and forgets where each
-//! value was written. Here the key comes first, which the reader of studies sees to, and a mistake keeps its place.
+//! serde can derive such a reader, but it puts the whole table aside until it has found that key, and forgets
+//! where each value was written. Here the key comes first, which the reader of studies sees to, and a mistake
+//! keeps its place.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};

@@ -1,5 +1,5 @@
-//! BlueGene/L's routers and the variants that its authors studied (Blumrich et al., "Design and Analysis of the BlueGene/L
-//! Torus Interconnection Network", sections 2 and 4).
+//! BlueGene/L's routers and the variants that its authors studied (Blumrich et al., "Design and Analysis of
+//! the BlueGene/L Torus Interconnection Network", sections 2 and 4).
 
 use super::{
     ConfigError, EscapeOrder, HalfwayTie, Link, Outline, PacketFormat, Topology, VcOutline, default_ack_only,
@@ -27,7 +27,8 @@ pub enum Escape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BubbleRule {
-    /// By their size: the rule as published in the bubble router's papers. Deadlocks with packets of mixed sizes.
+    /// By their size: the rule as published in the bubble router's papers. Deadlocks with packets of mixed
+    /// sizes.
     Published,
     /// Each as if it were full-sized: BlueGene/L's correction.
     Corrected,
@@ -96,7 +97,8 @@ pub struct TorusConfig {
 }
 
 impl TorusConfig {
-    /// BlueGene/L with the given dimensions; the same values as `machines/bgl.toml`, whose comments give each source.
+    /// BlueGene/L with the given dimensions; the same values as `machines/bgl.toml`, whose comments give each
+    /// source.
     pub fn bluegene_l(dims: &[u32]) -> Self {
         TorusConfig {
             ticks_per_second: 175_000_000,

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_should_not_be_is_told() {
+    fn unadvised_configurations_are_reported() {
         let reported = |config: &DragonflyConfig, expected: &[&str]| {
             let warnings = config.warnings();
             assert_eq!(warnings.len(), expected.len(), "{warnings:?}");

@@ -446,7 +446,7 @@ fn a_vc_is_read_packet_by_packet() {
 
 /// A missing contribution leaves the others waiting, and the report shows where.
 #[test]
-fn a_missing_contribution_is_told() {
+fn a_missing_contribution_is_reported() {
     let config = QueuedConfig::bluegene_q(&[4, 1, 1]);
     let mut scripts = whole(&config, header(2, Operation::Or, Delivers::AllReduce, 8), 1);
     scripts[3].sends.clear();

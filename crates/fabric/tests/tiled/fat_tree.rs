@@ -68,7 +68,7 @@ fn links_and_nodes_of_a_leaf_share_its_ports() {
 }
 
 #[test]
-fn adaptive_ways_up_get_more_through_than_fixed_ones() {
+fn adaptive_paths_up_have_more_throughput_than_fixed_ones() {
     let far = To::Stretch { of: 16, further: 16 };
     let rate = |mode| throughput(&tree(&[4, 4, 4], &[4, 4]), traffic(far, mode), (4000, 8000)).0;
     let (adaptive, hashed) = (rate(Mode::Adaptive0), rate(Mode::MinimalHash));

@@ -89,15 +89,15 @@ fn a_column_buffer_empties_no_faster_than_its_output() {
 
 #[test]
 fn room_in_a_stage_bounds_what_passes_it() {
-    // Of a queue of 14 flits the next packet needs two that the first has left: it does so after the way
-    // there, in two ticks, and who stands before it sees it a tick later.
+    // Of a queue of 14 flits the next packet needs two that the first has left: it does so after the path
+    // to it, in two ticks, and the stage before it learns of the room a tick later.
     let mut config = two_routers();
     (config.router.subswitch_flits, config.router.row_ticks) = (14, 30);
     near(rate(&config, at(1), at(8)), f64::from(FLITS) / 32.0);
     let mut config = two_routers();
     (config.router.column_flits, config.router.column_ticks) = (14, 40);
     near(rate(&config, at(1), at(8)), f64::from(FLITS) / 42.0);
-    // An input queue of so many flits for its VC: a round trip of the link, and the way to the row bus.
+    // An input queue with `room` flits for its VC: a round trip of the link, and the path to the row bus.
     let mut config = two_routers();
     let (room, latency, route) = (32, 200, config.router.route_ticks);
     (config.router.input_flits, config.router.input_reserved_flits) = (4 * room, room);

@@ -1,4 +1,4 @@
-//! Nodes of Blue Gene/Q's routers that each send what a script tells them, by the injection FIFOs that it
+//! Nodes of Blue Gene/Q's routers that each send the packets of a script, through the injection FIFOs that it
 //! names; and runs of them.
 
 use netloom_engine::{Progress, Reached, Time};

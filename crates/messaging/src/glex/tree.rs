@@ -63,7 +63,7 @@ impl Tree {
             TreeOperation::Barrier => {
                 Request::nothing().with(Options { local_event: Some(0), ..Options::default() })
             }
-            _ => Request::tell(&[]).swap(swap),
+            _ => Request::deliver(&[]).swap(swap),
         };
         list.push(if self.parent.is_some() && count == 0 { reported.after(1) } else { reported });
         list

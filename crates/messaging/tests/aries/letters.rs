@@ -27,7 +27,7 @@ async fn exchange(gni: Gni) {
         let datagram = gni.wait_datagram(key, None).await.expect("it is there");
         assert_eq!(datagram.state, DatagramState::Completed);
         assert_eq!((datagram.with, datagram.data), (Some((other, 0)), text(other, me)));
-        assert_eq!(gni.test_datagram(key).await, Err(Refusal::NoMatch), "it has been told");
+        assert_eq!(gni.test_datagram(key).await, Err(Refusal::NoMatch), "it has been reported");
     }
     if me == 0 {
         for id in 1..all {

@@ -74,10 +74,10 @@ async fn small_broadcast(glex: Glex) {
     if glex.node() == 0 {
         return glex.post(ep, Request::control(&children, &data)).await.expect("possible");
     }
-    let tell = Request::tell(&[]).swap(DATA);
+    let deliver = Request::deliver(&[]).swap(DATA);
     let list = match children.is_empty() {
-        true => vec![tell.after(1)],
-        false => vec![Request::control(&children, &[]).after(1).swap(DATA), tell],
+        true => vec![deliver.after(1)],
+        false => vec![Request::control(&children, &[]).after(1).swap(DATA), deliver],
     };
     glex.post_list(ep, list).await.expect("possible");
     assert_eq!(glex.wait_mini_packet(ep).await.map(|mini| mini.data), Ok(data));
@@ -108,18 +108,18 @@ async fn large_broadcast(glex: Glex) {
     assert_eq!(glex.load(mine, data.len()), data);
 }
 
-/// A sum on the way up, and its result on the way down.
+/// A sum up the tree, and its result down the tree.
 async fn sum(glex: Glex) {
     let ep = endpoint(&glex, Submission::Dma);
     let (parent, children) = tree(glex.node(), ep);
     let count = children.len() as u32;
     let mine: Vec<u8> = (1..=6).flat_map(|n| (n * u64::from(glex.node() + 1)).to_le_bytes()).collect();
     let up = |to: &[Address]| Request::control(to, &mine).after(count).reduce(Reduction::Sum);
-    let tell = Request::tell(&[]).swap(DATA);
+    let deliver = Request::deliver(&[]).swap(DATA);
     let list = match (glex.node(), count) {
-        (0, _) => vec![up(&children), tell],
-        (_, 0) => vec![up(&[parent]), tell.after(1)],
-        _ => vec![up(&[parent]), Request::control(&children, &[]).after(1).swap(DATA), tell],
+        (0, _) => vec![up(&children), deliver],
+        (_, 0) => vec![up(&[parent]), deliver.after(1)],
+        _ => vec![up(&[parent]), Request::control(&children, &[]).after(1).swap(DATA), deliver],
     };
     glex.post_list(ep, list).await.expect("possible");
     let expected: Vec<u8> =
@@ -164,8 +164,8 @@ fn a_port_keeps_so_many_control_packets() {
                 glex.compute_milliticks(100_000_000).await;
                 let never = Request::nothing().after(5);
                 assert_eq!(glex.post(ep, never).await, Err(Refusal::Invalid));
-                let tell = Request::tell(&[]).swap(DATA);
-                glex.post_list(ep, vec![tell.clone().after(3), tell.after(1)]).await.expect("possible");
+                let deliver = Request::deliver(&[]).swap(DATA);
+                glex.post_list(ep, vec![deliver.clone().after(3), deliver.after(1)]).await.expect("possible");
                 for last in [2, 3] {
                     assert_eq!(glex.wait_mini_packet(ep).await.map(|mini| mini.data), Ok(vec![last]));
                 }

@@ -149,8 +149,8 @@ impl Verdict {
     }
 }
 
-/// Whether a simulated figure agrees with a published one, and by how much they differ. A figure that is not a number
-/// never agrees.
+/// Whether a simulated figure agrees with a published one, and by how much they differ. A figure that is not
+/// a number never agrees.
 pub fn judge(published: f64, simulated: f64, bound: Bound, tolerance: Option<Tolerance>) -> (bool, f64) {
     let tolerance = tolerance.unwrap_or(if bound == Bound::About { ABOUT } else { Tolerance::Relative(0.0) });
     let difference = tolerance.difference(published, simulated);

@@ -24,7 +24,7 @@ pub(super) struct Figure<'a> {
     pub hollow: &'static str,
 }
 
-/// What hollow points are, unless a figure says otherwise.
+/// Meaning of hollow points, unless a figure sets another.
 const SATURATED_POINT: &str = "saturated: accepts less than is offered";
 
 impl<'a> Figure<'a> {

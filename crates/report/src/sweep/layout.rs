@@ -1,5 +1,5 @@
-//! Which parameters of a sweep go across its figures, tell curves apart, and have panels: as `[sweep.plot]`
-//! says, or chosen.
+//! Which parameters of a sweep its figures have on their x axis, for curves and for panels: as set by
+//! `[sweep.plot]`, or chosen.
 
 use netloom_study::resolve::{Axis, PlotConfig, ResolvedStudy, axis_named};
 use netloom_study::sweep::saturation::load_axis;

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn few_points_are_all_told_of() {
+    fn few_points_are_all_listed() {
         let (study, outcomes) = points(5);
         let limited = of(&study, &outcomes, Path::new("nowhere"));
         assert_eq!(limited.len(), 5);

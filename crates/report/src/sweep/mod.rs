@@ -1,5 +1,5 @@
-//! The folder of a sweep. Each point is kept in a folder of its own as soon as it is done, so that a sweep that was interrupted resumes
-//! where it stopped.
+//! The folder of a sweep. Each point is kept in a folder of its own as soon as it is done, so that a sweep
+//! that was interrupted resumes where it stopped.
 
 use crate::claims::{self, Judged, Ran};
 use crate::write;
@@ -72,8 +72,8 @@ fn complete(study: &ResolvedStudy) -> String {
     identity(study) + &study.plot_to_toml() + &study.claims_to_toml()
 }
 
-/// Runs a sweep into a folder. Points that the folder holds already, complete and with the same configuration, are not
-/// run again.
+/// Runs a sweep into a folder. Points that the folder holds already, complete and with the same
+/// configuration, are not run again.
 ///
 /// # Errors
 /// Of a point or of the file system; points that were done before stay.
@@ -234,7 +234,8 @@ pub fn judge(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Resu
     claims::judge_points(&study.claims, &points, points.len() == outcomes.len())
 }
 
-/// What ends a sweep, for people: the table of its points, what they are made of, warnings, and what became of its claims.
+/// What ends a sweep, for people: the table of its points, what they are made of, warnings, and what became
+/// of its claims.
 pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
     let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
     let mut head = names;

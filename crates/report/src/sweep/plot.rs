@@ -85,7 +85,7 @@ fn saturation_load(study: &ResolvedStudy, found: &[Saturation]) -> Vec<Plot> {
 
 /// What the panels of a sweep's figures are drawn from.
 struct Sheets<'a> {
-    /// What tells each panel apart, and its sheet.
+    /// The name of each panel, and its sheet.
     all: Vec<(String, Sheet<'a>)>,
     /// Where runs differ in their seed alone: that points are means of them.
     seeds: String,

@@ -68,7 +68,7 @@ pub fn to_html(
     html
 }
 
-/// What limits the points, each with the way to its page.
+/// The points' bottlenecks, each with a link to its page.
 fn limits(html: &mut String, study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) {
     let limited = super::limits::of(study, outcomes, folder);
     if limited.is_empty() {

@@ -59,7 +59,7 @@ pub(super) struct Sheet<'a> {
     across: &'a Axis,
     place: usize,
     numeric: bool,
-    /// The parameters that tell curves apart, and the name and values of each curve.
+    /// The parameters that distinguish curves, and the name and values of each curve.
     apart: Vec<usize>,
     named: Vec<(String, Vec<Tree>)>,
     rows: Vec<&'a Row<'a>>,
@@ -247,7 +247,7 @@ fn steps(points: &[(f64, f64)], numeric: bool) -> Vec<(f64, f64, f64)> {
     steps
 }
 
-/// Ends a curve where it first goes above a value, on the way there.
+/// Ends a curve where it first exceeds a value, at an interpolated point.
 fn end_at(points: &mut Vec<(f64, f64)>, most: f64) {
     let Some(first) = points.iter().position(|p| p.1 > most) else { return };
     let (x, y) = points[first];

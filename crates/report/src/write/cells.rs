@@ -1,5 +1,5 @@
-//! Pictures of coloured cells, one for each link or for several: each says what it shows, and gives the
-//! page's script the names and values of its cells.
+//! Pictures of coloured cells, one for each link or for several: each has a description, and gives the page's
+//! script the names and values of its cells.
 
 use super::colour::picture;
 use super::svg::{Svg, escape};

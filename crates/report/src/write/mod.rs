@@ -1,4 +1,5 @@
-//! A run's folder: `summary.json`, `study.toml` to repeat it, tables as Parquet, plots as SVG, and `report.html`.
+//! A run's folder: `summary.json`, `study.toml` to repeat it, tables as Parquet, plots as SVG, and
+//! `report.html`.
 
 mod bars;
 mod cells;
@@ -117,8 +118,8 @@ pub fn files(
     Ok(files)
 }
 
-/// Writes everything about a run into a folder, creating it. Each file is complete or absent: it is written beside its
-/// place and moved there.
+/// Writes everything about a run into a folder, creating it. Each file is complete or absent: it is written
+/// beside its place and moved there.
 ///
 /// # Errors
 /// Of the file system.
@@ -165,8 +166,8 @@ pub fn write_files(folder: &Path, contents: &[(String, Vec<u8>)]) -> Result<(), 
     files.finish()
 }
 
-/// The files of a folder, written one by one: where one cannot be written, others may be, since they are smaller or since there is
-/// room again.
+/// The files of a folder, written one by one: where one cannot be written, others may be, since they are
+/// smaller or since there is room again.
 pub struct Files<'a> {
     folder: &'a Path,
     failed: Vec<String>,

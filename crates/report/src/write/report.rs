@@ -128,7 +128,7 @@ fn limits(html: &mut String, study: &ResolvedStudy, result: &RunResult, plots: &
 
 fn tiles(html: &mut String, result: &RunResult) {
     let links = &result.links;
-    // A figure that rounds to zero says nothing of this run.
+    // A figure that rounds to zero is not informative.
     let share = |name: &'static str, share: f64| (share >= 0.0005).then(|| (name, percent(share)));
     let mut tiles: Vec<(&str, String)> = vec![];
     tiles.extend(share("mean link utilization", links.mean_utilization));

@@ -25,7 +25,7 @@ fn us(ns: u64) -> Value {
     Value::from(ns as f64 / 1e3)
 }
 
-/// The sender, the receiver and the number of a message: what tells its two ends apart from others.
+/// The sender, the receiver and the number of a message, which identify its two ends.
 type MessageId = (u32, u32, u32);
 
 struct Writer {

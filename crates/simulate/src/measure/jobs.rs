@@ -14,7 +14,8 @@ pub(crate) struct Unit<'a> {
     pub name: &'static str,
     /// What a node offers.
     pub offered: &'a dyn Fn(&Rate) -> Option<f64>,
-    /// What a node accepts, from what arrived at all nodes of a job in all ticks, divided by those nodes and ticks.
+    /// What a node accepts, from what arrived at all nodes of a job in all ticks, divided by those nodes and
+    /// ticks.
     pub accepted: &'a dyn Fn(&JobCounts, f64) -> f64,
 }
 

@@ -22,7 +22,7 @@ pub(crate) trait Readout<B: RouterBlock> {
         None
     }
 
-    /// At the end, when nothing is on its way: whether anything wrong got through all checks.
+    /// At the end, when nothing is in flight: whether an error escaped all checks.
     fn escaped(&self, _: &mut Network<B>) -> Option<String> {
         None
     }
@@ -49,7 +49,7 @@ pub(crate) fn common<B: RouterBlock<Host: Driver>>(
 ) -> RunResult {
     let (payload, delivered) =
         network.blocks().map(|b| b.host().arrived_so_far()).fold((0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
-    let under_way = network.under_way();
+    let in_flight = network.in_flight();
     let totals = network.totals();
     let mut result = RunResult {
         title: study.heading(),
@@ -62,7 +62,7 @@ pub(crate) fn common<B: RouterBlock<Host: Driver>>(
             ..Simulated::default()
         },
         totals: Totals {
-            packets_injected: (delivered as i64 + under_way).max(0) as u64,
+            packets_injected: (delivered as i64 + in_flight).max(0) as u64,
             packets_delivered: delivered,
             payload_bytes: payload,
             packet_hops: network.so_far().hops,

@@ -287,7 +287,7 @@ fn stall(study: &ResolvedStudy, now: Time, wiring: &Wiring, report: &router::Sta
     });
     StallReport {
         since_us: study.micros(now.ticks()),
-        packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
+        packets_waiting: report.in_flight.max(0) as u64 + at_injection as u64,
         examples: examples.collect(),
     }
 }

@@ -21,7 +21,8 @@ pub(crate) fn payload_of_full_packet(network: &Outline) -> u32 {
     p.chunk_B * p.chunks_max - p.header_B - p.software_header_B
 }
 
-/// Bytes on a link, by what they are. Software headers count as headers, and so does what a packet leaves empty.
+/// Bytes on a link, by what they are. Software headers count as headers, and so does what a packet leaves
+/// empty.
 struct Bytes {
     chunks: [f64; 3],
     headers: f64,
@@ -175,7 +176,8 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     });
     let mean = per_tick(config, list.len() as f64, ticks);
     let all = share(&sum);
-    // Not from the bytes, which are those of packets that began in the span: a full link would come out above 1 at times.
+    // Not from the bytes, which are those of packets that began in the span: a full link would come out above
+    // 1 at times.
     let used = |c: &LinkCounts| c.busy as f64 / ticks.max(1.0);
     let each = |f: fn(f64, f64) -> f64, start| list.iter().map(|l| used(&l.2)).fold(start, f);
     // All of them, with those to and from IO nodes, which are not in the means.
@@ -316,12 +318,12 @@ fn stall<B: NodeBlock<Host: Driver>>(
     });
     StallReport {
         since_us: study.micros(network.now().ticks()),
-        packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
+        packets_waiting: report.in_flight.max(0) as u64 + at_injection as u64,
         examples: examples.collect(),
     }
 }
 
-/// What the performance counters of all links say together, if they are on.
+/// The sums of the performance counters of all links, if they are on.
 fn counters<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network<B>, ticks: f64) -> Option<Counters> {
     let all = network.counters();
     if all.is_empty() || ticks == 0.0 {

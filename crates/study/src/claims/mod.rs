@@ -1,6 +1,7 @@
-//! The `[[claim]]` tables of a study: what its results must show. A claim names a figure (`of`, see [`figure`]), the points of the
-//! sweep that it is read at, and the range or the published entry that it is compared with. A single run is one point: what is read
-//! at others cannot be judged by it ([`Claim::beyond_one_run`]).
+//! The `[[claim]]` tables of a study: what its results must show. A claim names a figure (`of`, see
+//! [`figure`]), the points of the sweep that it is read at, and the range or the published entry that it is
+//! compared with. A single run is one point: what is read at others cannot be judged by it
+//! ([`Claim::beyond_one_run`]).
 
 mod claim;
 mod figures;

@@ -1,9 +1,9 @@
 //! Every key of studies and machines: its type, unit, default and help, and which machines take it.
 //!
-//! Nothing is listed here. A key is a field of a structure that is read from a study's or a machine's file; its type and default are
-//! the field's, its help is the comment above it, its unit is the end of its name, and the machines that take it are those whose family
-//! has it ([`FAMILIES`]) or that the field names (`x-families`). Keys of machines have the names and units of
-//! files (`machine/units`).
+//! Nothing is listed here. A key is a field of a structure that is read from a study's or a machine's file;
+//! its type and default are the field's, its help is the comment above it, its unit is the end of its name,
+//! and the machines that take it are those whose family has it ([`FAMILIES`]) or that the field names
+//! (`x-families`). Keys of machines have the names and units of files (`machine/units`).
 
 mod unit;
 mod walk;
@@ -21,7 +21,8 @@ use std::sync::LazyLock;
 /// A key of studies or machines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Key {
-    /// Its dotted path: `traffic.load`. `*` stands for a name that the file chooses, `[]` for each element of a list.
+    /// Its dotted path: `traffic.load`. `*` stands for a name that the file chooses, `[]` for each element of
+    /// a list.
     pub path: String,
     /// What other keys must be for it to be there: `workload.kind` is `hot-region`.
     pub only_if: Vec<Condition>,

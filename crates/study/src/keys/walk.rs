@@ -148,7 +148,7 @@ fn without_null(schema: &Value) -> &Value {
     }
 }
 
-/// The key that says which alternative a table is, and its value.
+/// The key that identifies the alternative that a table is, and its value.
 fn tag_of(table: &Value) -> Option<(&str, &str)> {
     properties(table).find_map(|(name, value)| Some((name.as_str(), value.get("const")?.as_str()?)))
 }

@@ -1,5 +1,5 @@
-//! File names in `--set` flags. They are relative to the current folder, like all arguments of a command; file
-//! names in a study are relative to its folder.
+//! File names in `--set` flags. They are relative to the current folder, like all arguments of a command;
+//! file names in a study are relative to its folder.
 
 use crate::diagnose::Problem;
 use crate::machine::is_built_in as is_built_in_machine;

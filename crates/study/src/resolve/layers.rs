@@ -1,4 +1,5 @@
-//! The layers of a study: its file, its machine, its `[set]` table and `--set` flags, each laid over the one before.
+//! The layers of a study: its file, its machine, its `[set]` table and `--set` flags, each laid over the one
+//! before.
 
 use super::axes::{CURVE, Side, axes_of, flatten, side};
 use super::expectations;

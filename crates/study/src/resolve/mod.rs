@@ -1,5 +1,5 @@
-//! From files and flags to a study that can run: the study's file, its machine, its `[set]` table and `--set` flags,
-//! each laid over the one before, then read and checked.
+//! From files and flags to a study that can run: the study's file, its machine, its `[set]` table and `--set`
+//! flags, each laid over the one before, then read and checked.
 //!
 //! | file | what |
 //! |---|---|
@@ -41,7 +41,7 @@ use std::path::PathBuf;
 /// A study with everything that it needs, read and checked.
 #[derive(Clone, Debug)]
 pub struct ResolvedStudy {
-    /// What it says.
+    /// The study itself.
     pub study: Study,
     /// Its machine, with the study's changes.
     pub machine: Machine,
@@ -76,8 +76,8 @@ struct MachineLayers {
     value: Tree,
     /// Its file, changed.
     tree: Tree,
-    /// Dimensions of its own torus, before changes; `None` if the study describes the machine itself, or it is
-    /// no torus.
+    /// Dimensions of its own torus, before changes; `None` if the study describes the machine itself, or it
+    /// is no torus.
     own_dimensions: Option<usize>,
 }
 
@@ -85,7 +85,8 @@ struct MachineLayers {
 const LONG_WINDOW: u64 = 1 << 32;
 
 impl ResolvedStudy {
-    /// The path of a file that the study names: relative to its own folder, unless it is the name of a built-in trace.
+    /// The path of a file that the study names: relative to its own folder, unless it is the name of a
+    /// built-in trace.
     pub fn path_of(&self, file: &str) -> String {
         if goal::is_built_in(file) {
             return file.to_owned();
@@ -117,8 +118,8 @@ impl ResolvedStudy {
         self.network.switched().expect("switches")
     }
 
-    /// The value that the study or its machine has for a parameter, by its dotted key: as it is written, or the one that holds where it is
-    /// left out.
+    /// The value that the study or its machine has for a parameter, by its dotted key: as it is written, or
+    /// the one that holds where it is left out.
     pub fn value(&self, path: &str) -> Option<Tree> {
         let written = self.study_tree.at(path).or_else(|| self.machine_layers.tree.at(path));
         written.cloned().or_else(|| {

@@ -77,7 +77,8 @@ impl JobFigures {
         });
     }
 
-    /// By how much the others slow it down: run time of a program, latency of synthetic traffic, in times of that alone.
+    /// By how much the others slow it down: run time of a program, latency of synthetic traffic, in times of
+    /// that alone.
     pub fn slowdown(&self) -> Option<f64> {
         let alone = self.alone.as_ref()?;
         Some(if self.programs.is_some() { alone.run_time_slowdown? } else { alone.latency_slowdown })

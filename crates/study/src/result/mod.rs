@@ -1,4 +1,5 @@
-//! What a run found. Means are over the measured part of the run, after the warm-up, unless they say otherwise.
+//! The result of a run. Means are over the measured part of the run, after the warm-up, unless their
+//! definitions state otherwise.
 
 mod jobs;
 mod switched;
@@ -16,7 +17,8 @@ use netloom_workload::measured::{Measured, figures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read back.
+/// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read
+/// back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// The study's title.
@@ -76,7 +78,8 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// The figures that programs measured, by their keys: those of a sweep's columns. A claim names them `measured.KEY`.
+    /// The figures that programs measured, by their keys: those of a sweep's columns. A claim names them
+    /// `measured.KEY`.
     pub fn measured_figures(&self) -> Vec<(String, f64)> {
         self.measured.iter().flat_map(|table| figures(&table.columns, &table.rows)).collect()
     }
@@ -109,7 +112,7 @@ pub struct TorusFigures {
     pub occupancy: Occupancy,
     /// How long packets wait in VCs.
     pub waits: Waits,
-    /// What the machine's own performance counters say, where they are on.
+    /// The machine's own performance counters, if they are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
     /// What went wrong on links and in buffers and was made good, where anything was to go wrong.
@@ -117,7 +120,8 @@ pub struct TorusFigures {
     pub errors: Option<LinkErrors>,
     /// Fraction of the packet-hops that went over escape VCs.
     pub escape_share: f64,
-    /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them move.
+    /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them
+    /// move.
     pub unblock_probability: f64,
 }
 
@@ -182,7 +186,7 @@ pub struct ProgramFigures {
     /// Mean wait of a rank for messages on the wire, as long as they take on an otherwise idle machine, us.
     #[serde(default)]
     pub wire_us: f64,
-    /// Mean wait of a rank for messages beyond that: queued behind others, us.
+    /// Additional mean wait of a rank for messages: queued behind others, us.
     #[serde(default)]
     pub queueing_us: f64,
     /// Mean hops of a byte under the mapping; absent if the messages are not known before the run.
@@ -377,8 +381,8 @@ pub struct LatencyBin {
     pub count: u64,
 }
 
-/// How long packets stood in VCs before they moved on, by class of VC; packets that passed through a bypass did not stand
-/// in any.
+/// How long packets stood in VCs before they moved on, by class of VC; packets that passed through a bypass
+/// did not stand in any.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// In dynamic VCs.
@@ -389,10 +393,12 @@ pub struct Waits {
     pub high: LatencyStats,
 }
 
-/// What the machine's own performance counters say of all receivers together, beside what was measured directly.
+/// Sums of the machine's own performance counters over all receivers, beside the same figures measured
+/// directly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
-    /// Chunks sent: the users' from point to point; the system's; collective ones of whole partitions; of other sets of nodes.
+    /// Chunks sent: the users' from point to point; the system's; collective ones of whole partitions; of
+    /// other sets of nodes.
     pub chunks: [u64; 4],
     /// Packets that came to receivers.
     pub packets: u64,

@@ -90,9 +90,9 @@ pub struct RerouteFigures {
     pub notice_us: f64,
     /// How long it computed, while traffic went on.
     pub compute_us: f64,
-    /// From when nodes held packets back until none was under way.
+    /// From when nodes held packets back until none was in flight.
     pub quiesce_us: f64,
-    /// Packets that were under way nevertheless.
+    /// Packets that were in flight nevertheless.
     pub left: u64,
     /// When the tables were there and nodes could send again.
     pub released_at_us: f64,
@@ -126,9 +126,9 @@ pub struct ResponseFigures {
     pub round_trip: LatencyStats,
 }
 
-/// By how much packets arrived out of order, as RFC 4737 has it: among those from one node to another a packet is reordered if one that
-/// was sent later has arrived before it, and its extent is the number of arrivals from the first of those to itself. Requests and
-/// responses apart.
+/// By how much packets arrived out of order, as RFC 4737 has it: among those from one node to another a
+/// packet is reordered if one that was sent later has arrived before it, and its extent is the number of
+/// arrivals from the first of those to itself. Requests and responses apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reordering {
     /// Packets that arrived.
@@ -169,11 +169,11 @@ pub struct ClassUse {
     pub min_utilization: f64,
     /// Maximum.
     pub max_utilization: f64,
-    /// Links of the class on a packet's way, mean.
+    /// Mean number of links of the class on a packet's path.
     pub hops: f64,
 }
 
-/// Use of the links between a level of a fat tree and the next, one way; fractions of what they can carry.
+/// Utilization of the links between a level of a fat tree and the next, in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelUse {
     /// The lower level; leaves are 0.

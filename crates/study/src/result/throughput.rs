@@ -13,13 +13,13 @@ pub struct Throughput {
     pub offered: Option<f64>,
     /// What arrives; where packets are answered, of the requests.
     pub accepted: f64,
-    /// Half width of the 95% confidence interval of what arrives, by batch means over the measured windows; none where
-    /// those are too few.
+    /// Half width of the 95% confidence interval of what arrives, by batch means over the measured windows;
+    /// none where those are too few.
     pub accepted_half_width_95: Option<f64>,
     /// Measured windows.
     pub windows: u64,
-    /// Whether the network accepts less than is offered: by more than 1%, even at the upper end of the interval. None where
-    /// no load is given, where the traffic ends, and where packets were lost.
+    /// Whether the network accepts less than is offered: by more than 1%, even at the upper end of the
+    /// interval. None where no load is given, where the traffic ends, and where packets were lost.
     pub saturated: Option<bool>,
 }
 

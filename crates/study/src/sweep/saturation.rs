@@ -80,7 +80,7 @@ pub fn found(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Saturation> {
     all.into_iter().map(bracket).collect()
 }
 
-/// Whether a run is saturated; `None` where it does not tell.
+/// Whether a run is saturated; `None` if its result does not show it.
 fn is_saturated(search: &SaturationConfig, result: &RunResult) -> Option<bool> {
     let load = result.throughput.as_ref()?;
     match (search.accepted_fraction, load.offered) {
@@ -101,7 +101,7 @@ fn next(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Vec<Tree>> {
         let mut values = found.values;
         let load = rounded((low + high) / 2.0, search.tolerance());
         values.insert(axis, Tree { value: Value::Float(load), origin: None });
-        // A run that does not tell whether it is saturated ends the search.
+        // A run that does not show whether it is saturated ends the search.
         (!outcomes.iter().any(|outcome| outcome.point.values == values)).then_some(values)
     };
     found(study, outcomes).into_iter().filter_map(middle).collect()
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_told_by_what_is_known_of_it() {
+    fn a_range_is_described_by_its_known_ends() {
         let found = |keeps_up, saturated| Saturation { values: vec![], keeps_up, saturated };
         assert_eq!(
             (found(Some(0.5), Some(0.6)).load(), found(Some(0.5), Some(0.6)).description()),

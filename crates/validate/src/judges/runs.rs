@@ -98,8 +98,8 @@ impl Measured for Ran {
     }
 }
 
-/// Runs all points of some studies, with those of their searches for saturation. Returns each study's points in
-/// order, without those that did not run because the judge was stopped.
+/// Runs all points of some studies, with those of their searches for saturation. Returns each study's points
+/// in order, without those that did not run because the judge was stopped.
 ///
 /// # Errors
 /// What the simulator refuses.

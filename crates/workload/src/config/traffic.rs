@@ -85,7 +85,8 @@ pub enum Load {
     Burst,
     /// Always another packet waiting.
     Infinite,
-    /// Open loop: mean utilization of the links that is aimed at, a fraction of the raw rate, all bytes counted.
+    /// Open loop: mean utilization of the links that is aimed at, a fraction of the raw rate, all bytes
+    /// counted.
     #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     LinkUtilization(f64),
     /// Open loop: packets that a node generates per microsecond.
@@ -181,7 +182,8 @@ pub struct TrafficConfig {
     #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     #[serde(skip_serializing_if = "PacketMix::is_open")]
     pub packet_chunks: PacketMix,
-    /// Flits of each packet, of machines whose packets are counted in flits. Full packets where neither this nor `data_B` is given.
+    /// Flits of each packet, of machines whose packets are counted in flits. Full packets where neither this
+    /// nor `data_B` is given.
     #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_flits: Option<u32>,
@@ -189,7 +191,8 @@ pub struct TrafficConfig {
     #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_B: Option<u32>,
-    /// Whether each packet is a request that its destination answers with a header alone. Of the same machines.
+    /// Whether each packet is a request that its destination answers with a header alone. Of the same
+    /// machines.
     #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "is_false")]
     pub responses: bool,

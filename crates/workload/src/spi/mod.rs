@@ -1,5 +1,5 @@
-//! Programs on Message Units, written on their system programming interface: the benchmarks of the Blue Gene/Q paper
-//! (Chen et al., section V), as it wrote them.
+//! Programs on Message Units, written on their system programming interface: the benchmarks of the Blue
+//! Gene/Q paper (Chen et al., section V), as it wrote them.
 
 pub mod all_to_all;
 pub mod allreduce;

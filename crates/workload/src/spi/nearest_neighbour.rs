@@ -1,5 +1,6 @@
-//! Nearest neighbours (Chen et al., section V.B and Table 2): one node whose links are looped back sends a message in each
-//! direction at once, by RDMA writes from an injection FIFO a direction, and so receives one from each.
+//! Nearest neighbours (Chen et al., section V.B and Table 2): one node whose links are looped back sends a
+//! message in each direction at once, by RDMA writes from an injection FIFO a direction, and so receives one
+//! from each.
 
 use crate::measured::{Measured, columns};
 use crate::processes::Measurements;

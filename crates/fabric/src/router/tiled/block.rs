@@ -85,7 +85,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         tile < usize::from(self.links[router as usize])
     }
 
-    /// Routers from `first` on, as many as `inputs` and `outputs` have tiles for. `loads` are those of routers and of global links.
+    /// Routers from `first` on, as many as `inputs` and `outputs` have tiles for. `loads` are those of
+    /// routers and of global links.
     pub(super) fn new(
         tables: &Arc<Tables>,
         first: u32,

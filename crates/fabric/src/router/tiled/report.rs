@@ -185,7 +185,8 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         list
     }
 
-    /// What each tile has sent since counting began, as (router, tile, counts): links first, then what leads to nodes.
+    /// What each tile has sent since counting began, as (router, tile, counts): links first, then what leads
+    /// to nodes.
     pub fn tiles(&mut self) -> Vec<(u32, usize, TileCounts)> {
         let mut list = vec![];
         for block in self.blocks() {

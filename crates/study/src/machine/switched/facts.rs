@@ -71,7 +71,8 @@ pub struct SwitchedFacts {
     pub links: u64,
     /// The same by class.
     pub classes: Vec<ClassFacts>,
-    /// Rate at which flits can pass between a node and its router, each way, if its neighbours are silent, GB/s.
+    /// Rate at which flits can pass between a node and its router, per direction, if its neighbours are
+    /// silent, GB/s.
     pub node_flits_GB_per_s: f64,
     /// Virtual channels of a port.
     pub virtual_channels: u32,
@@ -96,7 +97,7 @@ pub struct ClassFacts {
     pub class: String,
     /// Links, each direction counted.
     pub links: u64,
-    /// Rate of the flits of packets on one, each way, GB/s.
+    /// Rate of the flits of packets on one, per direction, GB/s.
     pub flits_GB_per_s: f64,
     /// A hop over one in a quiet network, from head to head, ns.
     pub hop_ns: f64,

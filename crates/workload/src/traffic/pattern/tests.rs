@@ -43,8 +43,8 @@ fn all(dimensions: usize) -> Vec<WorkloadConfig> {
     ]
 }
 
-/// Each pattern that fits: nobody sends to itself or to nobody, shares say what is drawn, permutations are
-/// such.
+/// Each pattern that fits: no node sends to itself or to no node, shares match what is drawn, permutations
+/// are permutations.
 fn hold(shape: &Shape) {
     for config in all(shape.dimensions()).iter().filter(|config| config.check(shape).is_ok()) {
         let (p, kind) = (pattern(config, shape), config.kind());
