@@ -1,5 +1,6 @@
-/* Messages between layouts: PAMI_Send_typed and receives with types, offsets and data functions, from short to
- * long, and the hints recv_contiguous and recv_copy. Each byte is compared with a plain computation. */
+/* Data between layouts: PAMI_Send_typed and receives with types, offsets and data functions, from short to long,
+ * the hints recv_contiguous and recv_copy, and typed puts and gets. Each byte is compared with a plain
+ * computation. */
 
 #include "common.h"
 
@@ -178,6 +179,74 @@ static void send(const header_t * header, size_t dispatch, size_t to)
   barrier();
 }
 
+/* A put to, and a get from, the next task. The window of the task before this one's transfers is checked. */
+static void put_and_get(size_t local, size_t remote, size_t size, void ** windows)
+{
+  static unsigned char area[AREA];
+  size_t               i, next = (task + 1) % tasks;
+  volatile size_t      done = 0;
+  pami_put_typed_t     put;
+  pami_get_typed_t     get;
+
+  memset(area, 0xee, AREA);
+  for (i = 0; i < size; i++) area[position(local, i)] = pattern(5, i);
+  memset(reception_area, GAP, sizeof reception_area);
+  barrier();
+  memset(&put, 0, sizeof put);
+  put.rma.dest     = endpoint(next, 0);
+  put.rma.bytes    = size;
+  put.rma.cookie   = (void *) &done;
+  put.rma.done_fn  = count_event;
+  put.addr.local   = area;
+  put.addr.remote  = windows[next];
+  put.type.local   = layouts[local];
+  put.type.remote  = layouts[remote];
+  put.put.rdone_fn = count_event;
+  CHECK(PAMI_Put_typed(context[0], &put));
+  wait_until(context[0], done == 2);
+  barrier();
+  memset(wanted, GAP, AREA);
+  for (i = 0; i < size; i++) wanted[position(remote, i)] = pattern(5, i);
+  REQUIRE(memcmp(reception_area, wanted, AREA) == 0);
+
+  memset(area, GAP, AREA);
+  memset(&get, 0, sizeof get);
+  get.rma  = put.rma;
+  get.addr = put.addr;
+  get.type = put.type;
+  done     = 0;
+  CHECK(PAMI_Get_typed(context[0], &get));
+  wait_until(context[0], done == 1);
+  memset(wanted, GAP, AREA);
+  for (i = 0; i < size; i++) wanted[position(local, i)] = pattern(5, i);
+  REQUIRE(memcmp(area, wanted, AREA) == 0);
+  barrier();
+}
+
+static void one_sided(void)
+{
+  static const size_t sizes[] = {8, 104, 480, 4096, 20000};
+  void *              mine    = reception_area;
+  void *              windows[MAX_TASKS];
+  size_t              i, local, remote;
+  pami_put_typed_t    wrong;
+
+  exchange(&mine, sizeof mine, windows);
+  for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (local = 0; local < LAYOUTS; local++)
+      for (remote = 0; remote < LAYOUTS; remote++) put_and_get(local, remote, sizes[i], windows);
+  memset(&wrong, 0, sizeof wrong);
+  wrong.rma.dest    = endpoint(task, 0);
+  wrong.addr.local  = mine;
+  wrong.addr.remote = mine;
+  wrong.type.local  = layouts[1];
+  wrong.type.remote = layouts[1];
+  EXPECT(PAMI_INVAL, PAMI_Put_typed(context[0], &wrong)); /* no bytes */
+  wrong.rma.bytes   = 8;
+  wrong.type.remote = PAMI_TYPE_NULL;
+  EXPECT(PAMI_INVAL, PAMI_Put_typed(context[0], &wrong));
+}
+
 int main(void)
 {
   static const size_t             sizes[] = {0, 8, 104, 400, 480, 560, 4088, 4096, 10000, MOST};
@@ -242,6 +311,8 @@ int main(void)
     EXPECT(PAMI_INVAL, PAMI_Send_typed(context[0], &wrong)); /* no data */
     CHECK(PAMI_Type_destroy(&open));
   }
+  barrier();
+  one_sided();
   barrier();
   for (i = 1; i < LAYOUTS; i++) CHECK(PAMI_Type_destroy(&layouts[i]));
   return finish();

@@ -1,7 +1,8 @@
 //! Operations on data that types lay out: typed sends, receives that are not plain copies, typed puts and gets.
 //!
 //! What is not contiguous is sent from, and received into, a buffer of this library; data functions of the
-//! program run while it is packed or unpacked. Puts and gets move one contiguous piece after the other.
+//! program run while it is packed or unpacked. Puts and gets do the same with short pieces if the memory of the
+//! target is contiguous; otherwise they move one piece after the other.
 
 use crate::abi::*;
 use crate::client::fail;
@@ -89,7 +90,7 @@ fn call(function: EventFunction, context: *mut c_void, cookie: *mut c_void, resu
     }
 }
 
-/// A message whose data goes to a buffer first.
+/// A message or a get whose data goes to a buffer first.
 struct Arrival {
     buffer: Buffer,
     bytes: usize,
@@ -138,7 +139,7 @@ pub fn target(mut receive: Receive, hints: DispatchHints, bytes: usize) -> (u64,
 
 /// All data of a message is in its buffer.
 unsafe extern "C" fn arrived(context: *mut c_void, cookie: *mut c_void, result: Result) {
-    // SAFETY: made by `target`, and reported once.
+    // SAFETY: made for this operation, and reported once.
     let mut arrival = unsafe { Box::from_raw(cookie.cast::<Arrival>()) };
     let Receive { cookie, local_fn, addr, offset, .. } = arrival.receive;
     let mut result = result;
@@ -164,7 +165,27 @@ unsafe extern "C" fn arrived(context: *mut c_void, cookie: *mut c_void, result: 
     call(local_fn, context, cookie, result);
 }
 
-/// A send from a buffer of this library.
+/// Packs data from an offset, of a length.
+///
+/// # Safety
+/// The source is memory that the layout describes; the target has room for the data.
+unsafe fn pack(
+    layout: &Type,
+    [from, bytes]: [u64; 2],
+    combine: Combine,
+    source: *const u8,
+    mut target: *mut u8,
+) {
+    for piece in layout.pieces(from, bytes) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            combine.run(target, source.wrapping_offset(piece.offset as isize), piece.bytes as usize);
+            target = target.add(piece.bytes as usize);
+        }
+    }
+}
+
+/// A put or a send from a buffer of this library.
 struct Departure {
     buffer: Buffer,
     events: SendEvents,
@@ -172,9 +193,9 @@ struct Departure {
     reports: u8,
 }
 
-/// One of the reports of a send has come.
+/// One of the reports of a departure has come.
 unsafe fn departure(cookie: *mut c_void) -> SendEvents {
-    // SAFETY: made by `PAMI_Send_typed`; it exists until its last report, and no other reference does.
+    // SAFETY: made for this operation; it exists until its last report, and no other reference does.
     unsafe {
         let departure = cookie.cast::<Departure>();
         let events = (*departure).events;
@@ -225,14 +246,8 @@ pub unsafe extern "C" fn PAMI_Send_typed(handle: *mut c_void, parameters: *mut S
         return crate::send::start("PAMI_Send_typed", context, send, data, *events);
     }
     let mut buffer = Buffer::new(bytes);
-    let mut target = buffer.address();
-    for piece in layout.pieces(*offset as u64, bytes as u64) {
-        // SAFETY: the program gave a buffer that the type describes; the target is as long as the data.
-        unsafe {
-            combine.run(target, base.wrapping_offset(piece.offset as isize), piece.bytes as usize);
-            target = target.add(piece.bytes as usize);
-        }
-    }
+    // SAFETY: the program gave a buffer that the type describes; the target is as long as the data.
+    unsafe { pack(&layout, [*offset as u64, bytes as u64], combine, base, buffer.address()) };
     let reports = 1 + u8::from(events.remote_fn.is_some());
     let mut departure = Box::new(Departure { buffer, events: *events, reports });
     let data = Range { address: departure.buffer.address() as u64, bytes: bytes as u64 };
@@ -289,6 +304,59 @@ unsafe extern "C" fn piece_remote(context: *mut c_void, cookie: *mut c_void, res
     unsafe { piece_done(context, cookie, result, 1) };
 }
 
+/// Puts and gets whose first local piece is shorter go through a buffer: a copy of the piece takes less time than
+/// a transfer of its own.
+const STAGED_BELOW_BYTES: u64 = 4096;
+
+/// Starts a put or a get through a buffer of this library, with a layout on the local side.
+///
+/// # Safety
+/// The program gave all parameters.
+unsafe fn start_staged(
+    call: &str,
+    context: &Context,
+    transfer: Transfer,
+    rma: &Rma,
+    [local, remote]: [*mut c_void; 2],
+    layout: Arc<Type>,
+    rdone_fn: EventFunction,
+) -> Result {
+    let Rma { dest, hints, bytes, cookie, done_fn } = *rma;
+    let mut buffer = Buffer::new(bytes);
+    let staging = buffer.address().cast::<c_void>();
+    if transfer == Transfer::Put {
+        // SAFETY: the caller's promise; the buffer is as long as the data.
+        unsafe { pack(&layout, [0, bytes as u64], Combine::Copy, local.cast(), staging.cast()) };
+        let events = SendEvents { cookie, local_fn: done_fn, remote_fn: rdone_fn };
+        let departure = Box::into_raw(Box::new(Departure { buffer, events, reports: 2 }));
+        let rma = Rma { dest, hints, bytes, cookie: departure.cast(), done_fn: Some(departed) };
+        let result = crate::rma::start(call, context, transfer, &rma, [staging, remote], Some(delivered));
+        if result != SUCCESS {
+            // SAFETY: nothing will be reported.
+            drop(unsafe { Box::from_raw(departure) });
+        }
+        return result;
+    }
+    let receive = Receive {
+        cookie,
+        local_fn: done_fn,
+        addr: local,
+        kind: symbols::byte(),
+        offset: 0,
+        data_fn: None,
+        data_cookie: std::ptr::null_mut(),
+    };
+    let layout = Some((layout, Combine::Copy));
+    let arrival = Box::into_raw(Box::new(Arrival { buffer, bytes, receive, layout }));
+    let rma = Rma { dest, hints, bytes, cookie: arrival.cast(), done_fn: Some(arrived) };
+    let result = crate::rma::start(call, context, transfer, &rma, [staging, remote], None);
+    if result != SUCCESS {
+        // SAFETY: nothing will be reported.
+        drop(unsafe { Box::from_raw(arrival) });
+    }
+    result
+}
+
 /// Starts a put or a get with a layout on each side.
 ///
 /// # Safety
@@ -315,6 +383,12 @@ unsafe fn start(
         let addresses =
             [local.wrapping_byte_offset(offsets.0 as isize), remote.wrapping_byte_offset(offsets.1 as isize)];
         return crate::rma::start(call, context, transfer, rma, addresses, rdone_fn);
+    }
+    let is_short = ours.pieces(0, bytes).next().is_some_and(|piece| piece.bytes < STAGED_BELOW_BYTES);
+    if let Some(offset) = theirs.contiguous_part(0, bytes).filter(|_| is_short) {
+        let remote = remote.wrapping_byte_offset(offset as isize);
+        // SAFETY: the caller's promise.
+        return unsafe { start_staged(call, context, transfer, rma, [local, remote], ours, rdone_fn) };
     }
     let is_put = transfer == Transfer::Put;
     let (cookie, done_fn) = (rma.cookie, rma.done_fn);
