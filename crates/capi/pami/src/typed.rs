@@ -2,7 +2,7 @@
 //!
 //! What is not contiguous is sent from, and received into, a buffer of this library; data functions of the
 //! program run while it is packed or unpacked. Puts and gets do the same with short pieces if the memory of the
-//! target is contiguous; otherwise they move one piece after the other.
+//! target is contiguous; otherwise they move many pieces per step.
 
 use crate::abi::*;
 use crate::client::fail;
@@ -11,7 +11,7 @@ use crate::rma::{NOTHING, address};
 use crate::symbols;
 use crate::types::complete;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Range, Transfer};
+use netloom_messaging::pami::device::{PamiDevice, Range, Transfer};
 use netloom_messaging::pami::reduce::{Operation, Reduction, reduction};
 use netloom_messaging::pami::types::{Type, pairs};
 use std::ffi::c_void;
@@ -273,8 +273,8 @@ struct Pieces {
     result: Result,
 }
 
-/// A report of a piece has come: of the local side, or of the target.
-unsafe fn piece_done(context: *mut c_void, cookie: *mut c_void, result: Result, side: usize) {
+/// A report of a batch of pieces has come: of the local side, or of the target.
+unsafe fn pieces_done(context: *mut c_void, cookie: *mut c_void, result: Result, side: usize) {
     // SAFETY: made by `start`; it exists until its last report, and no other reference does while this one is in
     // use.
     let pieces = unsafe { &mut *cookie.cast::<Pieces>() };
@@ -294,16 +294,18 @@ unsafe fn piece_done(context: *mut c_void, cookie: *mut c_void, result: Result, 
     }
 }
 
-unsafe extern "C" fn piece_local(context: *mut c_void, cookie: *mut c_void, result: Result) {
+unsafe extern "C" fn pieces_local(context: *mut c_void, cookie: *mut c_void, result: Result) {
     // SAFETY: the cookie of pieces.
-    unsafe { piece_done(context, cookie, result, 0) };
+    unsafe { pieces_done(context, cookie, result, 0) };
 }
 
-unsafe extern "C" fn piece_remote(context: *mut c_void, cookie: *mut c_void, result: Result) {
+unsafe extern "C" fn pieces_remote(context: *mut c_void, cookie: *mut c_void, result: Result) {
     // SAFETY: the cookie of pieces.
-    unsafe { piece_done(context, cookie, result, 1) };
+    unsafe { pieces_done(context, cookie, result, 1) };
 }
 
+/// Pieces that move in one step, if the device can.
+const BATCH: usize = 1024;
 /// Puts and gets whose first local piece is shorter go through a buffer: a copy of the piece takes less time than
 /// a transfer of its own.
 const STAGED_BELOW_BYTES: u64 = 4096;
@@ -390,44 +392,64 @@ unsafe fn start(
         // SAFETY: the caller's promise.
         return unsafe { start_staged(call, context, transfer, rma, [local, remote], ours, rdone_fn) };
     }
+    let to = Endpoint(rma.dest);
+    if !context.core().device().has(to) {
+        return fail(INVAL, format!("{call}: there is no {to}"));
+    }
     let is_put = transfer == Transfer::Put;
     let (cookie, done_fn) = (rma.cookie, rma.done_fn);
     let pieces =
         Box::into_raw(Box::new(Pieces { cookie, done_fn, rdone_fn, reports: [0, 0], result: SUCCESS }));
-    // Callbacks run when the context is advanced, so the number of pieces may be set at the end.
-    let mut count = 0;
-    for pair in pairs(ours.pieces(0, bytes), theirs.pieces(0, bytes)) {
+    let callback = Callback {
+        cookie: pieces.cast(),
+        local_fn: Some(pieces_local),
+        remote_fn: Some(pieces_remote),
+        reports: 1 + u8::from(is_put),
+        fetched: NOTHING,
+    };
+    let mut left = pairs(ours.pieces(0, bytes), theirs.pieces(0, bytes)).map(|pair| {
         let range = Range { address: (local as u64).wrapping_add_signed(pair.source), bytes: pair.bytes };
-        let at = (remote as u64).wrapping_add_signed(pair.target);
-        let callback = Callback {
-            cookie: pieces.cast(),
-            local_fn: Some(piece_local),
-            remote_fn: Some(piece_remote),
-            reports: 1 + u8::from(is_put),
-            fetched: NOTHING,
-        };
-        let callback = context.callbacks().insert(callback);
-        let to = Endpoint(rma.dest);
-        let started = match transfer {
-            Transfer::Put => context.core().put(to, range, at, callback),
-            Transfer::Get => context.core().get(to, range, at, callback),
-        };
-        if let Err(reason) = started {
-            context.callbacks().withdraw(callback);
-            if count == 0 {
-                // SAFETY: nothing will be reported.
-                drop(unsafe { Box::from_raw(pieces) });
-                return fail(INVAL, format!("{call}: {reason}"));
-            }
-            // SAFETY: as below.
-            unsafe { (*pieces).result = INVAL };
+        (range, (remote as u64).wrapping_add_signed(pair.target))
+    });
+    // Callbacks run when the context is advanced, so the number of reports may be set at the end.
+    let mut reports = 0;
+    loop {
+        let batch: Vec<(Range, u64)> = left.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
             break;
         }
-        count += 1;
+        reports += start_pieces(context, transfer, to, &batch, callback);
     }
     // SAFETY: it has reports to come, and nothing else refers to it now.
-    unsafe { (*pieces).reports = [count, if is_put { count } else { 0 }] };
+    unsafe { (*pieces).reports = [reports, if is_put { reports } else { 0 }] };
     SUCCESS
+}
+
+/// Starts puts or gets of several pieces with an endpoint that exists; returns how many operations will report.
+fn start_pieces(
+    context: &Context,
+    transfer: Transfer,
+    to: Endpoint,
+    pieces: &[(Range, u64)],
+    callback: Callback,
+) -> usize {
+    let at = context.callbacks().insert(callback);
+    if context.core().transfer_pieces(transfer, to, pieces, at) == Ok(true) {
+        return 1;
+    }
+    context.callbacks().withdraw(at);
+    let start = |&&(range, remote): &&(Range, u64)| {
+        let at = context.callbacks().insert(callback);
+        let started = match transfer {
+            Transfer::Put => context.core().put(to, range, remote, at),
+            Transfer::Get => context.core().get(to, range, remote, at),
+        };
+        if started.is_err() {
+            context.callbacks().withdraw(at);
+        }
+        started.is_ok()
+    };
+    pieces.iter().filter(start).count()
 }
 
 #[unsafe(no_mangle)]
