@@ -1,7 +1,7 @@
 //! Operations on data that types lay out: typed sends, receives that are not plain copies, typed puts and gets.
 //!
-//! What is not contiguous is sent from, and received into, a buffer of this library; data functions of the
-//! program run while it is packed or unpacked. Puts and gets do the same with short pieces if the memory of the
+//! Data that is not contiguous is sent from, and received into, a buffer of this library; data functions of the
+//! program run while the buffer is packed or unpacked. Puts and gets do the same with short pieces if the memory of the
 //! target is contiguous; otherwise they move many pieces per step.
 
 use crate::abi::*;
@@ -17,7 +17,7 @@ use netloom_messaging::pami::types::{Type, pairs};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// What a data function does with a contiguous piece.
+/// The operation of a data function on a contiguous piece.
 #[derive(Clone, Copy)]
 pub enum Combine {
     Copy,
@@ -27,8 +27,7 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// Of a data function and its cookie; `None` if the function is a reduction that the types do not allow. The
-    /// elements are those of the first type that is predefined; data of other types comes in whole elements.
+    /// The operation of a data function; `None` if it is a reduction that the types do not allow. The elements are those of the first type that is predefined; data of other types comes in whole elements.
     pub fn new(data_fn: DataFunction, cookie: *mut c_void, kinds: [*mut c_void; 2]) -> Option<Self> {
         let Some(function) = data_fn else { return Some(Combine::Copy) };
         match symbols::operation(function) {
@@ -131,7 +130,7 @@ pub fn target(mut receive: Receive, hints: DispatchHints, bytes: usize) -> (u64,
         return (address, callback(receive.cookie, receive.local_fn));
     }
     let layout = layout.zip(combine);
-    // What cannot be received goes nowhere; its callback reports the error.
+    // Data that cannot be received is dropped; the callback reports the error.
     let mut arrival = Box::new(Arrival { buffer: Buffer::new(bytes), bytes, receive, layout });
     let address = if arrival.layout.is_some() { arrival.buffer.address() as u64 } else { 0 };
     (address, callback(Box::into_raw(arrival).cast(), Some(arrived)))

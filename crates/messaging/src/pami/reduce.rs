@@ -133,8 +133,8 @@ impl Element {
     }
 }
 
-/// Combines the elements of the second slice into those of the first. What is longer than the other, or not a
-/// whole element, is left as it is.
+/// Combines the elements of the second slice (the source) into those of the first (the target). Only whole
+/// elements that both slices have are changed.
 pub type Reduction = fn(&mut [u8], &[u8]);
 
 /// Combines elements of `N` bytes. Compilers vectorise it for arithmetic on numbers.

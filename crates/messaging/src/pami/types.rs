@@ -38,7 +38,7 @@ pub enum TypeError {
     Serialized,
 }
 
-/// What a run repeats.
+/// The unit that a run repeats.
 #[derive(Clone, Debug)]
 enum Block {
     /// Contiguous bytes.
@@ -447,14 +447,14 @@ pub struct Pair {
     pub bytes: u64,
 }
 
-/// Iterator over what is contiguous in two layouts.
+/// Iterator over the pieces that are contiguous in two layouts.
 #[derive(Clone, Debug)]
 pub struct Pairs<'a> {
     pieces: [Pieces<'a>; 2],
     current: [Piece; 2],
 }
 
-/// What is to be copied to move data from one layout to another, in the order of the data; up to the shorter of
+/// The copies that move data from one layout to another, in the order of the data. They end with the shorter of
 /// the two.
 pub fn pairs<'a>(source: Pieces<'a>, target: Pieces<'a>) -> Pairs<'a> {
     Pairs { pieces: [source, target], current: [Piece { offset: 0, bytes: 0 }; 2] }
