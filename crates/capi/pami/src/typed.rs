@@ -27,7 +27,8 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// The operation of a data function; `None` if it is a reduction that the types do not allow. The elements are those of the first type that is predefined; data of other types comes in whole elements.
+    /// The operation of a data function; `None` if it is a reduction that the types do not allow. The elements
+    /// are those of the first type that is predefined; data of other types comes in whole elements.
     pub fn new(data_fn: DataFunction, cookie: *mut c_void, kinds: [*mut c_void; 2]) -> Option<Self> {
         let Some(function) = data_fn else { return Some(Combine::Copy) };
         match symbols::operation(function) {
