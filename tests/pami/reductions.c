@@ -1,5 +1,5 @@
-/* Predefined data functions: PAMI_Type_transform_data with each function and each predefined type that it takes,
- * compared with the same computation in C, and results for those that it does not take. */
+/* Predefined data functions: PAMI_Type_transform_data with each function and each predefined type that it
+ * takes, compared with the same computation in C, and results for those that it does not take. */
 
 #include "common.h"
 #include <complex.h>
@@ -80,7 +80,7 @@ static void apply(pami_type_t type, pami_data_function function, const void * ta
     LOGICALS(ctype, type);                                        \
   } while (0)
 
-/* For equal numbers, and if one is no number, the target stays. Numbers of all magnitudes, whose sums cancel now and then. */
+/* Numbers of all magnitudes, whose sums cancel now and then. Of equal numbers, the target stays. */
 #define FLOATS(ctype, type, number, bytes)                        \
   do                                                              \
   {                                                               \

@@ -1,5 +1,5 @@
-/* Data between layouts: PAMI_Send_typed and receives with types, offsets and data functions, from short to long,
- * the hints recv_contiguous and recv_copy, and typed puts and gets. Each byte is compared with a plain
+/* Data between layouts: PAMI_Send_typed and receives with types, offsets and data functions, from short to
+ * long, the hints recv_contiguous and recv_copy, and typed puts and gets. Each byte is compared with a plain
  * computation. */
 
 #include "common.h"
@@ -14,8 +14,8 @@ enum
   LAYOUTS  = 5
 };
 
-/* Layouts: bytes; blocks of 8 at 24; blocks of 16 in falling order; a type of types with gaps; contiguous, but
- * not predefined. */
+/* Layouts: bytes; blocks of 8 at 24; blocks of 16 in falling order; a type of types with gaps; contiguous,
+ * but not predefined. */
 static pami_type_t layouts[LAYOUTS];
 
 static size_t position(size_t layout, size_t n)

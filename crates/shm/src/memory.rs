@@ -66,8 +66,8 @@ pub unsafe fn copy(direction: Direction, pid: i32, local: u64, remote: u64, byte
 /// Pieces that one system call takes.
 const PIECES_MAX: usize = 1024;
 
-/// Copies several pieces, each an address of this process, one of process `pid` and a length. After an error, some
-/// may have been copied.
+/// Copies several pieces, each an address of this process, one of process `pid` and a length. After an error,
+/// some may have been copied.
 ///
 /// # Errors
 /// As [`copy`].

@@ -1,8 +1,9 @@
-//! Operations on data that types lay out: typed sends, receives that are not plain copies, typed puts and gets.
+//! Operations on data that types lay out: typed sends, receives that are not plain copies, typed puts and
+//! gets.
 //!
-//! What is not contiguous is sent from, and received into, a buffer of this library; data functions of the
-//! program run while it is packed or unpacked. Puts and gets do the same with short pieces if the memory of the
-//! target is contiguous; otherwise they move many pieces per step.
+//! Data that is not contiguous is sent from, and received into, a buffer of this library; data functions of
+//! the program run while the buffer is packed or unpacked. Puts and gets do the same with short pieces if the
+//! memory of the target is contiguous; otherwise they move many pieces per step.
 
 use crate::abi::*;
 use crate::client::fail;
@@ -17,7 +18,7 @@ use netloom_messaging::pami::types::{Type, pairs};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// What a data function does with a contiguous piece.
+/// The operation of a data function on a contiguous piece.
 #[derive(Clone, Copy)]
 pub enum Combine {
     Copy,
@@ -27,7 +28,7 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// Of a data function and its cookie; `None` if the function is a reduction that the types do not allow. The
+    /// The operation of a data function; `None` if it is a reduction that the types do not allow. The
     /// elements are those of the first type that is predefined; data of other types comes in whole elements.
     pub fn new(data_fn: DataFunction, cookie: *mut c_void, kinds: [*mut c_void; 2]) -> Option<Self> {
         let Some(function) = data_fn else { return Some(Combine::Copy) };
@@ -99,7 +100,8 @@ struct Arrival {
     layout: Option<(Arc<Type>, Combine)>,
 }
 
-/// Where the data of a message goes, as the protocols see it (0: nowhere), and what is called when it is there.
+/// Where the data of a message goes, as the protocols see it (0: nowhere), and what is called when it is
+/// there.
 #[inline]
 pub fn target(mut receive: Receive, hints: DispatchHints, bytes: usize) -> (u64, Callback) {
     let callback =
@@ -131,7 +133,7 @@ pub fn target(mut receive: Receive, hints: DispatchHints, bytes: usize) -> (u64,
         return (address, callback(receive.cookie, receive.local_fn));
     }
     let layout = layout.zip(combine);
-    // What cannot be received goes nowhere; its callback reports the error.
+    // Data that cannot be received is dropped; the callback reports the error.
     let mut arrival = Box::new(Arrival { buffer: Buffer::new(bytes), bytes, receive, layout });
     let address = if arrival.layout.is_some() { arrival.buffer.address() as u64 } else { 0 };
     (address, callback(Box::into_raw(arrival).cast(), Some(arrived)))
@@ -151,7 +153,8 @@ unsafe extern "C" fn arrived(context: *mut c_void, cookie: *mut c_void, result: 
         Some((layout, combine)) if result == SUCCESS => {
             let mut source = arrival.buffer.address().cast_const();
             for piece in layout.pieces(offset as u64, arrival.bytes as u64) {
-                // SAFETY: the program gave a buffer that the type describes; the source is as long as the data.
+                // SAFETY: the program gave a buffer that the type describes; the source is as long as the
+                // data.
                 unsafe {
                     let target = addr.cast::<u8>().wrapping_offset(piece.offset as isize);
                     combine.run(target, source, piece.bytes as usize);
@@ -275,8 +278,8 @@ struct Pieces {
 
 /// A report of a batch of pieces has come: of the local side, or of the target.
 unsafe fn pieces_done(context: *mut c_void, cookie: *mut c_void, result: Result, side: usize) {
-    // SAFETY: made by `start`; it exists until its last report, and no other reference does while this one is in
-    // use.
+    // SAFETY: made by `start`; it exists until its last report, and no other reference does while this one is
+    // in use.
     let pieces = unsafe { &mut *cookie.cast::<Pieces>() };
     pieces.reports[side] -= 1;
     if pieces.result == SUCCESS {
@@ -306,8 +309,8 @@ unsafe extern "C" fn pieces_remote(context: *mut c_void, cookie: *mut c_void, re
 
 /// Pieces that move in one step, if the device can.
 const BATCH: usize = 1024;
-/// Puts and gets whose first local piece is shorter go through a buffer: a copy of the piece takes less time than
-/// a transfer of its own.
+/// Puts and gets whose first local piece is shorter go through a buffer: a copy of the piece takes less time
+/// than a transfer of its own.
 const STAGED_BELOW_BYTES: u64 = 4096;
 
 /// Starts a put or a get through a buffer of this library, with a layout on the local side.
@@ -425,7 +428,8 @@ unsafe fn start(
     SUCCESS
 }
 
-/// Starts puts or gets of several pieces with an endpoint that exists; returns how many operations will report.
+/// Starts puts or gets of several pieces with an endpoint that exists; returns how many operations will
+/// report.
 fn start_pieces(
     context: &Context,
     transfer: Transfer,

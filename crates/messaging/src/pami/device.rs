@@ -90,8 +90,8 @@ pub trait PamiDevice {
     /// If it cannot.
     fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64) -> Result<(), Remote>;
 
-    /// Moves several pieces: ranges of this task's memory, and their addresses in the other's. After an error,
-    /// some may have moved.
+    /// Moves several pieces: ranges of this task's memory, and their addresses in the other's. After an
+    /// error, some may have moved.
     ///
     /// # Errors
     /// If it cannot move all.
