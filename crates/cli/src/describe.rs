@@ -124,7 +124,7 @@ fn torus(m: &TorusMachine, f: &TorusFacts) -> Rows {
             ),
         ),
         ("virtual channels", format!("{} a receiver: {}", f.virtual_channels, vcs.join(", "))),
-        ("buffers", format!("{} KiB a node", short(f.buffer_kb_per_node))),
+        ("buffers", format!("{} KiB per node", short(f.buffer_kb_per_node))),
         ("paths", format!("{paths} from each receiver to the senders")),
         (
             "packets",

@@ -137,7 +137,7 @@ fn mistakes_have_their_own_status() {
     assert_eq!(output.status.code(), Some(i32::from(MISTAKE)));
     let reported = text(&output.stderr);
     assert!(reported.contains("--set:1:8") && reported.contains("did you mean `paths`?"), "{reported}");
-    assert!(!reported.contains('\u{1b}'), "no colours where nobody sees them");
+    assert!(!reported.contains('\u{1b}'), "no colours without a terminal");
 
     let output = netloom(&["run", "all-to-al"]);
     assert!(text(&output.stderr).contains("did you mean `all-to-all`?"));

@@ -215,7 +215,7 @@ fn a_terminal_interrupts_a_task_once() {
     // SAFETY: a system call with places for two files.
     let result = unsafe { libc::openpty(&raw mut main, &raw mut other, none, none.cast(), none.cast()) };
     assert_eq!(result, 0);
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened and not shared.
     let [main, other] = [main, other].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
     let folder = tempfile::tempdir().unwrap();
     let script = format!(

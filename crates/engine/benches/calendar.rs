@@ -15,7 +15,7 @@ const NETWORK: [u64; 6] = [17, 17, 12, 25, 260, 36];
 /// The same with one event in eight beyond the ring of buckets: timers, and nodes that send seldom.
 const FAR: [u64; 8] = [17, 17, 12, 25, 260, 36, 260, 8192];
 
-/// A queue that holds so many events.
+/// A queue that holds `count` events.
 struct Steady<'a> {
     calendar: Calendar<Event>,
     ahead: &'a [u64],

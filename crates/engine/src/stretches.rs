@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sees_how_long_a_stretch_is() {
+    fn results_do_not_depend_on_the_length_of_a_stretch() {
         let expected = run(1, &[5_000]);
         assert!(expected.iter().all(|seen| seen.len() > 100));
         for most in [2, 5, 9] {

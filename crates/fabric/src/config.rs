@@ -185,7 +185,7 @@ pub struct PacketFormat {
 }
 
 impl PacketFormat {
-    /// Bytes of a data packet of so many chunks on a link.
+    /// Bytes of a data packet with `chunks` chunks on a link.
     #[allow(non_snake_case)]
     pub fn wire_B(&self, chunks: u32) -> u32 {
         chunks * self.chunk_B + self.trailer_B
@@ -196,7 +196,7 @@ impl PacketFormat {
     pub fn ack_wire_B(&self) -> u32 {
         self.ack_B + self.trailer_B
     }
-    /// Refuses what cannot be built, with packets of so many chunks at most.
+    /// Rejects invalid values; packets have at most `most` chunks.
     ///
     /// # Errors
     /// The first invalid value, with its key (`packet.…`) and what was expected.
@@ -313,7 +313,7 @@ impl Link {
         self.hop_ticks() + self.trace_ticks.first().copied().unwrap_or(0) + self.link_chip_ticks
     }
 
-    /// Refuses what cannot be built, with these packets and so many dimensions.
+    /// Rejects invalid values, given the packets and the number of dimensions.
     ///
     /// # Errors
     /// The first invalid value, with its key (`link.…`) and what was expected.

@@ -98,7 +98,7 @@ impl MessagingConfig {
         let takes_time = self.packet_send_ns > 0.0 || self.packet_receive_ns > 0.0;
         (!is_said && !takes_time).then(|| {
             "the machine does not set the time of its messaging library's instructions, so they take no time: messages are \
-             faster than on a real one; set messaging.send_ns and messaging.receive_ns (0: this is meant)"
+             faster than on a real one; set messaging.send_ns and messaging.receive_ns (0 if that is intended)"
                 .to_owned()
         })
     }

@@ -24,11 +24,11 @@ pub struct Waiting {
     pub receive: Option<Awaited>,
     /// The receiver of the first message that had not been received.
     pub send_to: Option<u32>,
-    /// Of the time, that before its partner had sent.
+    /// The part before its partner had sent.
     pub partner: Microticks,
-    /// Of the time, that which messages take on a machine that is otherwise empty.
+    /// The part that messages take on an otherwise empty machine.
     pub wire: Microticks,
-    /// Of the time, that by which they took longer.
+    /// The additional time of messages.
     pub queueing: Microticks,
 }
 
@@ -47,9 +47,9 @@ pub struct Step {
 /// another has the same number at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageEnd {
-    /// Of a send, when the call began; of a receive, when the message met it.
+    /// When the call of a send began, or when a receive was matched.
     pub from: Microticks,
-    /// Of a send, when the call returned; of a receive, when it completed.
+    /// When the call of a send returned, or when a receive completed.
     pub to: Microticks,
     /// The rank at the other end.
     pub peer: u32,

@@ -25,7 +25,7 @@ pub enum Dealing {
     #[default]
     InTurn,
     /// Packets of one first direction (x before y before z) to one FIFO, so that those that wait for a busy
-    /// dimension hold up nobody else.
+    /// dimension block no others.
     FirstDirection,
 }
 

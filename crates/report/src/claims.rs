@@ -120,7 +120,7 @@ fn of_whole_run(study: &ResolvedStudy, result: &RunResult, name: &str) -> Result
 /// Judges claims by points that have run; `whole` if all points of the sweep have.
 ///
 /// # Errors
-/// Of the published figures.
+/// Errors of the published figures.
 pub fn judge_points(claims: &[Claim], points: &[Ran], whole: bool) -> Result<Vec<Judged>, Problem> {
     judge_all(claims, |claim| if whole { claim.read(points) } else { Err("not all points have run".into()) })
 }
@@ -128,7 +128,7 @@ pub fn judge_points(claims: &[Claim], points: &[Ran], whole: bool) -> Result<Vec
 /// Judges the claims of a study by a single run of it.
 ///
 /// # Errors
-/// Of the published figures.
+/// Errors of the published figures.
 pub fn judge_run(study: &ResolvedStudy, result: &RunResult) -> Result<Vec<Judged>, Problem> {
     let run = Alone { study, result };
     judge_all(&study.claims, |claim| {

@@ -183,7 +183,7 @@ fn nothing_is_overwritten_unless_asked() {
     let root = tempfile::tempdir().unwrap();
     let wanted = root.path().join("a");
     assert_eq!(output_folder(&wanted, IfExists::Refuse).unwrap(), wanted);
-    assert!(wanted.is_dir(), "a run is not in vain because its folder cannot be made");
+    assert!(wanted.is_dir(), "a run is kept though its folder cannot be made");
     assert_eq!(
         output_folder(&wanted, IfExists::Refuse).unwrap(),
         wanted,

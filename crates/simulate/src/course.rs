@@ -152,7 +152,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 }
             }
         };
-        // Of a run that ended before its warm-up, all is counted.
+        // A run that ended before its warm-up is counted whole.
         let span = Span { from: counted_from, to: self.end(ended) };
         let mut result = self.readout.result(self.study, &mut self.network, span, self.links);
         result.confidence = confidence;

@@ -69,8 +69,8 @@ impl Simulate for Fabric {
         let mut result = simulate(study, progress, threads)?;
         let ticks = result.simulated.ticks;
         let short = result.simulated.ended == Ended::Finished && (1..study.window()).contains(&ticks);
-        // Nobody asked for windows that long, and how long the run is is known only now. It is short: once
-        // more costs little.
+        // The windows are longer than the run, whose length is known only now, and the study does not set
+        // them. The run is short: another one costs little.
         if short && study.study.measure.window_us.is_none() && !progress.stop() {
             result = simulate(&study.in_windows_for(ticks), progress, threads)?;
         }

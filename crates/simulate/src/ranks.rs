@@ -54,9 +54,9 @@ struct Measures {
 }
 
 /// A node without a rank.
-struct Nobody;
+struct Idle;
 
-impl<C, W> Process<C, W> for Nobody {
+impl<C, W> Process<C, W> for Idle {
     fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
         Step::Ended(Ok(()))
     }
@@ -176,7 +176,7 @@ impl<'a> Ranks<'a> {
         node: u32,
         transport: impl FnOnce(u32) -> T,
     ) -> Box<dyn Process<T::Command, T::Watch>> {
-        let Some(rank) = self.placement.rank(node) else { return Box::new(Nobody) };
+        let Some(rank) = self.placement.rank(node) else { return Box::new(Idle) };
         let program = self.programs[rank as usize].lock().expect("no panic before").take();
         let program = program.expect("each rank runs on one node");
         let machine = &self.study.machine;

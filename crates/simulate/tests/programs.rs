@@ -60,8 +60,8 @@ fn a_skeleton_runs_on_every_machine() {
     }
 }
 
-/// Where a rank's time goes adds up to when it ends. One message at a time meets no queue; everybody to one
-/// rank does.
+/// The parts of a rank's time add up to its end. Single messages meet no queue; messages from all ranks to
+/// one rank do.
 #[test]
 fn the_parts_of_a_ranks_time_add_up() {
     let all = |p: &ProgramFigures| {
@@ -98,7 +98,7 @@ fn a_time_limit_reports_what_was_left() {
     assert!(reported.contains("8 of 8 ranks had not ended: rank 0 waits for"), "{reported}");
 }
 
-/// Machines that do collective operations by themselves do so among all ranks, sooner than by messages;
+/// Machines that do collective operations by themselves do so among all ranks, faster than by messages;
 /// others report that they cannot.
 #[test]
 fn collective_operations_by_hardware() {
@@ -151,7 +151,7 @@ fn collective_operations_by_hardware() {
     }
 }
 
-/// Nobody leaves a collective operation by hardware, in a trace, before the last rank has entered it.
+/// In a trace, no rank leaves a collective operation by hardware before the last rank has entered it.
 #[test]
 fn hardware_waits_for_the_last_rank() {
     let folder = tempfile::tempdir().unwrap();
@@ -170,7 +170,7 @@ fn hardware_waits_for_the_last_rank() {
         for machine in [&["machine=bgq"][..], &["machine=xc"], &["machine=th", "topology.down=[8,4]"]] {
             let result = run(&text, machine, 1);
             let figures = finished(&result);
-            // Of a broadcast on TH Express-2, which waits for all in its barrier, as of the others.
+            // This holds for a broadcast on TH Express-2 too, which waits for all ranks in its barrier.
             assert!(figures.mean_end_us > 50.0, "{machine:?} {operation}: {figures:?}");
             assert!(
                 figures.partner_us > 40.0 && figures.messages == 0,

@@ -65,7 +65,7 @@ fn programs_out_of_reach() {
             "{reported}"
         );
         assert!(reported.contains("\"normal\""), "{reported}");
-        // Dead all round the second rank.
+        // All neighbours of the second rank are dead.
         let reported = built(text, &["topology.dead_nodes=[[1,0],[0,1]]"]).unwrap_err();
         assert!(reported.contains("`mapping`") && reported.contains("no route leads there"), "{reported}");
         assert!(reported.contains("study.toml:6:"), "{reported}");

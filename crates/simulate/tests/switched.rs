@@ -130,7 +130,7 @@ fn packets_of_one_path_keep_their_order() {
     assert!(valiant.reordered_share > 0.2 && valiant.extent_mean > 1.0, "{valiant:?}");
     assert_eq!(valiant.histogram.iter().map(|bin| bin.packets).sum::<u64>(), valiant.packets);
     assert_eq!(valiant, reordering("valiant", 3));
-    assert!(run(&[], 1).switched.unwrap().reordering.is_none(), "nobody asked");
+    assert!(run(&[], 1).switched.unwrap().reordering.is_none(), "not measured");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn jobs(placement: &str, routing: &str, threads: usize) -> Vec<JobFigures> {
     let s = result.switched.unwrap();
     assert!((s.offered_flits_per_tick.unwrap() - (16.0 * 0.1 + 48.0 * 0.9) / 72.0).abs() < 1e-9);
     let accepted = result.jobs.iter().map(|j| f64::from(j.nodes) * j.accepted).sum::<f64>();
-    assert!((accepted / 72.0 - s.accepted_flits_per_tick).abs() < 1e-9, "nobody else sends");
+    assert!((accepted / 72.0 - s.accepted_flits_per_tick).abs() < 1e-9, "no other node sends");
     result.jobs
 }
 

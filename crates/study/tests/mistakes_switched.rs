@@ -147,7 +147,7 @@ fn jobs_that_do_not_fit() {
 }
 
 #[test]
-fn groups_without_nodes_have_nobody_to_send_to() {
+fn groups_without_nodes_have_no_destinations() {
     let text = refused(&changed("machine = \"dragonfly\"", "machine = \"fat-tree\""), &[]);
     assert_mentions(&text, &["`workload.kind`", "levels without nodes, found \"group-shift\""]);
 }

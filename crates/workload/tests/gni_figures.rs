@@ -15,7 +15,7 @@ use netloom_workload::gni::latency::Latency;
 use netloom_workload::gni::put_rates::PutRates;
 use netloom_workload::gni::{job, program};
 
-/// Runs a program on so many chassis of a group; returns the rows of its table.
+/// Runs a program on this number of chassis of a group; returns the rows of its table.
 fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
     let mut network = TiledConfig::cray_xc(1, 1);
     let SwitchedTopology::Dragonfly(shape) = &mut network.topology else { unreachable!() };

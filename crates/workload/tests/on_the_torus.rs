@@ -92,7 +92,7 @@ fn every_kind_of_interface_delivers_an_all_to_all() {
         assert_eq!((packets, bytes), (64 * 63, 64 * 63 * 240), "{name}");
         ends.push(end);
     }
-    // A node that takes its packets slowly is the bottleneck: 63 packets of 256 B at 0.7 B a tick.
+    // A node that takes its packets slowly is the bottleneck: 63 packets of 256 B at 0.7 B per tick.
     assert!(ends[3] as f64 > 63.0 * 256.0 / 0.7 && ends[0] < 13_000, "{ends:?}");
 }
 

@@ -93,7 +93,7 @@ fn is_zero(seed: &u64) -> bool {
 }
 
 impl DragonflyConfig {
-    /// A water-cooled Cray XC of full groups, with so many cables between each two.
+    /// A water-cooled Cray XC of full groups, with `cables` cables between each two.
     pub fn cray_xc(groups: u32, cables: u32) -> Self {
         DragonflyConfig {
             nodes_per_router: 4,
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_values_are_reported() {
         let config = general();
         assert_eq!(config.check(), Ok(()));
         assert!(
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_of_cray_xc_is_told() {
+    fn invalid_values_of_cray_xc_are_reported() {
         let config = DragonflyConfig::cray_xc(8, 34);
         assert_eq!(config.check(), Ok(()));
         assert!(reported(&config, |c| c.cables = Some(35)).contains("expected 1 to 34 cables"));

@@ -40,7 +40,7 @@ pub struct SwitchedFaults {
     /// What fails somewhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub random: Vec<RandomFailures>,
-    /// Who routes around it; left out: nobody.
+    /// The link failover manager, which routes around failures. If omitted: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manager: Option<FailoverManager>,
 }
@@ -95,18 +95,18 @@ pub struct FailoverManager {
     pub drain_max_us: f64,
 }
 
-/// What becomes of a router at some time.
+/// The failure of a router, a link or lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
     /// It fails.
     Router,
     /// The link at a port fails.
     Link(u32),
-    /// The link at a port has so many lanes left.
+    /// The link at a port has this number of lanes left.
     Lanes(u32, u32),
 }
 
-/// The same with its place and time, ticks.
+/// A failure with its place and its time, ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Change {
     pub at: Time,

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_values_are_reported() {
         let check = |pset: &[u32], exits: &[&[u32]]| {
             let exits = exits.iter().map(|e| e.to_vec()).collect();
             let error = IoNodes { pset: pset.to_vec(), exits }.check(&[4, 4]).expect_err("impossible");

@@ -25,7 +25,7 @@ pub struct Outline {
     pub packet: PacketFormat,
     /// The links.
     pub link: Link,
-    /// The side taken half-way round a ring.
+    /// The direction taken half-way around a ring.
     pub halfway_tie: HalfwayTie,
     /// The order of static routes: for planning routes around dead nodes and links.
     pub order: EscapeOrder,

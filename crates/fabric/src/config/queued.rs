@@ -44,7 +44,7 @@ pub struct QueuedRouter {
     /// Grants of a sender to packets already in the network after which one that is being injected comes
     /// first.
     pub through_per_injection: u32,
-    /// The side taken half-way round a ring.
+    /// The direction taken half-way around a ring.
     pub halfway_tie: HalfwayTie,
     /// The central collective logic.
     pub collective: CollectiveLogic,
@@ -73,7 +73,7 @@ pub struct CollectiveLogic {
 /// A Blue Gene/Q network: everything that the fabric needs to build it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuedConfig {
-    /// Ticks a second; every other time is a whole number of them.
+    /// Ticks per second; every other time is a whole number of them.
     pub ticks_per_second: u64,
     /// The shape.
     pub topology: Topology,
@@ -164,10 +164,10 @@ impl QueuedConfig {
         order
     }
 
-    /// The sets of dimensions of each zone, in order, as masks with a bit a dimension: a packet goes through
-    /// those of the first set that it still has hint bits for. Left to itself the firmware makes zone 0 the
-    /// longest first, those of one length together; zone 1 all together; zone 2 one by one, in deterministic
-    /// order; zone 3 like zone 2, but with the last dimension, E, in each set.
+    /// The sets of dimensions of each zone, in order, as masks with one bit per dimension: a packet goes
+    /// through those of the first set that it still has hint bits for. By default the firmware makes zone 0
+    /// the longest first, those of one length together; zone 1 all together; zone 2 one by one, in
+    /// deterministic order; zone 3 like zone 2, but with the last dimension, E, in each set.
     pub fn zone_masks(&self) -> [Vec<u32>; ZONES] {
         let n = self.topology.dims.len();
         let every = (1 << n) - 1;

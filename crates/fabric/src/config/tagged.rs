@@ -19,7 +19,7 @@ pub trait Tagged<'de>: Sized {
     /// Reads the other keys.
     ///
     /// # Errors
-    /// Of the reader.
+    /// Those of the reader.
     fn of<D: Deserializer<'de>>(kind: Self::Kind, rest: D) -> Result<Self, D::Error>;
 }
 

@@ -206,9 +206,9 @@ pub struct TiledRouter {
     pub response_vcs: bool,
     /// Room of an input queue, which all VCs share.
     pub input_flits: u32,
-    /// What is kept of that for each VC alone.
+    /// The part of that reserved for each VC.
     pub input_reserved_flits: u32,
-    /// Of what is not kept, a VC may have so many times what is left.
+    /// Multiple of the free shared space that one VC may use of the rest.
     pub input_share: u32,
     /// Room of a sub-switch for each of its row's inputs and each VC.
     pub subswitch_flits: u32,
@@ -276,10 +276,10 @@ pub struct SwitchedRouting {
     pub minimal_candidates: u32,
     /// Non-minimal outputs that are compared for a packet.
     pub nonminimal_candidates: u32,
-    /// What loads count.
+    /// Weights of loads.
     pub weights: LoadWeights,
-    /// Of each of the four adaptive policies that a packet may name: the load of a non-minimal output is
-    /// multiplied by the first, in sixteenths, and the second is added, flits.
+    /// Bias of each of the four adaptive modes that a packet may name: the load of a non-minimal output is
+    /// multiplied by the first number, in sixteenths, and the second, in flits, is added.
     pub bias: Vec<(u32, u32)>,
     /// The period at which routers send their load to their neighbours.
     pub load_period_ticks: u32,
@@ -295,7 +295,7 @@ pub struct SwitchedRouting {
 /// A network of tiled routers: everything that the fabric needs to build it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TiledConfig {
-    /// Ticks a second; a tick is a cycle of the router.
+    /// Ticks per second; a tick is a cycle of the router.
     pub ticks_per_second: u64,
     /// What is wired to what.
     pub topology: SwitchedTopology,
@@ -314,8 +314,8 @@ pub struct TiledConfig {
 }
 
 impl TiledConfig {
-    /// A Cray XC with so many groups and cables between each two; the same values as `machines/xc.toml`,
-    /// whose comments give each source.
+    /// A Cray XC with `groups` groups and `cables` cables between each two; the same values as
+    /// `machines/xc.toml`, whose comments give each source.
     pub fn cray_xc(groups: u32, cables: u32) -> Self {
         let class = |latency_ticks, flit_milliticks| LinkClass { latency_ticks, flit_milliticks };
         TiledConfig {

@@ -76,7 +76,7 @@ pub struct Router {
     pub in_network_fraction: f64,
     /// The gap of one cycle in the receivers' arbitration that the authors' verification found (section 4).
     pub arbitration_gap: bool,
-    /// The side taken half-way round a ring.
+    /// The direction taken half-way around a ring.
     pub halfway_tie: HalfwayTie,
 }
 
@@ -84,7 +84,7 @@ pub struct Router {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TorusConfig {
-    /// Ticks a second; every other time is a whole number of them.
+    /// Ticks per second; every other time is a whole number of them.
     pub ticks_per_second: u64,
     /// The shape.
     pub topology: Topology,

@@ -43,7 +43,7 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    /// Routers of so many ports without a link yet: `groups` has the routers of each group, `routers` the
+    /// Routers with `ports` ports, without links: `groups` has the routers of each group, `routers` the
     /// nodes and the place of each router in the order of their numbers.
     ///
     /// # Panics

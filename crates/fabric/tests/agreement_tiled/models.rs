@@ -89,7 +89,7 @@ pub fn reference(config: &TiledConfig, script: &[Spec], seed: u64) -> Outcome<Li
     Outcome::of(script, arrived, model.carried(), model.link_counts())
 }
 
-/// Random packets of requests and responses, each node's so many at this mean distance in time.
+/// Random packets of requests and responses: `each` per node, `interval` apart on average.
 fn script(nodes: u32, each: u32, interval: f64, seed: u64) -> Vec<Spec> {
     let mut list = vec![];
     for from in 0..nodes {

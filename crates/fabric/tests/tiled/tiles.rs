@@ -7,7 +7,7 @@ use netloom_fabric::router::tiled::Mode;
 const FLITS: u32 = 8;
 
 /// Two routers with a link between them, eight nodes each: tile 0 is the link's, tile 1 that of the first
-/// node and so on, in three rows and columns. Nodes take and bring four flits a tick, buses carry one.
+/// node and so on, in three rows and columns. Nodes accept and inject four flits per tick, buses carry one.
 pub fn two_routers() -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
     config.topology = SwitchedTopology::Dragonfly(DragonflyConfig {
@@ -50,12 +50,12 @@ fn rate(config: &TiledConfig, from: u64, to: u64) -> f64 {
     };
     let nodes = f64::from(config.topology.wiring().nodes());
     let found = throughput(config, traffic, (2000, 42_000)).0 * nodes;
-    println!("{found:.3} flits a tick");
+    println!("{found:.3} flits per tick");
     found
 }
 
 fn near(found: f64, expected: f64) {
-    assert!((found / expected - 1.0).abs() < 0.03, "{found:.3} flits a tick, expected {expected}");
+    assert!((found / expected - 1.0).abs() < 0.03, "{found:.3} flits per tick, expected {expected}");
 }
 
 #[test]
@@ -121,6 +121,6 @@ fn a_node_may_have_more_than_its_share_of_processor_tiles() {
     config.router.bus_flits_per_tick = 2;
     let others = 0x00ff_ffff_ffff_ff00;
     let gather = rate(&config, others, 1);
-    assert!(gather > 3.5, "alone it has all four: {gather:.2} flits a tick");
+    assert!(gather > 3.5, "alone it has all four: {gather:.2} flits per tick");
     near(rate(&config, others, 0b11), gather);
 }

@@ -91,7 +91,7 @@ fn the_published_rule_deadlocks_and_the_stall_is_reported() {
             assert_eq!(
                 (output.port, output.vc),
                 (0, ESCAPE),
-                "all travel in the same direction round the ring"
+                "all travel in the same direction around the ring"
             );
             assert!(p.chunks >= 1 && output.tokens < Some(if p.port.is_some() { FULL } else { 2 * FULL }));
             if let Some(port) = p.port {

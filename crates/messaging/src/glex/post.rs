@@ -128,8 +128,8 @@ impl ThDevice {
         let config = &self.common.config;
         let Request { operation, to, local, remote, bytes, options, step } = request;
         let mut more = VecDeque::from(to);
-        let nobody = Address { node: self.node, vp: endpoint, key: 0 };
-        let to = more.pop_front().unwrap_or(nobody);
+        let no_child = Address { node: self.node, vp: endpoint, key: 0 };
+        let to = more.pop_front().unwrap_or(no_child);
         let descriptor =
             Descriptor { vp: endpoint, operation, to, more, local, remote, bytes, options, step };
         let length = descriptor.length(config);

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_but_the_root_is_somebodys_child() {
+    fn every_node_but_the_root_has_a_parent() {
         let address = |node| Address { node, vp: 0, key: 0 };
         for count in 1..40 {
             let places: Vec<Tree> = (0..count).map(|me| Tree::regular(me, count, 3, address)).collect();

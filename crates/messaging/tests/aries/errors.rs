@@ -49,7 +49,7 @@ async fn put_wrongly(gni: Gni) {
                 Err(refusal) => break refusal,
             }
         };
-        assert_eq!((more, end), (64, Refusal::Overrun), "so many are kept");
+        assert_eq!((more, end), (64, Refusal::Overrun), "the queue keeps 64");
         assert_eq!(gni.get_error_event(others).await, Err(Refusal::NotDone));
     }
 }

@@ -52,7 +52,7 @@ async fn barriers(glex: Glex, submission: Submission) {
 }
 
 #[test]
-fn nobody_leaves_a_barrier_before_the_last_has_come() {
+fn no_rank_leaves_a_barrier_before_the_last_has_entered() {
     for submission in [Submission::Pio, Submission::Dma] {
         let outcome = run(&ThConfig::th_express_2(), |glex| Box::pin(barriers(glex, submission)));
         let times = |outcome: &Outcome, of: u64| -> Vec<u64> {
@@ -95,9 +95,9 @@ async fn large_broadcast(glex: Glex) {
         glex.store(mine, &data);
         return glex.post(ep, Request::control(&children, &here)).await.expect("possible");
     }
-    let nobody = Address { key: KEY + 1, ..port(glex.node() ^ 1, ep) };
+    let no_port = Address { key: KEY + 1, ..port(glex.node() ^ 1, ep) };
     let swap = Swap { address: true, port: true, data: false };
-    let get = Request::get(nobody, (mine, 0, data.len() as u64)).with(event(9)).after(1).swap(swap);
+    let get = Request::get(no_port, (mine, 0, data.len() as u64)).with(event(9)).after(1).swap(swap);
     let mut list = vec![get];
     if !children.is_empty() {
         let fence = Options { fence: true, ..Options::default() };

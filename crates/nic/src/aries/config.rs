@@ -175,7 +175,7 @@ impl AriesConfig {
         Ok(())
     }
 
-    /// What the data path takes for a packet with so many bytes: a cycle for its header, and one for each 16
+    /// Time of the data path for a packet of `bytes` bytes: a cycle for its header, and one for each 16
     /// B, which makes five for 64 B and two for an AMO, as the paper counts them (inferred).
     pub(super) fn passage(&self, bytes: u32) -> Microticks {
         Microticks(u64::from(1 + bytes.div_ceil(self.datapath_B)) * self.cycle_microticks)
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_values_are_rejected() {
         let mut c = AriesConfig::cray_xc();
         c.pcie.dword_microticks = 0;
         assert_eq!(c.check().expect_err("no rate").key, "aries.pcie.dword_microticks");

@@ -229,10 +229,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_values_are_rejected() {
         let mut c = ThConfig::th_express_2();
         assert!(c.check().is_ok());
         c.receiver_contexts = 0;
-        assert_eq!(c.check().expect_err("nobody could connect").key, "th.receiver_contexts");
+        assert_eq!(c.check().expect_err("no node could connect").key, "th.receiver_contexts");
     }
 }

@@ -30,10 +30,10 @@ impl<S: Simulate> Simulate for WithPublished<S> {
     }
 }
 
-/// Checks that there is such a table with such columns.
+/// Checks that the table and its columns exist.
 ///
 /// # Errors
-/// The table or the column that there is not, and what there is.
+/// The unknown table or column, and the known ones.
 fn check(beside: &Beside) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: String| Err(ConfigError { key: format!("published.{key}"), message });
     let all = published().unwrap_or_default();

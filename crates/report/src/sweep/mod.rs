@@ -40,7 +40,7 @@ pub fn holds(folder: &Path, study: &ResolvedStudy) -> bool {
 /// Forgets the points that a folder holds, so that all are run again.
 ///
 /// # Errors
-/// Of the file system.
+/// File system errors.
 pub fn forget(folder: &Path) -> Result<(), Problem> {
     for point in std::fs::read_dir(folder.join("points"))? {
         let summary = point?.path().join("summary.json");
@@ -76,7 +76,7 @@ fn complete(study: &ResolvedStudy) -> String {
 /// configuration, are not run again.
 ///
 /// # Errors
-/// Of a point or of the file system; points that were done before stay.
+/// Errors of a point or of the file system; points that were completed before are kept.
 pub fn run(
     study: &ResolvedStudy,
     simulator: &dyn Simulate,
@@ -90,7 +90,7 @@ pub fn run(
     }
 }
 
-/// The same, where the results that there are come back with what went wrong.
+/// The same, but returns the completed results together with the problem.
 ///
 /// # Errors
 /// A sweep that cannot begin.
@@ -221,7 +221,7 @@ fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> 
 /// Judges the claims of a sweep's study by its points.
 ///
 /// # Errors
-/// Of the published figures.
+/// Errors of the published figures.
 pub fn judge(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Result<Vec<Judged>, Problem> {
     let mut points: Vec<Ran> = vec![];
     for outcome in outcomes {

@@ -48,8 +48,8 @@ pub fn to_html(
     }
     if let Some((head, rows)) = super::cost::table(study, outcomes) {
         html.push_str(
-            "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; what is accepted, flits a tick and \
-             node, is the most of all points.</p>\n",
+            "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; the accepted load, in flits per tick \
+             and node, is the maximum over all points.</p>\n",
         );
         page::table(&mut html, &head, &rows, &[]);
     }

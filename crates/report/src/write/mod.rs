@@ -122,7 +122,7 @@ pub fn files(
 /// beside its place and moved there.
 ///
 /// # Errors
-/// Of the file system.
+/// File system errors.
 pub fn write_all(
     folder: &Path,
     study: &ResolvedStudy,
@@ -135,7 +135,7 @@ pub fn write_all(
 /// Writes the [`files`] of a run into a folder, creating it, in the place of those of an earlier run.
 ///
 /// # Errors
-/// Of the file system.
+/// File system errors.
 pub fn write_files(folder: &Path, contents: &[(String, Vec<u8>)]) -> Result<(), Problem> {
     let context = |e: std::io::Error| Problem::new(format!("cannot write to {}: {e}", folder.display()));
     fs::create_dir_all(folder).map_err(context)?;
@@ -204,7 +204,7 @@ impl<'a> Files<'a> {
 /// Writes one file whole.
 ///
 /// # Errors
-/// Of the file system.
+/// File system errors.
 pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     let beside = folder.join(format!(".{name}.part"));
     let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, folder.join(name)));

@@ -46,7 +46,7 @@ pub trait Measured {
     /// A figure by name.
     ///
     /// # Errors
-    /// A figure that there is not, in words.
+    /// An unknown figure, in words.
     fn figure(&self, name: &str) -> Result<f64, String>;
     /// Where the point is and how it was measured, in words.
     fn description(&self) -> String;

@@ -97,7 +97,7 @@ impl ResolvedStudy {
     /// The network of a study on a torus.
     ///
     /// # Panics
-    /// Of a study on another machine: those who ask know that it is a torus.
+    /// If the machine is not a torus; callers must know that it is.
     pub fn torus(&self) -> &Outline {
         self.network.torus().expect("a torus")
     }
@@ -113,7 +113,7 @@ impl ResolvedStudy {
     /// The network of a study on a machine of switches.
     ///
     /// # Panics
-    /// Of a study on another machine: those who ask know that it is one.
+    /// If the machine is not one of switches; callers must know that it is.
     pub fn switched(&self) -> &SwitchedOutline {
         self.network.switched().expect("switches")
     }

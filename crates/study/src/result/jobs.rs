@@ -29,10 +29,10 @@ pub struct JobFigures {
     pub latency: LatencyStats,
     /// When the last of them arrived, us.
     pub last_arrival_us: f64,
-    /// Of a skeleton or a trace: what its ranks did.
+    /// Figures of the ranks of a skeleton or a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programs: Option<ProgramFigures>,
-    /// Of a skeleton or a trace whose ranks have all ended: when the last of them did, us.
+    /// End of the last rank of a skeleton or a trace, if all ranks have ended, us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_time_us: Option<f64>,
     /// The same job on the same nodes without the others, where it was run.

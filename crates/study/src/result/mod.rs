@@ -120,7 +120,7 @@ pub struct TorusFigures {
     pub errors: Option<LinkErrors>,
     /// Fraction of the packet-hops that went over escape VCs.
     pub escape_share: f64,
-    /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them
+    /// Fraction of the token-acks that reached a node with blocked packets that let at least one of these
     /// move.
     pub unblock_probability: f64,
 }
@@ -475,7 +475,7 @@ pub struct Series {
     pub chart: String,
     /// Its name in the legend.
     pub name: String,
-    /// Its unit, such as `B/us` or `fraction`.
+    /// Its unit, such as `MB/s per node` or `fraction`.
     pub unit: String,
     /// Length of a window, us. Value i is for the window from i times this.
     pub window_us: f64,
@@ -520,11 +520,11 @@ pub struct Host {
     pub threads: u32,
     /// Wall time to build the machine, s.
     pub build_s: f64,
-    /// Packet-hops simulated in a second of wall time, after the first window: at first the memory is new.
+    /// Packet-hops simulated per second of wall time, after the first window: at first the memory is new.
     pub packet_hops_per_s: f64,
-    /// Microseconds simulated in a second of wall time, likewise.
+    /// Microseconds simulated per second of wall time, likewise.
     pub simulated_us_per_s: f64,
-    /// Memory of the simulated machine, bytes a node.
+    /// Memory of the simulated machine, bytes per node.
     pub bytes_per_node: f64,
     /// Maximum memory of the program so far, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -191,7 +191,7 @@ pub struct LevelUse {
 }
 
 impl LevelUse {
-    /// Of the links that lead up from a level, or down to it.
+    /// Utilization of the links that lead up from a level, or down to it.
     pub fn of(level: u32, up: bool, rows: &[PortRow]) -> LevelUse {
         let mut loads: Vec<f64> = rows.iter().filter(|r| r.is_of(level, up)).map(|r| r.utilization).collect();
         loads.sort_by(f64::total_cmp);

@@ -19,7 +19,7 @@ impl PacketMix {
         self.0.is_empty()
     }
 
-    /// Where a study gives no sizes: full packets, of so many chunks.
+    /// Defaults to full packets, of `chunks` chunks, if a study sets no sizes.
     pub fn or_full(&mut self, chunks: u32) {
         if self.0.is_empty() {
             self.0.push((chunks, 1.0));

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_nobody_sends_is_named() {
+    fn a_message_that_is_never_sent_is_named() {
         let goal = "num_ranks 2 rank 0 {\nrecv 8b from 1 tag 9\n}\nrank 1 {\na: recv 8b from -1 tag 4\ns: send 8b to 0
                     s requires a\n}";
         let deadlock = run_on(NETWORK, text::parse(goal.as_bytes()).unwrap()).unwrap_err();

@@ -154,7 +154,7 @@ impl Default for Receiver {
 }
 
 impl Receiver {
-    /// The queue of a VC with the fewest packets, of so many queues.
+    /// The queue of a VC with the fewest packets, among its first `queues` queues.
     #[inline]
     pub fn shortest(&self, vc: usize, queues: usize) -> usize {
         let first = vc * SLOTS_OF_VC;

@@ -25,7 +25,7 @@ fn pattern(config: &WorkloadConfig, shape: &Shape) -> Pattern {
     Pattern::new(config, shape, 240, 7).expect("readable").expect("a pattern")
 }
 
-/// Every pattern, for machines of so many dimensions.
+/// Every pattern, for machines with this number of dimensions.
 fn all(dimensions: usize) -> Vec<WorkloadConfig> {
     let region = HotRegion { fraction: 0.5, region: vec![2; dimensions], origin: vec![] };
     vec![
@@ -95,7 +95,7 @@ proptest! {
 }
 
 #[test]
-fn an_all_to_all_reaches_everybody_once_a_round() {
+fn an_all_to_all_reaches_every_node_once_per_round() {
     for (over, dims, members) in [(Over::Machine, "", 24), (Over::Planes, "xz", 8), (Over::Lines, "y", 3)] {
         let config = AllToAll { over, dims: dims.into(), bytes: Some(500) };
         let shape = torus(&[2, 3, 4]);
