@@ -13,6 +13,15 @@ use std::time::{Duration, Instant};
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
     command.args(["exec", "--bind", "none"]).args(args);
+    // In the background the tests' own process may ignore these, and a shell cannot catch what is ignored.
+    // SAFETY: system calls between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            libc::signal(libc::SIGHUP, libc::SIG_DFL);
+            Ok(())
+        })
+    };
     command
 }
 
@@ -245,18 +254,21 @@ fn a_hangup_that_is_ignored_stays_ignored() {
 
 #[test]
 fn no_process_is_left_behind() {
+    // Times that no other process sleeps for, so that they tell whose a process is.
+    let [left, awaited, orphaned] = [1, 2, 3].map(|i| format!("{}.{i}", 1000 + std::process::id()));
     // What a task started and left, also in a session of its own.
-    let output = shells("2", &[], "sleep 4001 & setsid sleep 4001 & exit 0");
-    assert_eq!((output.status.code(), processes("4001")), (Some(0), 0));
+    let output = shells("2", &[], &format!("sleep {left} & setsid sleep {left} & exit 0"));
+    assert_eq!((output.status.code(), processes(&left)), (Some(0), 0));
     // What a task that is ended waits for.
-    let output = shells("2", &["--grace", "0.1"], "[ $PMI_RANK = 1 ] && exit 7; sleep 4002; true");
-    assert_eq!((output.status.code(), processes("4002")), (Some(7), 0));
+    let script = format!("[ $PMI_RANK = 1 ] && exit 7; sleep {awaited}; true");
+    let output = shells("2", &["--grace", "0.1"], &script);
+    assert_eq!((output.status.code(), processes(&awaited)), (Some(7), 0));
     // Tasks of a launcher that is killed.
-    let mut child = command(&["-n", "3", "sleep", "4003"]).spawn().unwrap();
-    wait_for("tasks start", || processes("4003") == 3);
+    let mut child = command(&["-n", "3", "sleep", &orphaned]).spawn().unwrap();
+    wait_for("tasks start", || processes(&orphaned) == 3);
     signal(&child, libc::SIGKILL);
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
-    wait_for("tasks end", || processes("4003") == 0);
+    wait_for("tasks end", || processes(&orphaned) == 0);
 }
 
 #[test]

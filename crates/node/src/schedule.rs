@@ -155,6 +155,7 @@ impl<A, W: Copy> Schedule<A, W> {
     }
 
     /// The next due item by a tick, with its exact time.
+    #[inline]
     pub fn due(&mut self, now: Time) -> Option<(Microticks, Next<A>)> {
         loop {
             let (t, due) = self.agenda.due(now)?;
