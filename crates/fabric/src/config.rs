@@ -176,7 +176,7 @@ pub struct PacketFormat {
     pub chunks_max: u32,
     /// Link-level and routing header, part of the first chunk.
     pub header_B: u32,
-    /// What software puts before its data in each packet, part of the first chunk.
+    /// Software header before the data of each packet, part of the first chunk.
     pub software_header_B: u32,
     /// CRC and valid indicator, appended to the chunks on the wire.
     pub trailer_B: u32,
@@ -384,7 +384,7 @@ pub enum HalfwayTie {
     Plus,
 }
 
-/// What is wrong with a configuration: the key, and what was expected.
+/// An invalid value of a configuration: its key, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct ConfigError {

@@ -46,7 +46,7 @@ pub struct RankReport {
     pub waits_for: Option<Awaited>,
     /// The receiver of the first of its messages that has not been received.
     pub sends_to: Option<u32>,
-    /// What it did when, if that is wanted.
+    /// Its timeline, if one is recorded.
     pub timeline: Option<Box<RankTimeline>>,
 }
 
@@ -69,7 +69,7 @@ struct Posted {
 struct Receive {
     op: OpId,
     from: u32,
-    /// What announced the message, with the sender's request.
+    /// The announcement of the message, with the sender's request.
     announced: Envelope,
     /// When it met the message; the data are fetched then, if this side does so.
     met_at: Microticks,

@@ -1,10 +1,10 @@
-//! What a rank did when, for those who ask for it: the steps of its program, the messages that it sent, and
+//! The timeline of a rank, if requested: the steps of its program, the messages that it sent, and
 //! those that it received.
 
 use crate::rank::Awaited;
 use netloom_node::time::Microticks;
 
-/// What a rank did during a step.
+/// The activity of a rank during a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Its program computed.
@@ -17,7 +17,7 @@ pub enum Activity {
     Wait(Waiting),
 }
 
-/// What a rank waited for, and why it took as long as it did.
+/// The object of a rank's wait, and the parts of its duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// The first receive that had been posted.
@@ -39,7 +39,7 @@ pub struct Step {
     pub from: Microticks,
     /// When it ended.
     pub to: Microticks,
-    /// What it was.
+    /// Its kind.
     pub activity: Activity,
 }
 
@@ -61,12 +61,12 @@ pub struct MessageEnd {
     pub bytes: u64,
 }
 
-/// What a rank did during a span of time, up to a number of entries.
+/// The activities of a rank during a span of time, up to a number of entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankTimeline {
-    /// What ends before is left out.
+    /// Entries that end before are omitted.
     pub from: Microticks,
-    /// What begins then or later is left out.
+    /// Entries that begin then or later are omitted.
     pub to: Microticks,
     /// Most entries that are kept.
     pub entries_max: usize,

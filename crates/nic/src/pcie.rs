@@ -19,9 +19,10 @@ pub struct PcieConfig {
     /// The rate of each direction.
     // Here the time of four bytes.
     pub dword_microticks: u64,
-    /// What each transfer adds to its data, bytes.
+    /// Overhead of each transfer, bytes.
     pub overhead_B: u32,
-    /// What a transfer costs the other direction: its acknowledgement and the return of its credits, bytes.
+    /// Overhead of a transfer in the other direction: its acknowledgement and the return of its credits,
+    /// bytes.
     pub flow_control_B: u32,
     /// From the last of a transfer to its effect on the other side, through the root complex.
     pub crossing_milliticks: u64,

@@ -10,7 +10,7 @@ use netloom_study::result::{Ended, RunResult};
 use netloom_study::tree::Tree;
 use serde::Serialize;
 
-/// What became of a claim.
+/// The verdict of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -40,9 +40,9 @@ pub struct Judged {
     pub says: String,
     /// The value that was read, if there is one.
     pub value: Option<f64>,
-    /// What was expected, in words.
+    /// The expected range, in words.
     pub expected: String,
-    /// What became of it.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Why it was not judged; else empty.
     #[serde(skip_serializing_if = "String::is_empty")]

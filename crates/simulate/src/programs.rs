@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Injection FIFOs of nodes of networks of switches: for requests and for responses.
 const FIFOS_OF_SWITCHES: usize = 2;
 
-/// Who watches a run, and on how many threads it is.
+/// The observer of a run, and its number of threads.
 pub(super) type To<'a> = (&'a dyn ProgressSink, usize);
 
 /// Several jobs, some of which are programs, the plan of all of them, and the one that runs if it is only

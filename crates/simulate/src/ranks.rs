@@ -244,7 +244,7 @@ impl<'a> Ranks<'a> {
         }
     }
 
-    /// What a program measured, by the marks of its ranks.
+    /// The measurements of a program, by the marks of its ranks.
     fn measured(&self, of: &Measures, processes: &Processes) -> MeasuredTable {
         let mut marks = vec![];
         for (node, _, measurements) in &processes.measurements {
@@ -307,7 +307,7 @@ fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Resul
     })
 }
 
-/// What a rank on a node reports.
+/// The report of a rank on a node.
 fn report(study: &ResolvedStudy, node: u32) -> Arc<Mutex<RankReport>> {
     let timeline = timeline::of_rank(study, node);
     Arc::new(Mutex::new(RankReport { timeline, ..RankReport::default() }))

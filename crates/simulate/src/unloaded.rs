@@ -1,4 +1,4 @@
-//! What messages take on a machine that is otherwise empty, measured before the programs of a study run: the
+//! Times of messages on an otherwise empty machine, measured before the programs of a study run: the
 //! first rank exchanges messages of several lengths with the rank nearest to it and the one farthest, one at
 //! a time. This divides a rank's time in the network into wire and queueing.
 

@@ -30,7 +30,7 @@ fn run(changes: &[&str]) -> Result<Vec<Vec<f64>>, Problem> {
     Ok(run_all(changes)?.measured[0].rows.clone())
 }
 
-/// Of the last row, where all compute nodes take part: what an IO node moves, GB/s.
+/// Rate of an IO node in the last row, where all compute nodes take part, GB/s.
 fn rate(changes: &[&str]) -> f64 {
     let rows = run(changes).expect("fine");
     let [nodes, us, rate, all] = rows.last().expect("some")[..] else { panic!("four columns") };

@@ -225,7 +225,7 @@ fn a_trace_runs_on_another_machine() {
         let result = run(&text, &[machine, "nodes=64"], 2);
         let figures = finished(&result);
         assert_eq!((figures.ranks, figures.messages), (64, 13_455), "{machine}");
-        // What a rank computes does not depend on the machine.
+        // A rank's computing time does not depend on the machine.
         assert!((2_600.0..2_700.0).contains(&figures.compute_us), "{machine}: {figures:?}");
         assert!((3_500.0..4_500.0).contains(&figures.last_end_us), "{machine}: {figures:?}");
     }

@@ -1,4 +1,4 @@
-//! What is refused only when a run is built.
+//! Errors that are found only when a run is built.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;

@@ -24,7 +24,7 @@ pub fn decode<T: DeserializeOwned>(tree: &Tree) -> Result<T, Problem> {
 pub fn decode_below<T: DeserializeOwned>(path: &str, tree: &Tree) -> Result<T, Problem> {
     let (mut problems, mut removed) = (vec![], Vec::<Vec<String>>::new());
     let mut rest: Option<Tree> = None;
-    // What is wrong is removed, and the rest is read again.
+    // Invalid values are removed, and the rest is read again.
     while problems.len() < PROBLEMS_MAX {
         let mut mistake = match T::deserialize(Node(rest.as_ref().unwrap_or(tree))) {
             Ok(value) if removed.is_empty() => return Ok(value),

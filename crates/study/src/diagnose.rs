@@ -38,10 +38,10 @@ impl Origin {
     }
 }
 
-/// What is refused, and why.
+/// A problem: an invalid input, and the cause.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// What is wrong, one sentence.
+    /// The error, in one sentence.
     pub message: String,
     /// The label at its place.
     pub label: String,

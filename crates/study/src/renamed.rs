@@ -10,7 +10,7 @@ struct Renamed {
     old: &'static str,
     /// The new one.
     new: &'static str,
-    /// What else has changed, for people; empty where nothing has.
+    /// Other changes, for people; may be empty.
     note: &'static str,
 }
 

@@ -24,27 +24,28 @@ pub struct Study {
     /// the line stays true when that is changed.
     #[serde(default)]
     pub title: String,
-    /// What it is about.
+    /// Its description.
     #[serde(default)]
     pub description: String,
-    /// Where every random choice starts.
+    /// Seed of all random choices.
     #[serde(default = "one")]
     pub seed: u64,
-    /// How many nodes the machine is to have at least, whatever its shape: it is made as large as that.
+    /// Minimum number of nodes of the machine, whatever its shape: the machine is enlarged to have at least
+    /// as many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
-    /// How ranks are laid onto nodes.
+    /// Mapping of ranks to nodes.
     #[serde(default)]
     pub mapping: MappingConfig,
-    /// What the nodes do.
+    /// The workload of the nodes.
     pub workload: WorkloadConfig,
     /// Their packets.
     #[serde(default)]
     pub traffic: TrafficConfig,
-    /// What is measured, and for how long.
+    /// The measurements, and their duration.
     #[serde(default)]
     pub measure: MeasureConfig,
-    /// A timeline of some nodes, if it is wanted: also by `netloom run --timeline FILE`.
+    /// A timeline of some nodes, if requested: also by `netloom run --timeline FILE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelineConfig>,
     /// Published figures to be shown beside what the program measures.
@@ -60,7 +61,7 @@ fn one() -> u64 {
     1
 }
 
-/// What a study's file has besides a [`Study`]; the reader takes it out key by key.
+/// The keys of a study's file besides a [`Study`]; the reader takes it out key by key.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct Surroundings {
@@ -76,15 +77,15 @@ pub(crate) struct Surroundings {
     /// Changes for `netloom validate --quick`, by dotted key.
     #[serde(default)]
     quick: BTreeMap<String, serde_json::Value>,
-    /// What the results must show: judged by runs, by sweeps and by `netloom validate`.
+    /// Claims that the results must satisfy: judged by runs, by sweeps and by `netloom validate`.
     #[serde(default)]
     claim: Vec<Claim>,
 }
 
-/// What `[sweep]` has besides parameters.
+/// The keys of `[sweep]` besides parameters.
 #[derive(Default, Serialize, JsonSchema)]
 struct SweepTables {
-    /// What the figures of the sweep are drawn over.
+    /// The axes of the figures of the sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PlotConfig>,
     /// A search for the load at which the network is saturated, for every combination of the other swept
@@ -105,7 +106,7 @@ pub enum Until {
     Time,
 }
 
-/// What of the start of a run is left out of the means.
+/// The start of a run that is left out of the means.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Warmup {
     /// Found from the run itself.
@@ -166,7 +167,7 @@ impl<'de> Deserialize<'de> for Warmup {
 /// Gene/Q, 11.4 us on Cray XC, 10 us on TH Express-2 and on the machines of the literature.
 pub const WINDOW_TICKS: u64 = 10_000;
 
-/// What is measured, and for how long.
+/// The measurements, and their duration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasureConfig {
@@ -176,7 +177,7 @@ pub struct MeasureConfig {
     /// The end of a run until `time`, us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_us: Option<f64>,
-    /// What is left out of the means.
+    /// The warm-up, which is left out of the means.
     pub warmup_us: Warmup,
     /// Length of a measuring window, us: curves over time have a point per window, confidence intervals are
     /// taken from the windows' means. If omitted: 10,000 ticks of the machine.

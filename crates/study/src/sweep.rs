@@ -140,10 +140,10 @@ impl ProgressSink for Part<'_> {
     }
 }
 
-/// What ended a sweep before all of its points were run and stored.
+/// The cause that ended a sweep before all of its points were run and stored.
 #[derive(Debug)]
 pub struct Halt {
-    /// What went wrong.
+    /// The problem.
     pub problem: Problem,
     /// Whether a point was refused; otherwise a result could not be stored.
     pub refused: bool,

@@ -68,7 +68,7 @@ impl TimelineConfig {
     }
 }
 
-/// What some nodes did when. Times are in nanoseconds.
+/// The timeline of some nodes. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// Each node, in rising order.
@@ -79,7 +79,7 @@ pub struct Timeline {
     pub dropped: u64,
 }
 
-/// What a node did when.
+/// The timeline of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeTimeline {
     /// The node.
@@ -101,11 +101,11 @@ pub struct StepSpan {
     pub from_ns: f64,
     /// When it ended.
     pub to_ns: f64,
-    /// What it was.
+    /// Its kind.
     pub activity: Activity,
 }
 
-/// What a rank did during a step.
+/// The activity of a rank during a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Activity {
     /// Its program computed.

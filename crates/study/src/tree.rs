@@ -64,7 +64,7 @@ impl Tree {
     /// Reads a TOML file.
     ///
     /// # Errors
-    /// What the file breaks of TOML's syntax, in its place.
+    /// Errors of TOML's syntax in the file, with their places.
     pub fn parse(file: &Arc<SourceFile>) -> Result<Tree, Problem> {
         let table = DeTable::parse(&file.text).map_err(|e| {
             let mut problem = Problem::new("this is not valid TOML");

@@ -12,7 +12,7 @@ const WINDOWS: u64 = 20;
 pub struct Windows {
     /// Length of one, ticks.
     pub ticks: u64,
-    /// What a reader of the result must know of them.
+    /// Warnings about them for the reader of the result.
     pub warnings: Vec<String>,
 }
 

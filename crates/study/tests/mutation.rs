@@ -160,7 +160,7 @@ fn damaged_studies() {
     let seeds = seeds();
     assert!(seeds.iter().all(|seed| check(seed)));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1759);
-    // What was accepted is damaged further, so that damage adds up.
+    // Accepted inputs are damaged further, so that damage adds up.
     let (mut pool, mut accepted) = (seeds.clone(), 0);
     for _ in 0..20_000 {
         let mut text = pool[below(&mut random, pool.len())].clone().into_bytes();

@@ -289,7 +289,7 @@ fn bit_complement_meets_in_the_middle() {
     }
 }
 
-/// What a saturated machine does in a long span.
+/// The figures of a saturated machine over a long span.
 struct Saturated {
     /// Packets delivered, a node and tick.
     rate: f64,

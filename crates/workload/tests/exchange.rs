@@ -19,7 +19,7 @@ use netloom_workload::measured::Column;
 use netloom_workload::{glex, gni};
 use std::sync::Arc;
 
-/// What came of a run: the figures of its table by name, and what went wrong.
+/// The outcome of a run: the figures of its table by name, and the errors.
 struct Outcome {
     columns: Vec<String>,
     row: Vec<f64>,
@@ -229,7 +229,8 @@ fn wrong_bits_and_lost_lanes_cost_time_only() {
     }
 }
 
-/// What the links' CRC misses the packets' finds, since sets are checked with too few bits here.
+/// The packets' CRC detects what the links' CRC misses, since sets are checked with too few bits in this
+/// test.
 #[test]
 fn a_packet_s_crc_finds_what_a_link_s_missed() {
     let rare = SwitchedFaults { soft_error_rate: 1e-3, soft_double_share: 0.5, ..SwitchedFaults::default() };

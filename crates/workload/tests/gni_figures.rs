@@ -132,8 +132,8 @@ fn atomic_rates() {
     let rate = |config| run(&GniConfig::AmoRates(config), 16, 1)[0][1];
     let one = rate(AmoRates::default());
     assert!((380.0..420.0).contains(&one), "published: 400");
-    // Of random variables, more than the cache holds: as published for some of them, 50 to 120, but faster on
-    // large pages.
+    // For random variables, more than the cache holds: as published for some of them, 50 to 120, but faster
+    // on large pages.
     for (variables, page_b, seen) in
         [(1 << 12, 1 << 21, 128.2), (1 << 28, 1 << 21, 126.0), (1 << 28, 4096, 61.6)]
     {

@@ -68,7 +68,7 @@ pub struct DragonflyConfig {
     pub groups: u32,
     /// Which global port leads to which group.
     pub cabling: Cabling,
-    /// What random cabling is drawn from.
+    /// Seed of random cabling.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cabling_seed: u64,
     /// Cables between each two groups, of four links each: with bundles only.

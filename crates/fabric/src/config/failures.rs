@@ -1,6 +1,6 @@
-//! What goes wrong in a network of switches, at a rate and at set times: wrong bits on lanes and in memories,
-//! lanes, links and routers that fail, and who routes around them ("Network Reliability, Availability and
-//! Serviceability").
+//! Errors and failures in a network of switches, at a rate and at set times: wrong bits on lanes and in
+//! memories, lanes, links and routers that fail, and who routes around them ("Network Reliability,
+//! Availability and Serviceability").
 
 use super::{ConfigError, refuse};
 use crate::topology::wiring::Wiring;
@@ -20,11 +20,11 @@ pub struct LinkControl {
     pub crc_bits: u32,
     /// Lanes of a link. With fewer lanes it continues at a proportionally lower rate.
     pub lanes: u32,
-    /// What may have been sent and not been acknowledged.
+    /// Maximum number of sent, unacknowledged flits.
     pub send_buffer_flits: u32,
 }
 
-/// What goes wrong. By default nothing does.
+/// Errors and failures. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchedFaults {
@@ -32,12 +32,12 @@ pub struct SwitchedFaults {
     pub bit_error_rate: f64,
     /// Probability that a packet meets an upset word in the memories of a router.
     pub soft_error_rate: f64,
-    /// Of upset words, the share with two wrong bits, which ECC sees and cannot correct.
+    /// Fraction of upset words with two wrong bits, which ECC detects and cannot correct.
     pub soft_double_share: f64,
-    /// What fails, and when.
+    /// Failures at given places and times.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// What fails somewhere.
+    /// Failures at random places.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub random: Vec<RandomFailures>,
     /// The link failover manager, which routes around failures. If omitted: none.
@@ -114,7 +114,7 @@ pub(crate) struct Change {
     pub what: What,
 }
 
-/// What failures at random draw from, among the streams of a run.
+/// The stream of a run from which random failures are drawn.
 const FAILURES: u64 = 21;
 
 impl SwitchedFaults {
@@ -204,7 +204,7 @@ impl SwitchedFaults {
         time("faults.manager.drain_max_us", manager.drain_max_us)
     }
 
-    /// What becomes of routers, in the order of time; of a checked configuration, in a run with this seed.
+    /// The failures in a run with this seed, in order of time; for a checked configuration.
     pub(crate) fn schedule(
         &self,
         wiring: &Wiring,

@@ -1,4 +1,4 @@
-//! What goes wrong, at a rate and at named places: links that corrupt bits, and soft errors in buffers.
+//! Errors at a rate and at given places: links that corrupt bits, and soft errors in buffers.
 
 use super::{ConfigError, Link, QueuedRouter, Topology, parse_direction, refuse};
 use crate::link::optical::{FIBRES, LANES};
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What is wrong with one link, in the direction in which a node sends. An optical link, which leaves a
+/// The errors of one link, in the direction in which a node sends. An optical link, which leaves a
 /// midplane, has four fibres for data, 0 to 3, and a spare, 4.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -188,7 +188,7 @@ impl QueuedConfig {
         ]
     }
 
-    /// What the layers above need to know of it.
+    /// The properties that the layers above need.
     pub fn outline(&self) -> Outline {
         let of_packets = self.router.slots * self.packet.chunks_max;
         let vcs = [

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What is read from such a table.
+/// A type that is read from such a table.
 pub trait Tagged<'de>: Sized {
     /// The key that decides.
     const TAG: &'static str;

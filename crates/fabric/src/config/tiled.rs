@@ -20,7 +20,7 @@ pub const TILED_VCS_MAX: u32 = 8;
 /// Most rows and columns of tiles.
 pub const SIDE_MAX: u32 = 8;
 
-/// What is wired to what.
+/// The topology.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum SwitchedTopology {
@@ -175,7 +175,7 @@ impl FlitFormat {
 /// Maximum packet length that a header can encode, flits.
 pub const FLITS_MAX: u32 = 63;
 
-/// What the links of a class have in common: green, black and blue ones; those of a group and global ones.
+/// The common properties of a class's links: green, black and blue ones; those of a group and global ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkClass {
@@ -208,7 +208,7 @@ pub struct TiledRouter {
     pub input_flits: u32,
     /// The part of that reserved for each VC.
     pub input_reserved_flits: u32,
-    /// Multiple of the free shared space that one VC may use of the rest.
+    /// Maximum use of the shared space by one VC, as a multiple of the space that is then left.
     pub input_share: u32,
     /// Room of a sub-switch for each of its row's inputs and each VC.
     pub subswitch_flits: u32,
@@ -257,12 +257,12 @@ pub enum VcDiscrimination {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadWeights {
-    /// Of flits that wait in this router for the output: near-end load.
+    /// Weight of flits that wait in this router for the output: near-end load.
     pub near: u32,
-    /// Of flits sent and not yet known to have left the next router's input queue, by its credits: far-end
-    /// load.
+    /// Weight of flits sent and not yet known to have left the next router's input queue, by its credits:
+    /// far-end load.
     pub far: u32,
-    /// Of the load that the next router reports: downstream load.
+    /// Weight of the load that the next router reports: downstream load.
     pub downstream: u32,
 }
 
@@ -297,7 +297,7 @@ pub struct SwitchedRouting {
 pub struct TiledConfig {
     /// Ticks per second; a tick is a cycle of the router.
     pub ticks_per_second: u64,
-    /// What is wired to what.
+    /// The topology.
     pub topology: SwitchedTopology,
     /// The packets.
     pub packet: FlitFormat,
@@ -309,7 +309,7 @@ pub struct TiledConfig {
     pub routing: SwitchedRouting,
     /// The link control blocks, where what they do can be seen.
     pub link_control: Option<LinkControl>,
-    /// What goes wrong.
+    /// Errors and failures.
     pub faults: SwitchedFaults,
 }
 

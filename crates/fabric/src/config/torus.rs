@@ -158,7 +158,7 @@ impl TorusConfig {
         self.topology.nodes()
     }
 
-    /// What the layers above need to know of it.
+    /// The properties that the layers above need.
     pub fn outline(&self) -> Outline {
         let r = &self.router;
         let dynamic = (0..r.dynamic_vcs).map(|vc| (format!("dynamic VC {vc}"), VcClass::Dynamic, r.vc_B));

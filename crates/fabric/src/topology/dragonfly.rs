@@ -171,7 +171,7 @@ mod tests {
         check(&wiring);
         assert_eq!((wiring.routers(), wiring.nodes()), (224, 896));
         assert_eq!(wiring.routers_of(2), 192..224);
-        // Of the five peers along the column one is there.
+        // One of the five peers along the column is present.
         let black = (15..30).filter(|&p| wiring.end(200, p).is_some()).count();
         assert_eq!(black, 3);
     }

@@ -30,9 +30,9 @@ pub const PAYLOAD_EFFICIENCY: f64 = (64.0 / 15.0) * (9.0 / 60.0);
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(non_snake_case)]
 pub struct Rates {
-    /// Of copper, Gb/s per lane and direction.
+    /// Rate of copper cables, Gb/s per lane and direction.
     pub electrical_Gb_per_s: f64,
-    /// Of optical cables, Gb/s per lane and direction.
+    /// Rate of optical cables, Gb/s per lane and direction.
     pub optical_Gb_per_s: f64,
 }
 

@@ -72,7 +72,7 @@ pub struct Reference {
     tiles: Vec<Vec<Tile>>,
     packets: Vec<Spec>,
     routes: Routes,
-    /// Of each node: packets that wait, the flits of the one that enters.
+    /// The waiting packets of each node, and the flits of the one that enters.
     sources: Vec<VecDeque<usize>>,
     entering: Vec<Option<(usize, u32)>>,
     entry_budget: Vec<u64>,

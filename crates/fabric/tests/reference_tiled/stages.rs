@@ -1,4 +1,4 @@
-//! What moves flits: nodes into their tiles, row buses, column buses, links.
+//! Movement of flits: from nodes into their tiles, over row buses, column buses and links.
 
 use super::{Due, Flit, Reference};
 
@@ -213,7 +213,7 @@ impl Reference {
         }
     }
 
-    /// What a link has sent comes to its other end, and news of it back.
+    /// Flits sent on a link arrive at its other end, and credits return.
     fn on_the_wire(&mut self, router: usize, tile: usize, sent: super::link::Sent) {
         let end = self.wiring.end(router as u32, tile).expect("a link");
         let latency =

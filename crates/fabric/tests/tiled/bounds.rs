@@ -46,8 +46,8 @@ fn kim() -> TiledConfig {
     config
 }
 
-/// What every node receives of what its link could bring, when all send as fast as they can to the group so
-/// much further on.
+/// Accepted rate per node as a fraction of its link's bandwidth, if all nodes send as fast as possible to the
+/// group so much further on.
 fn accepted(mode: Mode, further: Option<u32>, span: (u64, u64)) -> f64 {
     let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
     let traffic = Traffic { to, mode, packets: 0, interval: 0.0, flits: 1, seed: 1 };

@@ -1,4 +1,4 @@
-//! What goes wrong in networks of tiled routers: every packet either comes, once, or is counted as lost.
+//! Failures in networks of tiled routers: every packet either arrives once or is counted as lost.
 
 use super::tiles::two_routers;
 use super::traffic::{Senders, To, Traffic};
@@ -10,7 +10,7 @@ use netloom_fabric::config::{
 use netloom_fabric::router::tiled::{ErrorKind, FaultCounts, FirstError, Mode, Reroute, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(PartialEq, Debug)]
 struct Outcome {
     arrived: Vec<Vec<(u32, u32, u64)>>,

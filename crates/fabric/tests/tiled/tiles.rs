@@ -1,4 +1,4 @@
-//! What stands between a link and the next: each stage of a router made the bottleneck in turn.
+//! The stages of a router, each made the bottleneck in turn.
 
 use super::traffic::{To, Traffic, throughput};
 use netloom_fabric::config::{Cabling, DragonflyConfig, LinkClass, SwitchedTopology, TiledConfig};
@@ -116,7 +116,7 @@ fn one_vc_alone_has_a_long_link_for_itself() {
 
 #[test]
 fn a_node_may_have_more_than_its_share_of_processor_tiles() {
-    // Of a Cray XC: nodes 0 and 1 share four tiles of a flit a tick each, and other blades send.
+    // As in a Cray XC, nodes 0 and 1 share four tiles of one flit per tick each, and other blades send.
     let mut config = TiledConfig::cray_xc(1, 1);
     config.router.bus_flits_per_tick = 2;
     let others = 0x00ff_ffff_ffff_ff00;

@@ -47,7 +47,7 @@ pub struct AriesConfig {
     pub core: CoreConfig,
 }
 
-/// What cores take.
+/// Times of instructions on the cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoreConfig {

@@ -80,7 +80,7 @@ pub struct ThConfig {
     pub core: ThCoreConfig,
 }
 
-/// What cores take.
+/// Times of instructions on the cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThCoreConfig {

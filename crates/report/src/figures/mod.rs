@@ -12,7 +12,7 @@ use netloom_workload::config::Runs;
 
 /// Figures that belong together.
 pub struct Group {
-    /// What they are about.
+    /// Their subject.
     pub title: String,
     /// Name and value of each.
     pub rows: Vec<(String, String)>,

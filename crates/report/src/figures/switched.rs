@@ -54,7 +54,7 @@ pub(super) fn throughput(s: &SwitchedFigures, load: Option<&Throughput>) -> Vec<
     groups
 }
 
-/// What went wrong, and what was done about it.
+/// Errors and failures, and the recovery from them.
 pub(super) fn faults(f: &FaultFigures) -> Group {
     let mut rows = vec![
         (

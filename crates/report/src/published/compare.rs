@@ -78,7 +78,7 @@ impl Tolerance {
     }
 }
 
-/// What became of an entry.
+/// The verdict of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

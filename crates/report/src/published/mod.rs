@@ -1,4 +1,4 @@
-//! What the papers published, entry by entry, from the files in `published/`.
+//! Published figures, entry by entry, from the files in `published/`.
 //!
 //! An entry's name is `paper.table[row].column`: the paper's file in `published/`, its table, the key of the
 //! row (left out where a table has one row), and the column (left out where the paper gives no numbers, only
@@ -48,7 +48,7 @@ pub struct Entry {
     pub kind: String,
     /// How the simulated figure is obtained; `None` of a behaviour in words and of what was not run.
     pub evidence: Option<Evidence>,
-    /// What became of it.
+    /// Its verdict.
     pub verdict: Verdict,
     /// The run's note, else the paper's.
     pub note: String,

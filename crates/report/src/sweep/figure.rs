@@ -2,7 +2,7 @@
 
 use super::table::RUN_TIME;
 
-/// What is drawn: a column of the sweep's table.
+/// The drawn figure: a column of the sweep's table.
 #[derive(Clone, Copy)]
 pub(super) struct Figure<'a> {
     /// The column.
@@ -20,7 +20,7 @@ pub(super) struct Figure<'a> {
     pub bound: Option<&'a str>,
     /// Another column of the same unit, drawn dashed beside it.
     pub beside: Option<&'a Figure<'a>>,
-    /// What hollow points are.
+    /// The meaning of hollow points.
     pub hollow: &'static str,
 }
 

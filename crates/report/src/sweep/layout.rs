@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(layout(&axes, &plot), (0, vec![1, 2], vec![]));
         let plot = PlotConfig { panels: keys(&["routing"]), ..PlotConfig::default() };
         assert_eq!(layout(&axes, &plot), (0, vec![2], vec![1]));
-        // What a figure does not depend on.
+        // Parameters on which a figure does not depend.
         assert_eq!(chosen(&axes, &plot, Some(0), Some(0)).map(|l| (l.x, l.panels)), Some((2, vec![1])));
     }
 

@@ -1,6 +1,6 @@
-//! What programs measured at the points of a sweep, side by side: where each point has a table over some
-//! setting, such as the size of messages, a table and a drawing of each figure with a row or a curve for each
-//! point.
+//! The measurements of programs at the points of a sweep, side by side: where each point has a table over
+//! some setting, such as the size of messages, a table and a drawing of each figure with a row or a curve for
+//! each point.
 
 use super::{Outcome, shown};
 use crate::text_table::aligned;
@@ -13,7 +13,7 @@ use netloom_study::number::{grouped, short};
 pub(super) struct Beside {
     /// The figure, with its unit.
     figure: String,
-    /// What it depends on, with its unit.
+    /// The independent variable, with its unit.
     setting: String,
     /// Its unit; empty for counts, which are not drawn.
     unit: String,

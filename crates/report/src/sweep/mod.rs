@@ -51,12 +51,12 @@ pub fn forget(folder: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What claims begin with where they are written out.
+/// The header of claims that are written out.
 const CLAIMS: &str = "\n[[claim]]\n";
-/// The same of what figures are drawn over.
+/// The same for the axes of figures.
 const PLOT: &str = "\n[sweep.plot]\n";
 
-/// What the points of a sweep follow from, as a TOML file: running it repeats the sweep.
+/// The configuration of a sweep's points, as a TOML file: running it repeats the sweep.
 fn identity(study: &ResolvedStudy) -> String {
     let mut text = study.to_toml();
     text.push_str("\n[sweep]\n");

@@ -83,7 +83,7 @@ fn saturation_load(study: &ResolvedStudy, found: &[Saturation]) -> Vec<Plot> {
     Sheets::new(study, &rows, &layout).plots(&figure, &remark)
 }
 
-/// What the panels of a sweep's figures are drawn from.
+/// The data of the panels of a sweep's figures.
 struct Sheets<'a> {
     /// The name of each panel, and its sheet.
     all: Vec<(String, Sheet<'a>)>,

@@ -26,7 +26,7 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// That of a point, if it has run.
+    /// The row of a point, if it has run.
     pub fn of(outcome: &'a Outcome) -> Option<Row<'a>> {
         let figures = columns(outcome.result.as_ref()?);
         Some(Row { values: Cow::Borrowed(&outcome.point.values), figures })
@@ -52,7 +52,7 @@ pub(super) fn label(study: &ResolvedStudy, axes: &[usize], values: &[Tree]) -> S
     axes.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What the drawings of a panel have in common.
+/// The common properties of a panel's drawings.
 pub(super) struct Sheet<'a> {
     /// The parameter that goes across, its place among the sweep's parameters, and whether its values are
     /// numbers.

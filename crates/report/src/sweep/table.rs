@@ -18,7 +18,7 @@ const SLOWDOWNS: [&str; 4] =
 pub(super) const RUN_TIME: &str = "run_time_us";
 /// 1 where the network accepts less than is offered, else 0.
 pub(super) const SATURATED: &str = "saturated";
-/// What a search for saturation found: the highest load at which the network keeps up.
+/// The result of a search for saturation: the highest load at which the network keeps up.
 pub(super) const SATURATION_LOAD: &str = "saturation_load";
 
 /// The figures of a point that the sweep's table shows: column name and value. Results of machines of one
@@ -88,7 +88,7 @@ fn own_columns(result: &RunResult) -> Vec<(&'static str, f64)> {
     all
 }
 
-/// What `sweep.parquet` and `sweep.csv` hold: a row for each point that has run.
+/// The contents of `sweep.parquet` and `sweep.csv`: a row for each point that has run.
 pub(super) fn columns_of(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
     let done: Vec<(&Outcome, &RunResult)> =
         outcomes.iter().filter_map(|o| Some((o, o.result.as_ref()?))).collect();
@@ -147,7 +147,7 @@ pub(super) fn remarks(result: &RunResult) -> Vec<String> {
     result.partial.iter().chain(&result.warnings).cloned().collect()
 }
 
-/// What programs measured, if it is one row.
+/// The measurements of programs, if they have one row.
 fn one_row(tables: &[MeasuredTable]) -> Option<(&[MeasuredColumn], &[f64])> {
     match tables {
         [MeasuredTable { columns, rows, .. }] if rows.len() == 1 => Some((columns, &rows[0])),

@@ -6,13 +6,13 @@ use super::svg::{Svg, escape};
 use netloom_study::number::percent;
 use serde_json::json;
 
-/// What the cells of a picture are called.
+/// The names of a picture's cells.
 pub(super) struct Names {
-    /// What all of them have in common.
+    /// Their common prefix.
     pub of: String,
-    /// What comes before the number of a column.
+    /// The text before the number of a column.
     pub across: String,
-    /// What comes before the number of a row.
+    /// The text before the number of a row.
     pub along: String,
     /// Whether rows are counted from below.
     pub upwards: bool,

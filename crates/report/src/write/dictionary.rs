@@ -1,4 +1,4 @@
-//! What is written: each file of a result's folder, and each column of its tables. A test holds the lists
+//! The output files: each file of a result's folder, and each column of its tables. A test holds the lists
 //! against what is written.
 
 /// A file of a result's folder.

@@ -27,7 +27,7 @@ pub(crate) trait Readout<B: RouterBlock> {
         None
     }
 
-    /// What synthetic traffic offers, and what some windows accepted of it.
+    /// The offered load of synthetic traffic, and the accepted load of some windows.
     fn load(&self, study: &ResolvedStudy, result: &RunResult, windows: &[WindowRecord]) -> throughput::Load;
 
     /// The figures of a run over its measured span.
@@ -41,7 +41,7 @@ pub(crate) struct Span {
     pub to: u64,
 }
 
-/// What every run reports: its end, what arrived, how long it took.
+/// The figures of every run: its end, the arrived packets, its duration.
 pub(crate) fn common<B: RouterBlock<Host: Driver>>(
     study: &ResolvedStudy,
     network: &mut Network<B>,
@@ -130,7 +130,7 @@ pub(crate) struct Mark {
     pub ticks: u64,
 }
 
-/// What depends on the computer. `first` is when the first window ended.
+/// Figures that depend on the computer. `first` is when the first window ended.
 pub(crate) fn host<B: RouterBlock>(
     result: &mut RunResult,
     network: &mut Network<B>,

@@ -67,7 +67,7 @@ fn scaled(c: ByClass, by: f64) -> ByClass {
     ByClass { dynamic: c.dynamic * by, escape: c.escape * by, high: c.high * by }
 }
 
-/// What rates of nodes are in.
+/// The unit of rates of nodes.
 const UNIT: &str = "MB/s";
 
 /// How tori are read out.
@@ -75,7 +75,7 @@ const UNIT: &str = "MB/s";
 pub(crate) struct TorusReadout {
     /// Packets that a node offers per tick; none for programs and for as many as the network takes.
     pub offered: Option<f64>,
-    /// What nodes send that have no programs.
+    /// Offered load of nodes without programs.
     pub plan: Option<Arc<TorusPlan>>,
 }
 
@@ -294,7 +294,7 @@ fn stall<B: NodeBlock<Host: Driver>>(
 ) -> StallReport {
     let torus = network.torus();
     let n = torus.dimensions();
-    // What has no VC of its own is in the bypass.
+    // Packets without a VC of their own are in the bypass.
     let vc = |number: usize| study.torus().vcs.get(number).map_or("bypass", |vc| &vc.name);
     let output = |o: &PossibleOutput| {
         let tokens = o.tokens.unwrap_or_default();

@@ -23,7 +23,7 @@ use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
 use std::any::Any;
 
-/// What came of programs.
+/// The outcome of programs.
 pub(super) type Ran = Result<RunResult, Problem>;
 
 /// Runs ranks over a network interface of a torus, or of a network of switches; none if the machine has not

@@ -31,7 +31,7 @@ fn place(at: &At) -> String {
     if parts.is_empty() { "any place".into() } else { parts.join(", ") }
 }
 
-/// What becomes of the figures of several points.
+/// Reduction of the figures of several points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
@@ -87,7 +87,7 @@ pub struct Claim {
     /// taken where this figure is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same: Option<String>,
-    /// What becomes of several points.
+    /// Reduction of several points.
     #[serde(default)]
     pub take: Take,
     /// The points whose figure it is divided by.
@@ -114,7 +114,7 @@ fn yes() -> bool {
     true
 }
 
-/// What a claim came out at.
+/// The measured value of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
     /// The value.

@@ -17,7 +17,7 @@ use crate::tree::{Tree, Value};
 /// Reads the claims of a study.
 ///
 /// # Errors
-/// What is wrong with one, in its place.
+/// The error of a claim, with its place.
 pub fn read(claims: &Tree) -> Result<Vec<Claim>, Problem> {
     let Value::List(list) = &claims.value else {
         let mut problem = Problem::new("`claim` has the wrong type of value").at(&claims.origin);

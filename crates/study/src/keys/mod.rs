@@ -24,7 +24,7 @@ pub struct Key {
     /// Its dotted path: `traffic.load`. `*` stands for a name that the file chooses, `[]` for each element of
     /// a list.
     pub path: String,
-    /// What other keys must be for it to be there: `workload.kind` is `hot-region`.
+    /// Conditions on other keys under which it exists: `workload.kind` is `hot-region`.
     pub only_if: Vec<Condition>,
     /// Other names of it.
     pub aliases: Vec<String>,
@@ -51,7 +51,7 @@ impl Key {
     }
 }
 
-/// What another key must be.
+/// A condition on another key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Condition {
     /// Its path.
@@ -88,7 +88,7 @@ static ENGINE: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let mut keys: Vec<Key> = vec![];
     for family in FAMILIES {
         for key in walk::keys(&(family.schema)(), &[family.name]) {
-            // What several families have alike is one key.
+            // A key that several families share is listed once.
             let known = keys
                 .iter_mut()
                 .find(|known| Key { families: key.families.clone(), ..(*known).clone() } == key);

@@ -64,7 +64,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the value of a key holds.
+    /// The contents of a key's value.
     fn inside(&mut self, value: &Value, path: &str) {
         self.table(value, path);
         if let Some(items) = value.get("items") {

@@ -87,9 +87,9 @@ impl FamilyEntry {
 /// All families. Whoever adds one adds a line here and a value of [`Family`].
 pub const FAMILIES: &[FamilyEntry] = &[torus::TORUS, torus::QUEUED_TORUS, switched::TILED];
 
-/// What every kind of machine provides. The folders below implement it, and everything else uses it.
+/// The interface of every kind of machine. The folders below implement it, and everything else uses it.
 trait MachineKind {
-    /// What every machine's file has.
+    /// The keys of every machine's file.
     fn common(&self) -> Common<'_>;
     /// See [`Machine::check`].
     fn check(&self) -> Result<(), ConfigError>;
@@ -109,7 +109,7 @@ trait MachineKind {
     fn memory(&self, study: &ResolvedStudy) -> Estimate;
 }
 
-/// What every machine's file has.
+/// The keys of every machine's file.
 struct Common<'a> {
     /// See [`Machine::name`].
     name: &'a str,
@@ -150,7 +150,7 @@ pub enum Facts {
     Switched(SwitchedFacts),
 }
 
-/// What the layers above need to know of a machine's network.
+/// The properties of a machine's network that the layers above need.
 #[derive(Clone, Debug)]
 pub enum NetworkOutline {
     /// Of a torus.
@@ -241,7 +241,7 @@ impl Machine {
         self.kind().shape()
     }
 
-    /// What the layers above need to know of its network; of a checked machine.
+    /// The properties of its network that the layers above need; for a checked machine.
     pub fn outline(&self) -> NetworkOutline {
         self.kind().outline()
     }
@@ -260,7 +260,7 @@ impl Machine {
         entry.is_some_and(|entry| fits((entry.machines)())) && has_interface_for(self, kind)
     }
 
-    /// What can be said of the machine without a run; of a checked machine.
+    /// Figures of the machine that need no run; for a checked machine.
     pub fn facts(&self) -> Facts {
         self.kind().facts()
     }

@@ -20,7 +20,7 @@ pub(super) fn relative_to_study(mut entry: Entry, directory: &Path) -> Result<En
 
 fn in_entry(entry: &mut Entry, above: &str, directory: &Path) -> Result<(), Problem> {
     let path = match above {
-        // What is swept is named below `sweep`.
+        // Swept keys are named below `sweep`.
         "" | "sweep" => entry.key.clone(),
         above => format!("{above}.{}", entry.key),
     };

@@ -1,4 +1,4 @@
-//! What is said of a key that is not there, or of a value that cannot be: in its place, with the nearest key
+//! Errors of unknown keys and invalid values: with their places, with the nearest key
 //! that there is.
 
 use crate::diagnose::{Problem, WrongKey, nearest, suggest};

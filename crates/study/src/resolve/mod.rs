@@ -51,11 +51,11 @@ pub struct ResolvedStudy {
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
     pub axes: Vec<Axis>,
-    /// What the figures of its sweep are drawn over.
+    /// The axes of the figures of its sweep.
     pub plot: PlotConfig,
     /// The search for saturation at each point of its sweep.
     pub saturation: Option<SaturationConfig>,
-    /// What its results are to show.
+    /// The claims that its results must satisfy.
     pub claims: Vec<Claim>,
     /// Whether its file has a `[sweep]` table, so that one run of it is a point among others.
     pub has_sweep: bool,
@@ -65,7 +65,7 @@ pub struct ResolvedStudy {
     study_tree: Tree,
     /// The machine, with what the study and flags change of it.
     machine_layers: MachineLayers,
-    /// What the study and flags change of its machine.
+    /// The changes of the study and of flags to its machine.
     changes: Vec<Entry>,
 }
 
@@ -128,7 +128,7 @@ impl ResolvedStudy {
         })
     }
 
-    /// What is found impossible only when the study is built, in its place.
+    /// An error that is found only when the study is built, with its place.
     pub fn impossible(&self, e: ConfigError) -> Problem {
         of_either(e, &self.study_tree, &self.machine_layers.tree)
     }
@@ -162,7 +162,7 @@ impl ResolvedStudy {
         ResolvedStudy { windows, ..self.clone() }
     }
 
-    /// What a reader of the result must know that is clear before the run.
+    /// Warnings for the reader of the result that are known before the run.
     pub fn warnings(&self) -> Vec<String> {
         [&self.windows.warnings[..], &self.about_machine].concat()
     }

@@ -149,7 +149,7 @@ fn with_example(mut problem: Problem) -> Problem {
 /// sweep has.
 ///
 /// # Errors
-/// What is wrong with it, in its place.
+/// Its errors, with their places.
 pub(super) fn saturation(entry: &Entry, axes: &mut Vec<Axis>) -> Result<SaturationConfig, Problem> {
     let search: SaturationConfig = decode_below("sweep.saturation", &entry.value)
         .map_err(|problem| with_example(explained(problem, &entry.value, keys::of_studies())))?;

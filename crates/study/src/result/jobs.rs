@@ -1,4 +1,4 @@
-//! What a run with several jobs found of each of them.
+//! The results of each job of a run with several jobs.
 
 use super::{LatencyStats, ProgramFigures};
 use schemars::JsonSchema;
@@ -17,13 +17,13 @@ pub struct JobFigures {
     pub routers: u32,
     /// Groups that they are in; of a torus planes of its last dimension.
     pub groups: u32,
-    /// Of synthetic traffic: what arrived, in packets.
+    /// Packets of synthetic traffic that arrived.
     pub packets: u64,
     /// The unit of `offered` and `accepted`.
     pub unit: String,
-    /// What its nodes offered; `None` for programs, and if nodes offer as much as the network accepts.
+    /// Offered load of its nodes; `None` for programs, and if nodes offer as much as the network accepts.
     pub offered: Option<f64>,
-    /// What arrived.
+    /// Accepted load.
     pub accepted: f64,
     /// Time of its packets, since they were made.
     pub latency: LatencyStats,
@@ -40,10 +40,10 @@ pub struct JobFigures {
     pub alone: Option<JobAlone>,
 }
 
-/// A job without the others, and what they cost it.
+/// A job without the others, and the slowdown that they cause.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAlone {
-    /// What arrived, in the job's unit.
+    /// Accepted load, in the job's unit.
     pub accepted: f64,
     /// Time of its packets, since they were made.
     pub latency: LatencyStats,

@@ -70,7 +70,7 @@ pub struct RunResult {
     /// Figures of each link of a machine of switches. In a table of their own, not in the summary.
     #[serde(skip)]
     pub ports: Vec<PortRow>,
-    /// What some nodes did when, if that was asked for. In a file of its own, not in the summary.
+    /// The timeline of some nodes, if requested. In a file of its own, not in the summary.
     #[serde(skip)]
     pub timeline: Option<Timeline>,
     /// Figures of the computer that ran the simulation.
@@ -105,7 +105,7 @@ impl RunResult {
     }
 }
 
-/// What only tori have.
+/// Figures of tori only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TorusFigures {
     /// Occupancy of the receivers' buffers.
@@ -115,7 +115,7 @@ pub struct TorusFigures {
     /// The machine's own performance counters, if they are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
-    /// What went wrong on links and in buffers and was made good, where anything was to go wrong.
+    /// Corrected errors on links and in buffers, if any were configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<LinkErrors>,
     /// Fraction of the packet-hops that went over escape VCs.
@@ -154,7 +154,7 @@ pub struct PublishedCurve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// What programs did: a skeleton's or a trace's.
+/// Figures of programs: of a skeleton or a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramFigures {
     /// Ranks.
@@ -234,7 +234,7 @@ impl Ended {
         self.name().replace(' ', "-")
     }
 
-    /// What it means, for people.
+    /// Its meaning, for people.
     pub fn meaning(self) -> &'static str {
         match self {
             Ended::Finished => "everything that was to be sent has arrived",
@@ -299,12 +299,12 @@ pub struct LinkSummary {
     pub min_utilization: f64,
     /// Maximum over all links.
     pub max_utilization: f64,
-    /// What the links of tori carry.
+    /// Traffic of the links of tori.
     #[serde(flatten)]
     pub torus: Option<TorusLinks>,
 }
 
-/// What the links of tori carry.
+/// Traffic of the links of tori.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TorusLinks {
     /// Mean fraction of the raw rate that carries payload.
@@ -454,7 +454,7 @@ pub struct WaitingPacket {
     pub destination: Vec<u32>,
     /// Its size, chunks.
     pub chunks: u32,
-    /// What it waits for, in words.
+    /// The object of its wait, in words.
     pub waits_for: String,
     /// Where it is, in words, on a machine whose routers have names; `at` is then the router's number.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -483,14 +483,14 @@ pub struct Series {
     pub values: Vec<f64>,
 }
 
-/// What went wrong on one link.
+/// Errors of one link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkErrorRow {
     /// Coordinates of the node that sends.
     pub node: Vec<u32>,
     /// Direction as a port: twice the dimension, plus one for minus.
     pub direction: u8,
-    /// What was counted there.
+    /// Its counts.
     pub errors: LinkErrors,
 }
 
@@ -511,7 +511,7 @@ pub struct LinkRow {
     pub by_class: ByClass,
 }
 
-/// What depends on the computer.
+/// Figures that depend on the computer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Wall time, s.

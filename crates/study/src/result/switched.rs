@@ -1,11 +1,11 @@
-//! What a run on a network of switches found, beside what all runs do.
+//! Results of a run on a network of switches, besides those of all runs.
 
 use super::LatencyStats;
 use crate::number::percent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What only machines of switches have. Rates are a node's mean.
+/// Figures of machines of switches only. Rates are means per node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(non_snake_case)]
 pub struct SwitchedFigures {
@@ -50,7 +50,7 @@ impl SwitchedFigures {
     }
 }
 
-/// What went wrong in a network of switches, and what was done about it.
+/// Errors and failures in a network of switches, and the recovery from them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultFigures {
     /// Sets of flits that came wrong over a link and were sent again, with those behind them.
@@ -107,7 +107,7 @@ pub struct FirstErrorFigures {
     pub place: String,
     /// The tile.
     pub tile: u32,
-    /// What it was.
+    /// Its kind.
     pub what: String,
 }
 

@@ -15,7 +15,7 @@ use crate::result::RunResult;
 use crate::run::{Progress, ProgressSink, Simulate};
 use crate::tree::{Tree, Value};
 
-/// What the search found for a combination of the other parameters.
+/// The result of the search for a combination of the other parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Saturation {
     /// The values of the sweep's parameters, without the load's.
@@ -58,7 +58,7 @@ pub fn without_load(values: &[Tree], load: usize) -> Vec<Tree> {
     others
 }
 
-/// What was found, by combination in the order of the sweep; nothing for a sweep without a search.
+/// The results, by combination in the order of the sweep; empty for a sweep without a search.
 pub fn found(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Saturation> {
     let (Some(search), Some(axis)) = (&study.saturation, load_axis(study)) else { return vec![] };
     let mut all: Vec<(Saturation, Vec<(f64, bool)>)> = vec![];
@@ -152,7 +152,7 @@ pub(super) fn search(
     Ok((outcomes, halt))
 }
 
-/// What has been simulated of a sweep.
+/// The simulated points of a sweep.
 fn simulated(outcomes: &[Outcome]) -> Progress {
     let mut sum = Progress::default();
     for result in outcomes.iter().filter(|o| !o.kept).filter_map(|o| o.result.as_ref()) {

@@ -27,7 +27,7 @@ impl StudyFile {
     /// Reads a study and its claims.
     ///
     /// # Errors
-    /// What is wrong with it, in its place.
+    /// Its errors, with their places.
     pub fn read(name: &str, text: &str, quick: bool) -> Result<StudyFile, Problem> {
         let file = SourceFile::new(format!("{name} (built in)"), text);
         let tree = Tree::parse(&file)?;

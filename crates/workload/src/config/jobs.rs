@@ -119,7 +119,7 @@ impl JobConfig {
         TrafficConfig { load: self.load.unwrap_or(traffic.load), ..traffic.clone() }
     }
 
-    /// What is wrong with it, as something wrong with the workload.
+    /// Its error, reported as an error of the workload.
     pub(super) fn blamed(&self, number: usize, e: ConfigError) -> ConfigError {
         let message = format!("{}, {}: {}", self.name(number), e.key, e.message);
         ConfigError { key: "workload.jobs".into(), message }

@@ -1,4 +1,4 @@
-//! What a machine of cabinets and bundles of cables is made of, counted for several sizes; nothing is sent.
+//! Cabinets and cables of a machine for several sizes; nothing is sent.
 
 use super::{Machines, Runs, Workload, refuse};
 use crate::shape::Shape;

@@ -151,7 +151,7 @@ workloads! {
         /// Latency, bandwidth or message rate between ranks, as the OSU micro-benchmarks measure them, on any
         /// machine.
         PointToPoint(PointToPointConfig) = "point-to-point",
-        /// What a recorded program did.
+        /// A replayed trace of a recorded program.
         Trace(Trace) = "trace",
         /// A program on Message Units.
         Spi(SpiConfig) = "spi",
@@ -174,7 +174,7 @@ impl WorkloadConfig {
         self.workload().runs()
     }
 
-    /// Who sends to whom, if it is a pattern.
+    /// The destinations of each node, if it is a pattern.
     pub(crate) fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
         self.workload().destinations(among)
     }

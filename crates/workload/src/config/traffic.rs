@@ -173,7 +173,7 @@ pub enum Priority {
     High,
 }
 
-/// What the packets of a workload have in common.
+/// The common properties of a workload's packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]

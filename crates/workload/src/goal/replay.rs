@@ -28,19 +28,19 @@ const OF_COLLECTIVES: u32 = 1 << 31;
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 #[allow(non_snake_case)]
 pub struct TraceCollectives {
-    /// Of barriers.
+    /// Algorithm of barriers.
     pub barrier: Algorithm,
-    /// Of broadcasts.
+    /// Algorithm of broadcasts.
     pub broadcast: Algorithm,
-    /// Of reductions.
+    /// Algorithm of reductions.
     pub reduce: Algorithm,
-    /// Of allreduces.
+    /// Algorithm of allreduces.
     pub allreduce: Algorithm,
-    /// Of allgathers.
+    /// Algorithm of allgathers.
     pub allgather: Algorithm,
-    /// Of all-to-alls.
+    /// Algorithm of all-to-alls.
     pub all_to_all: Algorithm,
-    /// Of all-to-alls with blocks of different lengths.
+    /// Algorithm of all-to-alls with blocks of different lengths.
     pub all_to_all_v: Algorithm,
     /// Children of a rank and level of a tree, plus one.
     pub radix: u32,

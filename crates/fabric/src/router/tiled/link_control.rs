@@ -49,9 +49,9 @@ impl LinkControlCounts {
 /// The error probabilities of a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// That a flit is in a set with a wrong bit.
+    /// Probability that a flit is in a set with a wrong bit.
     flit: f64,
-    /// That the CRC misses an error, as a threshold.
+    /// Probability that the CRC misses an error, as a threshold.
     missed: u64,
     set_flits: u64,
 }

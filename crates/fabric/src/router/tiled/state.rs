@@ -81,7 +81,7 @@ impl Queue {
 #[derive(Clone, Copy)]
 pub(super) struct Buffer {
     pub queue: Queue,
-    /// Of the first packet: flits, outgoing VC, tile.
+    /// Flits, outgoing VC and tile of the first packet.
     pub flits: u8,
     pub vc: u8,
     pub out: u8,

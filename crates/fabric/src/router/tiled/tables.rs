@@ -115,7 +115,7 @@ impl Tables {
     /// The shortest time in which routers hear of one another, ticks.
     pub fn shortest(&self) -> u64 {
         let links = self.constants.latency.iter().take(self.wiring.classes().len());
-        // Of far routers' links they know what these were a period ago at least.
+        // They know the loads of remote routers' links as of at least one period ago.
         let period = self.config.routing.global_load_period_ticks.into();
         links.fold(period, |shortest, &latency| latency.min(shortest))
     }

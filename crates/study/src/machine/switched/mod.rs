@@ -40,7 +40,7 @@ pub struct SwitchedMachine {
     /// The clock of the routers: a tick is one of its cycles, and other times are rounded to ticks or
     /// thousandths of them.
     pub ticks_per_second: u64,
-    /// What is wired to what.
+    /// The topology.
     pub topology: SwitchedTopology,
     /// The packets.
     pub packet: FlitFormat,
@@ -53,7 +53,7 @@ pub struct SwitchedMachine {
     /// The link control blocks, where what they do can be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_control: Option<LinkControl>,
-    /// What goes wrong.
+    /// Errors and failures.
     #[serde(default, skip_serializing_if = "SwitchedFaults::is_default")]
     pub faults: SwitchedFaults,
     /// The Aries NIC of a node, for programs that are written for such.
@@ -67,10 +67,10 @@ pub struct SwitchedMachine {
     pub messaging: MessagingConfig,
 }
 
-/// What the layers above need to know of a network of switches.
+/// The properties of a network of switches that the layers above need.
 #[derive(Clone, Debug)]
 pub struct SwitchedOutline {
-    /// What it is built from.
+    /// The configuration that it is built from.
     pub config: Arc<TiledConfig>,
     /// Its routers, links and nodes.
     pub wiring: Arc<Wiring>,

@@ -4,7 +4,7 @@ use super::TorusMachine;
 use serde::Serialize;
 
 impl TorusMachine {
-    /// What can be said of the machine without a run.
+    /// Figures of the machine that need no run.
     pub fn facts(&self) -> TorusFacts {
         let torus = self.network().outline();
         let dims = &self.topology.dims;

@@ -52,7 +52,7 @@ impl TorusNetwork {
         }
     }
 
-    /// What the layers above need to know of it.
+    /// The properties that the layers above need.
     pub fn outline(&self) -> Outline {
         match self {
             TorusNetwork::Torus(config) => config.outline(),

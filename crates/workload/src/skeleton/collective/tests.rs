@@ -17,7 +17,7 @@ const ALL: [(Operation, &[Algorithm]); 7] = [
     (Operation::AllToAllV, &[Linear, Pairwise]),
 ];
 
-/// What a rank knows of: the ranks that it has heard of, directly or by others.
+/// The ranks whose data a rank has received, directly or through others.
 type Known = Arc<Mutex<HashMap<u32, BTreeSet<u32>>>>;
 /// Messages in flight between two ranks with a tag, with what their sender knew.
 type InFlight = Arc<Mutex<HashMap<(u32, u32, u32), VecDeque<BTreeSet<u32>>>>>;
