@@ -251,15 +251,23 @@ impl Context {
     fn send_buffer(&self, to: u32, header: &[u8], mut data: Buffer, bytes: usize, done: Done) -> Result {
         let range = Range { address: data.address() as u64, bytes: bytes as u64 };
         let departure = Box::into_raw(Box::new(Departure { _data: data, done }));
-        let cookie = self.callbacks().insert(one_report(departure.cast(), departed));
+        let result = self.send_range(to, header, range, one_report(departure.cast(), departed));
+        if result != SUCCESS {
+            // SAFETY: nothing will be reported.
+            drop(unsafe { Box::from_raw(departure) });
+        }
+        result
+    }
+
+    /// Sends a header, and memory that stays as it is until the callback.
+    fn send_range(&self, to: u32, header: &[u8], data: Range, callback: Callback) -> Result {
+        let cookie = self.callbacks().insert(callback);
         let to = netloom_messaging::pami::Endpoint(to);
-        let send = CoreSend { to, dispatch: DISPATCH, header, data: range, cookie, is_acknowledged: false };
+        let send = CoreSend { to, dispatch: DISPATCH, header, data, cookie, is_acknowledged: false };
         if self.core().send(send).is_ok() {
             return SUCCESS;
         }
         self.callbacks().withdraw(cookie);
-        // SAFETY: nothing will be reported.
-        drop(unsafe { Box::from_raw(departure) });
         INVAL
     }
 
@@ -333,14 +341,23 @@ impl Context {
         messages.roots.insert(number, Root { pending: count, end, result: SUCCESS });
         let head = Header { kind: algorithm.kind + 1, key: u64::from(geometry.id), member: me as u32 };
         let words = prefix(dispatch, number, bytes);
+        let blocks = if algorithm.kind == kind::AMSCATTER { count } else { 1 };
+        let direct = layout.contiguous_part(0, (bytes * blocks) as u64).filter(|_| has_data);
         for member in (0..count).filter(|&member| member != me) {
             let header = [&head.to_bytes()[..], &words, &header(member)].concat();
-            let (data, length) = if has_data { (block(member), bytes) } else { (Buffer::new(0), 0) };
-            // A member's answer is what its root waits for, if there is one.
-            let function: EventFunction = if has_data { Some(root_sent) } else { None };
-            let done = Done { function, cookie: std::ptr::without_provenance_mut(number as usize) };
             let to = geometry.members.endpoint(member).map_or(u32::MAX, |endpoint| endpoint.0);
-            let sent = self.send_buffer(to, &header, data, length, done);
+            let cookie = std::ptr::without_provenance_mut(number as usize);
+            let sent = if let Some(offset) = direct {
+                let at = if blocks > 1 { member * bytes } else { 0 };
+                let address = active.data.buffer.wrapping_offset(offset as isize).wrapping_add(at) as u64;
+                let data = Range { address, bytes: bytes as u64 };
+                self.send_range(to, &header, data, one_report(cookie, root_sent))
+            } else {
+                let (data, length) = if has_data { (block(member), bytes) } else { (Buffer::new(0), 0) };
+                // Without data, the root waits for the member's answer.
+                let function: EventFunction = if has_data { Some(root_sent) } else { None };
+                self.send_buffer(to, &header, data, length, Done { function, cookie })
+            };
             if sent != SUCCESS {
                 self.root_progress(number, sent);
             }
@@ -473,8 +490,7 @@ impl Context {
         let mut arrival = Box::new(Arrival { number, member, buffer: Buffer::new(bytes), bytes });
         let address = arrival.buffer.address() as u64;
         let cookie = Box::into_raw(arrival).cast();
-        let callback = Callback { ..one_report(cookie, answer_arrived) };
-        let cookie = self.callbacks().insert(callback);
+        let cookie = self.callbacks().insert(one_report(cookie, answer_arrived));
         self.core().accept(CoreReceive { address, cookie });
     }
 
