@@ -377,20 +377,17 @@ impl Context {
         }
     }
 
-    /// Operations that wait for tasks that have ended are over.
+    /// Operations that wait for messages, in a geometry of which a task has ended, are over. The message may be one
+    /// of a member that runs, but that member may wait for the one that has ended.
     pub fn report_gone_members(&self) {
-        let Collectives { active, .. } = self.collectives();
+        let device = self.core().device();
         let mut over = vec![];
-        for (&key, operation) in active.iter_mut() {
-            let members = Arc::clone(&operation.members);
-            let is_gone = |expected: &Expected| {
-                members.endpoint(expected.peer).is_some_and(|peer| self.core().device().is_gone(peer.task()))
-            };
-            let count = operation.expected.len();
-            operation.expected.retain(|expected| !is_gone(expected));
-            let lost = count - operation.expected.len();
-            if lost > 0 {
-                operation.pending -= lost;
+        for (&key, operation) in self.collectives().active.iter_mut() {
+            let members = &operation.members;
+            let is_gone = |member| members.endpoint(member).is_some_and(|peer| device.is_gone(peer.task()));
+            if !operation.expected.is_empty() && (0..members.len()).any(is_gone) {
+                operation.pending -= operation.expected.len();
+                operation.expected.clear();
                 operation.result = SHUTDOWN;
                 over.push(key);
             }
