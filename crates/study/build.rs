@@ -1,4 +1,5 @@
-//! Lists the studies of the repository, which are built into the program: `studies/**/*.toml`, by their paths without the ending.
+//! Lists the studies of the repository, which are built into the program: `studies/**/*.toml`, by their paths
+//! without the ending.
 
 use std::error::Error;
 use std::fmt::Write;

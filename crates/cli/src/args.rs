@@ -94,7 +94,7 @@ pub enum Command {
         netloom compare before/ after/ --html comparison.html\n  \
         netloom compare static/ dynamic/ --json\n\n\
         A result is the folder of a run or of a sweep, or a summary.json. Sweeps are compared point by point. Of the figures \
-        whose confidence intervals are known, the comparison says whether they differ by more than the intervals explain.")]
+        whose confidence intervals are known, the comparison shows whether they differ by more than the intervals explain.")]
     Compare {
         /// Two or more results; the first is what the others are compared with
         #[arg(required = true, num_args = 2..)]

@@ -92,7 +92,7 @@ fn torus(m: &TorusMachine, f: &TorusFacts) -> Rows {
     vec![
         ("nodes", grouped(f.nodes as i64)),
         ("links", format!("{} (each direction counted)", grouped(f.links as i64))),
-        ("link", format!("{} MB/s each way", short(f.link_mb_per_s))),
+        ("link", format!("{} MB/s per direction", short(f.link_mb_per_s))),
         (
             "hop",
             format!(
@@ -118,13 +118,13 @@ fn torus(m: &TorusMachine, f: &TorusFacts) -> Rows {
         (
             "bisection",
             format!(
-                "{} GB/s over {} links, both ways",
+                "{} GB/s over {} links, both directions",
                 short(f.bisection_gb_per_s),
                 grouped(f.bisection_links as i64)
             ),
         ),
         ("virtual channels", format!("{} a receiver: {}", f.virtual_channels, vcs.join(", "))),
-        ("buffers", format!("{} KiB a node", short(f.buffer_kb_per_node))),
+        ("buffers", format!("{} KiB per node", short(f.buffer_kb_per_node))),
         ("paths", format!("{paths} from each receiver to the senders")),
         (
             "packets",
@@ -164,8 +164,8 @@ fn switched(m: &SwitchedMachine, f: &SwitchedFacts) -> Rows {
             ),
         ),
         ("links", format!("{} (each direction counted): {links}", grouped(f.links as i64))),
-        ("link", format!("{rates} of flits each way")),
-        ("node", format!("{} GB/s of flits each way", short(f.node_flits_GB_per_s))),
+        ("link", format!("{rates} of flits per direction")),
+        ("node", format!("{} GB/s of flits per direction", short(f.node_flits_GB_per_s))),
         ("hop", format!("{hops} in a quiet network")),
         (
             "virtual channels",
@@ -203,12 +203,12 @@ fn packaging(p: &PackagingFacts) -> Rows {
         (
             "bisection",
             format!(
-                "{} GB/s over {} cables, both ways",
+                "{} GB/s over {} cables, both directions",
                 short(p.bisection_GB_per_s),
                 p.cables_across_bisection
             ),
         ),
-        ("of a group", format!("{} GB/s, both ways", short(p.group_bisection_GB_per_s))),
+        ("of a group", format!("{} GB/s, both directions", short(p.group_bisection_GB_per_s))),
         (
             "global",
             format!(

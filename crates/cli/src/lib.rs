@@ -1,4 +1,5 @@
-//! The `netloom` command, apart from its `main`: it reads arguments, has the study crate do the work, and prints.
+//! The `netloom` command, apart from its `main`: it reads arguments, has the study crate do the work, and
+//! prints.
 
 pub mod args;
 mod cc;
@@ -30,7 +31,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// All is well.
 pub const OK: u8 = 0;
-/// A figure or claim failed, an expectation was not met, a run stalled or failed, or its result could not be written.
+/// A figure or claim failed, an expectation was not met, a run stalled or failed, or its result could not be
+/// written.
 pub const FAILED: u8 = 1;
 /// A mistake in a file or a flag.
 pub const MISTAKE: u8 = 2;
@@ -61,7 +63,7 @@ pub struct World<'a> {
     pub memory: Option<u64>,
 }
 
-/// Does what the arguments say and returns the exit status.
+/// Runs the command of the arguments and returns the exit status.
 ///
 /// # Errors
 /// When `out` cannot be written to.

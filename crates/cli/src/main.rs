@@ -14,8 +14,8 @@ static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
-    // `netloom exec` catches signals itself, and keeps those ignored that `nohup` ignores. Those of `netloom cc`
-    // are the compiler's.
+    // `netloom exec` catches signals itself, and keeps those ignored that `nohup` ignores. Those of
+    // `netloom cc` are the compiler's.
     if std::env::args_os().nth(1).is_none_or(|command| command != "exec" && command != "cc") {
         catch_signals();
     }

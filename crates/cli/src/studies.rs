@@ -15,7 +15,7 @@ pub struct Listed {
     pub machine: String,
     /// Points of its sweep; 1 of a single run.
     pub points: usize,
-    /// What it is about.
+    /// Its description.
     pub title: String,
 }
 

@@ -25,16 +25,16 @@ fn installed() -> tempfile::TempDir {
 }
 
 #[test]
-fn without_a_library_it_compiles_and_says_how_to_build_one() {
+fn without_a_library_it_compiles_and_reports_how_to_build_one() {
     let folder = installed();
     let netloom = folder.path().join("bin/netloom");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("capi/include");
     let output = run(&netloom, &["cc", "--show", "-c", "a b.c"]);
     assert_eq!(text(&output.stdout), format!("cc -I{} -c 'a b.c'\n", source.display()));
     let output = run(&netloom, &["cc", "-o", "a", "a.c"]);
-    let told = text(&output.stderr);
-    assert!(output.status.code() == Some(2) && told.contains("libpami.so is not in"), "{told}");
-    assert!(told.contains("`cargo build --release -p netloom-pami`"), "{told}");
+    let reported = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && reported.contains("libpami.so is not in"), "{reported}");
+    assert!(reported.contains("`cargo build --release -p netloom-pami`"), "{reported}");
     std::fs::write(folder.path().join("bin/a.c"), "#include <pami.h>\npami_result_t result;\n").unwrap();
     let output = run(&netloom, &["cc", "-c", "a.c"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -76,7 +76,7 @@ fn the_status_is_the_compilers() {
     assert_eq!(run(&netloom, &["cc", "-c", "a.c"]).status.code(), Some(1));
     let mut command = Command::new(&netloom);
     let output = command.args(["cc", "-c", "a.c"]).env("CC", "no-such-compiler -g").output().unwrap();
-    let told = text(&output.stderr);
-    assert!(output.status.code() == Some(2) && told.contains("cannot run the C compiler"), "{told}");
-    assert!(told.contains("set CC"), "{told}");
+    let reported = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && reported.contains("cannot run the C compiler"), "{reported}");
+    assert!(reported.contains("set CC"), "{reported}");
 }

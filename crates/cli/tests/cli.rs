@@ -1,5 +1,5 @@
-//! The command as its users meet it: the program itself for what needs no simulation, its library with a stand-in for
-//! the simulator for the rest.
+//! The command as its users meet it: the program itself for what needs no simulation, its library with a
+//! stand-in for the simulator for the rest.
 
 #[path = "../../report/tests/common/mod.rs"]
 mod common;
@@ -137,7 +137,7 @@ fn mistakes_have_their_own_status() {
     assert_eq!(output.status.code(), Some(i32::from(MISTAKE)));
     let reported = text(&output.stderr);
     assert!(reported.contains("--set:1:8") && reported.contains("did you mean `paths`?"), "{reported}");
-    assert!(!reported.contains('\u{1b}'), "no colours where nobody sees them");
+    assert!(!reported.contains('\u{1b}'), "no colours without a terminal");
 
     let output = netloom(&["run", "all-to-al"]);
     assert!(text(&output.stderr).contains("did you mean `all-to-all`?"));
@@ -172,7 +172,7 @@ fn all_studies_are_built_in() {
 }
 
 #[test]
-fn either_verb_does_what_the_study_says() {
+fn either_verb_runs_the_study_as_written() {
     let root = tempfile::tempdir().unwrap();
     let (one, many) = (root.path().join("one"), root.path().join("many"));
     let set = ["--set", "topology.dims=[4,4,4]", "--threads", "1", "--out"];
@@ -418,7 +418,8 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
     assert_eq!(with(&fabric, &[], &run).0, FAILED);
 }
 
-/// A run judges the claims that one point is enough for, says why it does not judge others, and what it wrote judges them again.
+/// A run judges the claims for which one point is enough and reports why it does not judge others; its
+/// written result gives the same judgements.
 #[test]
 fn a_run_judges_claims() {
     let root = tempfile::tempdir().unwrap();
@@ -481,7 +482,7 @@ fn a_run_judges_claims() {
 /// What was found is shown even where it cannot be written.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_after_the_figures() {
+fn a_full_disk_is_reported_after_the_figures() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("result");
     std::fs::create_dir(&out).unwrap();

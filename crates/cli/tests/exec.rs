@@ -13,6 +13,15 @@ use std::time::{Duration, Instant};
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
     command.args(["exec", "--bind", "none"]).args(args);
+    // In the background the tests' own process may ignore these, and a shell cannot catch what is ignored.
+    // SAFETY: system calls between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            libc::signal(libc::SIGHUP, libc::SIG_DFL);
+            Ok(())
+        })
+    };
     command
 }
 
@@ -62,13 +71,16 @@ fn the_exit_status_is_that_of_the_first_task_that_fails() {
     let began = Instant::now();
     let output = shells("4", &["--grace", "0.1"], "[ $PMI_RANK = 2 ] && exit 5; exec sleep 30");
     assert_eq!(output.status.code(), Some(5));
-    let told = text(&output.stderr);
-    assert!(told.starts_with("netloom: task 2 (pid "), "{told}");
-    assert!(told.ends_with(") ended with status 5; ended the other 3 tasks\n"), "{told}");
+    let reported = text(&output.stderr);
+    assert!(reported.starts_with("netloom: task 2 (pid "), "{reported}");
+    assert!(reported.ends_with(") ended with status 5; ended the other 3 tasks\n"), "{reported}");
     let output = shells("8", &["--grace", "0"], "[ $PMI_RANK = 3 ] && kill -SEGV $$; exec sleep 30");
     assert_eq!(output.status.code(), Some(139));
-    let told = text(&output.stderr);
-    assert!(told.ends_with(") ended by signal 11 (segmentation fault); ended the other 7 tasks\n"), "{told}");
+    let reported = text(&output.stderr);
+    assert!(
+        reported.ends_with(") ended by signal 11 (segmentation fault); ended the other 7 tasks\n"),
+        "{reported}"
+    );
     assert!(began.elapsed() < Duration::from_secs(15));
 }
 
@@ -78,8 +90,8 @@ fn others_may_end_by_themselves_after_a_failure() {
         "[ $PMI_RANK = 0 ] && exit 3; [ $PMI_RANK = 1 ] && sleep 0.5 && exit 4; sleep 0.5; echo saved";
     let output = shells("3", &["--grace", "20"], script);
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(3), "saved\n"));
-    let told = text(&output.stderr);
-    assert!(told.ends_with(") ended with status 3; 1 other failed too\n"), "{told}");
+    let reported = text(&output.stderr);
+    assert!(reported.ends_with(") ended with status 3; 1 other failed too\n"), "{reported}");
 }
 
 #[test]
@@ -203,7 +215,7 @@ fn a_terminal_interrupts_a_task_once() {
     // SAFETY: a system call with places for two files.
     let result = unsafe { libc::openpty(&raw mut main, &raw mut other, none, none.cast(), none.cast()) };
     assert_eq!(result, 0);
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened and not shared.
     let [main, other] = [main, other].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
@@ -242,18 +254,21 @@ fn a_hangup_that_is_ignored_stays_ignored() {
 
 #[test]
 fn no_process_is_left_behind() {
+    // Times that no other process sleeps for, so that they tell whose a process is.
+    let [left, awaited, orphaned] = [1, 2, 3].map(|i| format!("{}.{i}", 1000 + std::process::id()));
     // What a task started and left, also in a session of its own.
-    let output = shells("2", &[], "sleep 4001 & setsid sleep 4001 & exit 0");
-    assert_eq!((output.status.code(), processes("4001")), (Some(0), 0));
+    let output = shells("2", &[], &format!("sleep {left} & setsid sleep {left} & exit 0"));
+    assert_eq!((output.status.code(), processes(&left)), (Some(0), 0));
     // What a task that is ended waits for.
-    let output = shells("2", &["--grace", "0.1"], "[ $PMI_RANK = 1 ] && exit 7; sleep 4002; true");
-    assert_eq!((output.status.code(), processes("4002")), (Some(7), 0));
+    let script = format!("[ $PMI_RANK = 1 ] && exit 7; sleep {awaited}; true");
+    let output = shells("2", &["--grace", "0.1"], &script);
+    assert_eq!((output.status.code(), processes(&awaited)), (Some(7), 0));
     // Tasks of a launcher that is killed.
-    let mut child = command(&["-n", "3", "sleep", "4003"]).spawn().unwrap();
-    wait_for("tasks start", || processes("4003") == 3);
+    let mut child = command(&["-n", "3", "sleep", &orphaned]).spawn().unwrap();
+    wait_for("tasks start", || processes(&orphaned) == 3);
     signal(&child, libc::SIGKILL);
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
-    wait_for("tasks end", || processes("4003") == 0);
+    wait_for("tasks end", || processes(&orphaned) == 0);
 }
 
 #[test]
@@ -277,8 +292,11 @@ fn tasks_are_bound_to_cores() {
     assert!(bound.len() == 2 && bound[0] != bound[1], "{bound:?}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
     let output = command.args(["exec", "-n", "4096", "--bind", "core", "true"]).output().unwrap();
-    let told = text(&output.stderr);
-    assert!(told.contains("4096 tasks need as many cores") && told.contains("`--bind none`"), "{told}");
+    let reported = text(&output.stderr);
+    assert!(
+        reported.contains("4096 tasks need as many cores") && reported.contains("`--bind none`"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -287,8 +305,8 @@ fn mistakes_say_what_to_do() {
     std::fs::write(folder.path().join("program-here"), "#!/no/interpreter\n").unwrap();
     let check = |args: &[&str], expected: &str| {
         let output = command(args).current_dir(folder.path()).output().unwrap();
-        let told = text(&output.stderr);
-        assert!(output.status.code() == Some(2) && told.contains(expected), "{args:?}: {told}");
+        let reported = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && reported.contains(expected), "{args:?}: {reported}");
     };
     check(&["-n", "0", "true"], "0 is not in 1..=4096");
     check(&["-n", "4097", "true"], "4097 is not in 1..=4096");
@@ -336,6 +354,6 @@ fn a_task_that_dies_is_marked_in_the_segment() {
         exec \"$0\" --ignored --exact as_task --nocapture";
     let args = ["-n", "3", "--grace", "30", "sh", "-c", script, this.to_str().unwrap()];
     let output = command(&args).output().unwrap();
-    let told = text(&output.stdout);
-    assert!(output.status.code() == Some(137) && told.contains("the other task is dead"), "{output:?}");
+    let reported = text(&output.stdout);
+    assert!(output.status.code() == Some(137) && reported.contains("the other task is dead"), "{output:?}");
 }

@@ -12,10 +12,10 @@ type Event = [u64; 3];
 /// How far ahead a torus' events lie: an arrival (17 ticks), a token-ack's end and what it brings (12, 25), a
 /// full packet's end (260) and a small one's (36).
 const NETWORK: [u64; 6] = [17, 17, 12, 25, 260, 36];
-/// The same with one in eight beyond the ring of buckets: timers, and nodes that send seldom.
+/// The same with one event in eight beyond the ring of buckets: timers, and nodes that send seldom.
 const FAR: [u64; 8] = [17, 17, 12, 25, 260, 36, 260, 8192];
 
-/// A queue that holds so many events.
+/// A queue that holds `count` events.
 struct Steady<'a> {
     calendar: Calendar<Event>,
     ahead: &'a [u64],
@@ -54,7 +54,7 @@ fn calendar(c: &mut Criterion) {
     group.sample_size(20).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
     group.throughput(Throughput::Elements(EVENTS));
     for (name, ahead) in [("network", &NETWORK[..]), ("far", &FAR)] {
-        // A node has a handful of events under way: blocks of about 16, 500 and 2,000 nodes.
+        // A node has a handful of events in flight: blocks of about 16, 500 and 2,000 nodes.
         for held in [100, 4000, 16_000] {
             let mut steady = Steady::new(held, ahead);
             group.bench_function(BenchmarkId::new(name, held), |b| {

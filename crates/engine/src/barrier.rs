@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering::*;
 
-// Of the tests only, so that nothing else under that flag needs loom.
+// Only the tests use loom, so nothing else under that flag needs it.
 #[cfg(all(loom, test))]
 use loom::{hint::spin_loop, sync::atomic::AtomicUsize, thread::yield_now};
 #[cfg(not(all(loom, test)))]
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_passes_early() {
+    fn no_thread_passes_early() {
         let barrier = Barrier::new(3);
         let (count, lasts) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {

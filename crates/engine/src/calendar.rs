@@ -253,7 +253,7 @@ struct Spans<E> {
     first: [Time; SPANS as usize],
     /// Earliest time of all, [`Time::MAX`] if there are none.
     earliest: Time,
-    beyond: BinaryHeap<Reverse<Beyond<E>>>,
+    overflow: BinaryHeap<Reverse<Overflow<E>>>,
     /// Events being moved to the ring; kept to reuse the memory.
     moving: Vec<(Time, E)>,
 }
@@ -264,7 +264,7 @@ impl<E: Copy> Spans<E> {
             buckets: Box::new(std::array::from_fn(|_| Vec::new())),
             first: [Time::MAX; SPANS as usize],
             earliest: Time::MAX,
-            beyond: BinaryHeap::new(),
+            overflow: BinaryHeap::new(),
             moving: Vec::new(),
         }
     }
@@ -278,7 +278,7 @@ impl<E: Copy> Spans<E> {
             self.buckets[span].push((time, event));
             self.first[span] = self.first[span].min(time);
         } else {
-            self.beyond.push(Reverse(Beyond { time, event }));
+            self.overflow.push(Reverse(Overflow { time, event }));
         }
     }
 
@@ -291,37 +291,37 @@ impl<E: Copy> Spans<E> {
                 *first = Time::MAX;
             }
         }
-        while self.beyond.peek().is_some_and(|b| b.0.time < end) {
-            into.extend(self.beyond.pop().map(|Reverse(b)| (b.time, b.event)));
+        while self.overflow.peek().is_some_and(|b| b.0.time < end) {
+            into.extend(self.overflow.pop().map(|Reverse(b)| (b.time, b.event)));
         }
-        let heap = self.beyond.peek().map_or(Time::MAX, |b| b.0.time);
+        let heap = self.overflow.peek().map_or(Time::MAX, |b| b.0.time);
         self.earliest = self.first.iter().fold(heap, |a, &b| a.min(b));
     }
 
     fn bytes(&self) -> usize {
         let lists = self.buckets.iter().chain([&self.moving]).map(Vec::capacity).sum::<usize>();
-        lists * size_of::<(Time, E)>() + self.beyond.capacity() * size_of::<Beyond<E>>()
+        lists * size_of::<(Time, E)>() + self.overflow.capacity() * size_of::<Overflow<E>>()
     }
 }
 
 /// An event ordered by its time.
-struct Beyond<E> {
+struct Overflow<E> {
     time: Time,
     event: E,
 }
 
-impl<E> PartialEq for Beyond<E> {
+impl<E> PartialEq for Overflow<E> {
     fn eq(&self, other: &Self) -> bool {
         self.time == other.time
     }
 }
-impl<E> Eq for Beyond<E> {}
-impl<E> PartialOrd for Beyond<E> {
+impl<E> Eq for Overflow<E> {}
+impl<E> PartialOrd for Overflow<E> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<E> Ord for Beyond<E> {
+impl<E> Ord for Overflow<E> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.time.cmp(&other.time)
     }

@@ -149,10 +149,10 @@ impl<E: Copy + Default + Owned> Stretches<E> {
 
     /// Calls the function with events after those taken, each once, for prefetching.
     #[inline]
-    pub fn look_ahead(&mut self, count: usize, mut tell: impl FnMut(&E)) {
+    pub fn look_ahead(&mut self, count: usize, mut visit: impl FnMut(&E)) {
         let upto = (self.left.start + count).min(self.known.len());
         while self.looked_at < upto {
-            tell(&self.by_owner[self.looked_at].1);
+            visit(&self.by_owner[self.looked_at].1);
             self.looked_at += 1;
         }
     }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sees_how_long_a_stretch_is() {
+    fn results_do_not_depend_on_the_length_of_a_stretch() {
         let expected = run(1, &[5_000]);
         assert!(expected.iter().all(|seen| seen.len() > 100));
         for most in [2, 5, 9] {

@@ -1,7 +1,7 @@
-//! What a study may set of a token-flow-controlled torus. Here is what all have in common; what a family of routers adds
-//! is in a file of its own.
+//! Configuration of a token-flow-controlled torus. This module has what all families of routers have in
+//! common; the parameters of each family are in a file of its own.
 //!
-//! These are plain values as a machine file gives them, with checks that say what is impossible. Nothing here
+//! These are plain values as a machine file gives them, with checks that report invalid values. None of them
 //! is used on the path of a packet: a block derives its own compact tables from it when the machine is built.
 
 mod dragonfly;
@@ -53,14 +53,16 @@ pub struct Topology {
     /// Whether each dimension closes into a ring (torus) or is open (mesh). Empty: all are rings.
     #[serde(default)]
     pub wrap: Vec<bool>,
-    /// Lengths of the full machine of which this is a partition, so that it closes into rings as the link chips allow: in a dimension where it has
-    /// all of the machine's nodes, or those of one midplane. In place of `wrap`.
+    /// Lengths of the full machine of which this is a partition, so that it closes into rings as the link
+    /// chips allow: in a dimension where it has all of the machine's nodes, or those of one midplane. In
+    /// place of `wrap`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partition_of: Vec<u32>,
     /// Partitions of the machine: nodes in none have no links. Not for studies, whose programs run on one.
     #[serde(skip)]
     pub partitions: Vec<Partition>,
-    /// Whether the links of a dimension of one node are looped back to it, rather than not there: for measuring one node.
+    /// Whether the links of a dimension of one node are looped back to it, rather than not there: for
+    /// measuring one node.
     #[serde(default, skip_serializing_if = "is_false")]
     pub loopback: bool,
     /// The IO nodes beside the torus, of machines whose nodes have IO links (Blue Gene/Q). If omitted: none.
@@ -174,7 +176,7 @@ pub struct PacketFormat {
     pub chunks_max: u32,
     /// Link-level and routing header, part of the first chunk.
     pub header_B: u32,
-    /// What software puts before its data in each packet, part of the first chunk.
+    /// Software header before the data of each packet, part of the first chunk.
     pub software_header_B: u32,
     /// CRC and valid indicator, appended to the chunks on the wire.
     pub trailer_B: u32,
@@ -183,7 +185,7 @@ pub struct PacketFormat {
 }
 
 impl PacketFormat {
-    /// Bytes of a data packet of so many chunks on a link.
+    /// Bytes of a data packet with `chunks` chunks on a link.
     #[allow(non_snake_case)]
     pub fn wire_B(&self, chunks: u32) -> u32 {
         chunks * self.chunk_B + self.trailer_B
@@ -194,7 +196,7 @@ impl PacketFormat {
     pub fn ack_wire_B(&self) -> u32 {
         self.ack_B + self.trailer_B
     }
-    /// Refuses what cannot be built, with packets of so many chunks at most.
+    /// Rejects invalid values; packets have at most `most` chunks.
     ///
     /// # Errors
     /// The first invalid value, with its key (`packet.…`) and what was expected.
@@ -241,11 +243,11 @@ pub struct Link {
     pub arbitrate_ticks: u32,
     /// Network logic of the sending unit: grant to first bit.
     pub send_ticks: u32,
-    /// Wires of each dimension, beyond those of every link; empty for none.
+    /// Wires of each dimension, in addition to those of every link; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace_ticks: Vec<u32>,
-    /// Nodes of a midplane along each dimension: links that leave one go through link chips and optical cables. Empty for
-    /// none.
+    /// Nodes of a midplane along each dimension: links that leave one go through link chips and optical
+    /// cables. Empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub midplane: Vec<u32>,
     /// Link chips and cable between two midplanes.
@@ -296,21 +298,22 @@ impl Link {
         self.wire_ticks + self.receive_ticks + self.arbitrate_ticks + self.send_ticks
     }
 
-    /// From the first bit on one link to the earliest first bit on the next for the link of a node at coordinate `x` of
-    /// dimension `d`, in the plus direction or (`minus`) the other: a hop with its wires, ticks.
+    /// From the first bit on one link to the earliest first bit on the next for the link of a node at
+    /// coordinate `x` of dimension `d`, in the plus direction or (`minus`) the other: a hop with its wires,
+    /// ticks.
     pub fn hop_ticks_of(&self, d: usize, x: u32, length: u32, minus: bool) -> u32 {
         self.hop_ticks()
             + self.trace_ticks.get(d).copied().unwrap_or(0)
             + if self.is_optical(d, x, length, minus) { self.link_chip_ticks } else { 0 }
     }
 
-    /// The same for an IO link: like one that leaves a midplane, since IO nodes stand in drawers of their own **(ours: the paper does not
-    /// tell its time)**.
+    /// The same for an IO link: like one that leaves a midplane, since IO nodes stand in drawers of their own
+    /// **(ours: the paper does not give its time)**.
     pub fn io_hop_ticks(&self) -> u32 {
         self.hop_ticks() + self.trace_ticks.first().copied().unwrap_or(0) + self.link_chip_ticks
     }
 
-    /// Refuses what cannot be built, with these packets and so many dimensions.
+    /// Rejects invalid values, given the packets and the number of dimensions.
     ///
     /// # Errors
     /// The first invalid value, with its key (`link.…`) and what was expected.
@@ -341,7 +344,8 @@ impl Link {
             return refuse("link.wire_ticks", "a hop must take at least one tick");
         }
         faults::check_rate("link.bit_error_rate", self.bit_error_rate)?;
-        // Else packets would be sent again that have got through, or before the last of the first sending is gone.
+        // Else packets would be sent again that have got through, or before the last of the first sending has
+        // left the network.
         let full = (packet.chunk_B * packet.chunks_max + packet.trailer_B) * self.ticks_per_byte;
         let wires = self.trace_ticks.iter().max().unwrap_or(&0) + self.link_chip_ticks;
         let enough =
@@ -369,7 +373,8 @@ pub enum EscapeOrder {
     Direction,
 }
 
-/// Which side a packet takes where both ways round a ring are equally far (section 2: the registers of the hardware).
+/// The direction that a packet takes if both directions around a ring are equally far (section 2: the
+/// registers of the hardware).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HalfwayTie {
@@ -379,7 +384,7 @@ pub enum HalfwayTie {
     Plus,
 }
 
-/// What is wrong with a configuration: the key, and what was expected.
+/// An invalid value of a configuration: its key, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct ConfigError {

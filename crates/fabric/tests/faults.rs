@@ -328,7 +328,7 @@ fn with_three_dead_nodes_every_pair_has_a_plan() {
 
 /// The same plans followed hop by hop: a triple of each kind, all pairs.
 #[test]
-fn every_way_round_three_dead_nodes_arrives() {
+fn every_route_around_three_dead_nodes_arrives() {
     let mut stream = Stream::new(4, 0, 0);
     for order in ORDERS {
         for span in [8, 2] {
@@ -394,11 +394,11 @@ fn more_and_in_line() {
     let plane: Vec<_> = (0..64).map(|i| vec![i % 8, i / 8, 3]).collect();
     assert_eq!(torus("a plane", &plane), 0);
     let round = [[2, 3, 3], [4, 3, 3], [3, 2, 3], [3, 4, 3], [3, 3, 2], [3, 3, 4]].map(|c| c.to_vec());
-    assert_eq!(torus("all round a node", &round), 2 * 505);
+    assert_eq!(torus("all around a node", &round), 2 * 505);
     for leave in if long() { 0..6 } else { 5..6 } {
         let mut round = round.to_vec();
         round.remove(leave);
-        assert_eq!(torus("round a node but one", &round), 0);
+        assert_eq!(torus("around a node but one", &round), 0);
     }
     for count in if long() { &[4, 8, 16, 32, 64][..] } else { &[4, 16] } {
         let dead: Vec<_> = (0..*count).map(|_| any_node(&mut stream, &[0; 3], 8)).collect();

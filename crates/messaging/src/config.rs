@@ -42,7 +42,7 @@ pub struct MessagingConfig {
     /// How fast the processor copies data of eager messages, at either end, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_GB_per_s: Option<f64>,
-    /// Eager messages under way to one process at once, where each has a buffer there.
+    /// Eager messages in flight to one process at once, where each has a buffer there.
     pub credits: u32,
     /// When the library makes progress.
     pub progress: ProgressMode,
@@ -92,14 +92,13 @@ impl MessagingConfig {
         Ok(())
     }
 
-    /// What a reader of the result must know of the library's time where the machine does not say what it
-    /// takes.
+    /// A warning for the reader of the result if the machine does not set the library's times.
     pub fn warning(&self) -> Option<String> {
         let is_said = self.send_ns.is_some() || self.receive_ns.is_some();
         let takes_time = self.packet_send_ns > 0.0 || self.packet_receive_ns > 0.0;
         (!is_said && !takes_time).then(|| {
-            "the machine does not say what its messaging library's instructions take, so they take no time: messages are \
-             faster than on a real one; set messaging.send_ns and messaging.receive_ns (0: this is meant)"
+            "the machine does not set the time of its messaging library's instructions, so they take no time: messages are \
+             faster than on a real one; set messaging.send_ns and messaging.receive_ns (0 if that is intended)"
                 .to_owned()
         })
     }

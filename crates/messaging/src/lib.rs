@@ -7,7 +7,7 @@
 //! | a rank with its library: eager and rendezvous | `rank.rs` |
 //! | the interface of the protocols to the layer below | `transport.rs` |
 //! | network interfaces as libraries drive them, without waiting | `device.rs`; on simulated nodes `spi/device.rs`, `gni/device.rs`, `glex/device.rs` |
-//! | how long messages are under way, and why a rank waits | `transit.rs` |
+//! | how long messages are in flight, and why a rank waits | `transit.rs` |
 //! | what a rank did when | `timeline.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
 //! | programming interface of Message Units: the system programming interface, user and kernel part | `spi/` |

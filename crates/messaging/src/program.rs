@@ -132,16 +132,16 @@ impl Program for Serial {
 /// operation completing at once. Valid for programs whose sends do not depend on the contents or times of
 /// messages, as those of skeletons.
 pub fn destinations(program: &mut dyn Program) -> BTreeSet<u32> {
-    let (mut issue, mut under_way, mut found) = (Issue::new(), VecDeque::new(), BTreeSet::new());
+    let (mut issue, mut in_flight, mut found) = (Issue::new(), VecDeque::new(), BTreeSet::new());
     program.start(&mut issue);
     loop {
         for (op, operation) in issue.drain() {
             if let Operation::Send { to, .. } = operation {
                 found.insert(to);
             }
-            under_way.push_back(op);
+            in_flight.push_back(op);
         }
-        let Some(op) = under_way.pop_front() else { return found };
+        let Some(op) = in_flight.pop_front() else { return found };
         program.finished(op, &mut issue);
     }
 }

@@ -32,7 +32,7 @@ pub struct RankReport {
     pub partner: Microticks,
     /// Time waiting for messages in flight, up to their time on an otherwise empty machine.
     pub wire: Microticks,
-    /// Time waiting for messages in flight beyond that.
+    /// Additional time waiting for messages in flight.
     pub queueing: Microticks,
     /// Time blocked by the network interface while submitting commands, or until it had read the data.
     pub injection: Microticks,
@@ -46,7 +46,7 @@ pub struct RankReport {
     pub waits_for: Option<Awaited>,
     /// The receiver of the first of its messages that has not been received.
     pub sends_to: Option<u32>,
-    /// What it did when, if that is wanted.
+    /// Its timeline, if one is recorded.
     pub timeline: Option<Box<RankTimeline>>,
 }
 
@@ -69,7 +69,7 @@ struct Posted {
 struct Receive {
     op: OpId,
     from: u32,
-    /// What announced the message, with the sender's request.
+    /// The announcement of the message, with the sender's request.
     announced: Envelope,
     /// When it met the message; the data are fetched then, if this side does so.
     met_at: Microticks,
@@ -421,22 +421,22 @@ impl<T: Transport> Rank<T> {
             Event::Collected => {
                 let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
                 let entered = self.collective.map_or(began, |(_, number)| self.transit.last_to_enter(number));
-                let under_way = waited.min(now.saturating_sub(entered.max(began)));
+                let in_flight = waited.min(now.saturating_sub(entered.max(began)));
                 let mut report = lock(&self.report);
-                let partner = waited.saturating_sub(under_way);
+                let partner = waited.saturating_sub(in_flight);
                 report.partner += partner;
-                // The hardware has ways and buffers of its own for it.
-                report.wire += under_way;
-                report.waited(partner, under_way, Microticks::ZERO);
+                // The hardware has paths and buffers of its own for it.
+                report.wire += in_flight;
+                report.waited(partner, in_flight, Microticks::ZERO);
                 return;
             }
         };
         // Divides the waiting time into the parts before and after the message was sent.
         let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
-        let under_way = waited.min(now.saturating_sub(sent.max(began)));
-        let (wire, queueing) = self.transit.passed(passage, (sent, now), under_way);
+        let in_flight = waited.min(now.saturating_sub(sent.max(began)));
+        let (wire, queueing) = self.transit.passed(passage, (sent, now), in_flight);
         let mut report = lock(&self.report);
-        let partner = waited.saturating_sub(under_way);
+        let partner = waited.saturating_sub(in_flight);
         report.partner += partner;
         report.wire += wire;
         report.queueing += queueing;
@@ -532,7 +532,7 @@ impl<T: Transport> Rank<T> {
         (self.since, self.spent) = (now, Microticks::ZERO);
     }
 
-    fn go_on(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
+    fn resume(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
         self.account(now);
         if let Doing::Computing(op) = std::mem::replace(&mut self.doing, Doing::Library) {
             self.finished(op, now)?;
@@ -643,7 +643,7 @@ impl<T: Transport> Process<T::Command, T::Watch> for Rank<T> {
         operations: &mut Operations<T::Command, T::Watch>,
     ) -> Step {
         self.transport.thread().resumed(now, why);
-        let step = self.go_on(now, why);
+        let step = self.resume(now, why);
         self.transport.thread().take(operations);
         step.unwrap_or_else(|failure| {
             operations.clear();

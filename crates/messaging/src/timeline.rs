@@ -1,10 +1,10 @@
-//! What a rank did when, for those who ask for it: the steps of its program, the messages that it sent, and
+//! The timeline of a rank, if requested: the steps of its program, the messages that it sent, and
 //! those that it received.
 
 use crate::rank::Awaited;
 use netloom_node::time::Microticks;
 
-/// What a rank did during a step.
+/// The activity of a rank during a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Its program computed.
@@ -17,18 +17,18 @@ pub enum Activity {
     Wait(Waiting),
 }
 
-/// What a rank waited for, and why it took as long as it did.
+/// The object of a rank's wait, and the parts of its duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// The first receive that had been posted.
     pub receive: Option<Awaited>,
     /// The receiver of the first message that had not been received.
     pub send_to: Option<u32>,
-    /// Of the time, that before its partner had sent.
+    /// The part before its partner had sent.
     pub partner: Microticks,
-    /// Of the time, that which messages take on a machine that is otherwise empty.
+    /// The part that messages take on an otherwise empty machine.
     pub wire: Microticks,
-    /// Of the time, that by which they took longer.
+    /// The additional time of messages.
     pub queueing: Microticks,
 }
 
@@ -39,7 +39,7 @@ pub struct Step {
     pub from: Microticks,
     /// When it ended.
     pub to: Microticks,
-    /// What it was.
+    /// Its kind.
     pub activity: Activity,
 }
 
@@ -47,9 +47,9 @@ pub struct Step {
 /// another has the same number at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageEnd {
-    /// Of a send, when the call began; of a receive, when the message met it.
+    /// When the call of a send began, or when a receive was matched.
     pub from: Microticks,
-    /// Of a send, when the call returned; of a receive, when it completed.
+    /// When the call of a send returned, or when a receive completed.
     pub to: Microticks,
     /// The rank at the other end.
     pub peer: u32,
@@ -61,12 +61,12 @@ pub struct MessageEnd {
     pub bytes: u64,
 }
 
-/// What a rank did during a span of time, up to a number of entries.
+/// The activities of a rank during a span of time, up to a number of entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankTimeline {
-    /// What ends before is left out.
+    /// Entries that end before are omitted.
     pub from: Microticks,
-    /// What begins then or later is left out.
+    /// Entries that begin then or later are omitted.
     pub to: Microticks,
     /// Most entries that are kept.
     pub entries_max: usize,
@@ -98,8 +98,8 @@ impl RankTimeline {
         is_room
     }
 
-    /// A step has ended. Steps that take no time are left out; a wait goes on where the last step was one for
-    /// the same message.
+    /// A step has ended. Steps that take no time are left out; a wait is extended if the last step was a wait
+    /// for the same message.
     pub(crate) fn step(&mut self, from: Microticks, to: Microticks, activity: Activity) {
         if from == to {
             return;
@@ -122,7 +122,7 @@ impl RankTimeline {
     /// Why the waits since the last message took as long as they did: first for the partner, then for the
     /// wire and queues.
     pub(crate) fn waited(&mut self, mut partner: Microticks, wire: Microticks, queueing: Microticks) {
-        let under_way = wire + queueing;
+        let in_flight = wire + queueing;
         for place in self.open_waits.drain(..) {
             let step = &mut self.steps[place];
             let Activity::Wait(waiting) = &mut step.activity else { continue };
@@ -130,11 +130,11 @@ impl RankTimeline {
             waiting.partner = took.min(partner);
             partner = partner.saturating_sub(took);
             let rest = took - waiting.partner;
-            let share = wire.0 as f64 / (under_way.0 as f64).max(1.0);
+            let share = wire.0 as f64 / (in_flight.0 as f64).max(1.0);
             waiting.wire =
-                if under_way.is_zero() { under_way } else { Microticks::of_f64(rest.0 as f64 * share) };
+                if in_flight.is_zero() { in_flight } else { Microticks::of_f64(rest.0 as f64 * share) };
             waiting.queueing =
-                if under_way.is_zero() { under_way } else { rest.saturating_sub(waiting.wire) };
+                if in_flight.is_zero() { in_flight } else { rest.saturating_sub(waiting.wire) };
         }
     }
 

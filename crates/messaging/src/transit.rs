@@ -1,5 +1,5 @@
 //! Message times, and the causes of a rank's waiting: its partner, which has not sent yet; the wire, with the
-//! time of an otherwise empty machine; or queues, for any time beyond that.
+//! time of an otherwise empty machine; or queues, for any time in addition.
 //!
 //! The times on an empty machine are not computed but measured, on the same machine and with the same
 //! protocols: ranks send messages of several lengths to a near and to a far rank, one at a time

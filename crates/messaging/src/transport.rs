@@ -141,7 +141,7 @@ pub trait Transport: Send {
         true
     }
 
-    /// Sends a message to another rank, with its data if the envelope says so.
+    /// Sends a message to another rank, with its data if the envelope requests it.
     fn send(&mut self, to: u32, envelope: Envelope);
 
     /// Fetches data of another rank, which announced it with the request `remote`; the event has this rank's

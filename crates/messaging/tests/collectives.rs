@@ -142,7 +142,7 @@ fn a_broadcast_reaches_all() {
 /// Two barrier classes at the same time, over a part and over all nodes, entered at any time: each is left
 /// after the last node has entered, and soon after; with lost packets, after their retransmission.
 #[test]
-fn nobody_leaves_before_all_have_entered() {
+fn no_rank_leaves_before_all_have_entered() {
     const ROUNDS: u64 = 7;
     fn barriers(spi: Spi) -> Task {
         Box::pin(async move {

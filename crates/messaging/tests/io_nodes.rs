@@ -121,7 +121,7 @@ fn the_pcie_has_a_rate() {
     fn move_some(spi: Spi) -> Task {
         Box::pin(async move {
             if spi.is_io_node() {
-                assert!(spi.poll(3).await.is_none(), "nobody sends anything");
+                assert!(spi.poll(3).await.is_none(), "no node sends anything");
                 let begin = spi.now();
                 assert_eq!(
                     [spi.pcie(Pcie::Out, 1000), spi.pcie(Pcie::Out, 500)],

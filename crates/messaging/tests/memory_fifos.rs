@@ -455,7 +455,7 @@ fn units_count_what_they_do() {
 /// A message that requests it interrupts when its last packet has arrived; so do FIFOs that pass their
 /// thresholds.
 #[test]
-fn interrupts_tell_what_happened() {
+fn interrupts_report_their_causes() {
     fn reported(spi: Spi) -> Task {
         Box::pin(async move {
             if spi.node() == 1 {

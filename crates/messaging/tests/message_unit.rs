@@ -107,7 +107,7 @@ fn latency_is_the_sum_of_the_stations() {
 
 /// The time for a node to send long messages in all directions and receive as much, ticks per byte and link.
 fn exchange(unit: &MessageUnitConfig) -> f64 {
-    fn all_ways(spi: Spi) -> Task {
+    fn all_directions(spi: Spi) -> Task {
         Box::pin(async move {
             for port in 0..10u16 {
                 spi.set_base_address(port, u64::from(port) << 24);
@@ -132,7 +132,7 @@ fn exchange(unit: &MessageUnitConfig) -> f64 {
             spi.measure(0, spi.now());
         })
     }
-    let measurements = run(&network(&[1; 5], true), unit, all_ways, &[], 1).0;
+    let measurements = run(&network(&[1; 5], true), unit, all_directions, &[], 1).0;
     measurements[0].1[0].time().ticks() as f64 / f64::from(1 << 18)
 }
 

@@ -1,6 +1,6 @@
-//! PAMI's protocols over a device of this file: tasks with small queues and a memory each, in one thread. Whatever
-//! the order of polls, messages of any length arrive once, whole and in order, and each operation reports its end
-//! once.
+//! PAMI's protocols over a device of this file: tasks with small queues and a memory each, in one thread.
+//! Whatever the order of polls, messages of any length arrive once, whole and in order, and each operation
+//! reports its end once.
 
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::{Context, Event, Limits, Outcome, Receive, Send};

@@ -1,5 +1,5 @@
-//! What a study may set of the FIFO network interface of the tori: injection and reception FIFOs that software
-//! fills and empties packet by packet (Blumrich et al., section 2).
+//! What a study may set of the FIFO network interface of the tori: injection and reception FIFOs that
+//! software fills and empties packet by packet (Blumrich et al., section 2).
 
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
@@ -16,16 +16,16 @@ pub enum NodeMode {
     VirtualNode,
 }
 
-/// How software deals a node's packets to the injection FIFOs of their priority. All FIFOs can send in any direction
-/// (section 2); the paper does not say how its simulator, or software, chose.
+/// How software deals a node's packets to the injection FIFOs of their priority. All FIFOs can send in any
+/// direction (section 2); the paper does not specify how its simulator, or software, chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dealing {
     /// One after the other.
     #[default]
     InTurn,
-    /// Packets of one first direction (x before y before z) to one FIFO, so that those that wait for a busy dimension hold up
-    /// nobody else.
+    /// Packets of one first direction (x before y before z) to one FIFO, so that those that wait for a busy
+    /// dimension block no others.
     FirstDirection,
 }
 
@@ -59,7 +59,8 @@ pub struct FifoConfig {
     /// Rate at which a node's software empties its reception FIFOs. If omitted: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_bytes_per_tick: Option<f64>,
-    /// Injection flow control by software: most packets that a node may have under way. If omitted: no limit.
+    /// Injection flow control by software: maximum number of packets that a node may have in flight. If
+    /// omitted: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_packets: Option<u32>,
 }

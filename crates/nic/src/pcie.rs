@@ -1,16 +1,17 @@
-//! The host interface: PCI-Express, two directions that each carry writes, read requests and completions, so that reads and writes in one
-//! direction stand in each other's way, and what each transfer adds to its data (24 B: Alverson et al., "Cray XC Series Network", "Aries
-//! Performance").
+//! The host interface: PCI-Express, two directions that each carry writes, read requests and completions, so
+//! that reads and writes in one direction compete for bandwidth, and the overhead of each transfer
+//! (24 B: Alverson et al., "Cray XC Series Network", "Aries Performance").
 //!
-//! Each transfer has a CRC of 32 bits, by which the other side sees that it is broken and asks for it again (the same, "Reliability,
-//! Availability and Serviceability"): it is sent once more with all behind it, so that nothing is lost and nothing overtakes.
+//! Each transfer has a CRC of 32 bits, by which the other side detects a broken one and requests it again
+//! (the same, "Reliability, Availability and Serviceability"): it is sent once more with all behind it, so
+//! that nothing is lost and nothing overtakes.
 
 use netloom_engine::Stream;
 use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a machine says of the host interface.
+/// Configuration of the host interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
@@ -18,9 +19,10 @@ pub struct PcieConfig {
     /// The rate of each direction.
     // Here the time of four bytes.
     pub dword_microticks: u64,
-    /// What each transfer adds to its data, bytes.
+    /// Overhead of each transfer, bytes.
     pub overhead_B: u32,
-    /// What a transfer costs the other direction: its acknowledgement and the return of its credits, bytes.
+    /// Overhead of a transfer in the other direction: its acknowledgement and the return of its credits,
+    /// bytes.
     pub flow_control_B: u32,
     /// From the last of a transfer to its effect on the other side, through the root complex.
     pub crossing_milliticks: u64,
@@ -87,7 +89,8 @@ impl Pcie {
         Pcie { random, free: [Microticks::ZERO; 2], carried_data: [0; 2], carried: [0; 2], retries: [0; 2] }
     }
 
-    /// Sends a transfer with so much data, until it comes whole; returns when it starts, and when its last has left.
+    /// Sends a transfer with so much data, until it comes whole; returns when it starts, and when its last
+    /// has left.
     pub fn send(
         &mut self,
         c: &PcieConfig,
@@ -99,13 +102,14 @@ impl Pcie {
         let (mine, other) = (direction as usize, 1 - direction as usize);
         let start = self.free[mine].max(now);
         self.free[mine] = start + c.time(bytes.into());
-        // What goes behind a broken transfer until it is asked for again goes in vain: the direction has nothing else to do.
+        // Transfers behind a broken one are wasted until it is requested again: the direction does
+        // nothing else.
         while self.is_broken(c, bytes) {
             self.retries[mine] += 1;
             self.carried[mine] += u64::from(bytes);
             self.free[mine] += Microticks::of_milliticks(c.retry_milliticks) + c.time(bytes.into());
         }
-        // What the other side says of it goes in between there.
+        // The request for it takes time in the other direction.
         self.free[other] = self.free[other].max(now) + c.time(c.flow_control_B.into());
         self.carried_data[mine] += u64::from(data);
         self.carried[mine] += u64::from(bytes);
@@ -113,7 +117,8 @@ impl Pcie {
         (start, self.free[mine])
     }
 
-    /// Whether a transfer comes with a wrong CRC. No broken one has a right CRC **(ours: of 32 bits one in four billion would)**.
+    /// Whether a transfer comes with a wrong CRC. No broken one has a right CRC **(ours: of 32 bits one in
+    /// four billion would)**.
     fn is_broken(&mut self, c: &PcieConfig, bytes: u32) -> bool {
         if c.bit_errors_per_Tbit == 0 {
             return false;
@@ -138,9 +143,9 @@ mod tests {
     use super::*;
     use crate::aries::config::AriesConfig;
 
-    /// What 64 B each way leave for data: reads and writes together.
+    /// Data rate of 64 B transfers in both directions: reads and writes together.
     #[test]
-    fn symmetric_traffic_gets_about_8_gb_per_s_each_way() {
+    fn symmetric_traffic_gets_about_8_gb_per_s_per_direction() {
         let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::new(1, 0));
         let mut end = Microticks::ZERO;
         for _ in 0..1000 {
@@ -150,7 +155,7 @@ mod tests {
             end = pcie.free(Direction::Up).max(pcie.free(Direction::Down));
         }
         let rate = 64_000.0 * 875e12 / end.0 as f64;
-        println!("{:.3} GB/s each way", rate / 1e9);
+        println!("{:.3} GB/s per direction", rate / 1e9);
         assert!((7.5e9..9e9).contains(&rate), "{rate}");
     }
 
@@ -162,7 +167,7 @@ mod tests {
         assert_eq!(pcie.carried, [88, 16]);
     }
 
-    /// As many as the rate says, each a transfer and a wait longer.
+    /// As many retries as the rate implies; each costs a transfer and a wait.
     #[test]
     fn broken_transfers_are_sent_again() {
         let c = PcieConfig { bit_errors_per_Tbit: 20_000_000, ..AriesConfig::cray_xc().pcie };

@@ -21,7 +21,7 @@ pub(crate) struct Windows {
     tie: HalfwayTie,
     numbers: Vec<u32>,
     most: u32,
-    under_way: Vec<u32>,
+    in_flight: Vec<u32>,
     /// Nodes to which each node owes an acknowledgement.
     owed: Vec<VecDeque<u32>>,
 }
@@ -33,19 +33,19 @@ impl Windows {
             tie: network.halfway_tie,
             numbers: numbers.to_vec(),
             most,
-            under_way: vec![0; numbers.len()],
+            in_flight: vec![0; numbers.len()],
             owed: vec![VecDeque::new(); numbers.len()],
         }
     }
 
     /// Whether a node may send another packet.
     pub(crate) fn is_open(&self, node: u32) -> bool {
-        self.under_way[node as usize] < self.most
+        self.in_flight[node as usize] < self.most
     }
 
     /// A node has sent a packet.
     pub(crate) fn sent(&mut self, node: u32) {
-        self.under_way[node as usize] += 1;
+        self.in_flight[node as usize] += 1;
     }
 
     /// A node has received a packet from `source`, and will acknowledge it.
@@ -55,9 +55,9 @@ impl Windows {
 
     /// A node has received an acknowledgement. Returns whether its window was closed.
     pub(crate) fn acknowledged(&mut self, node: u32) -> bool {
-        let under_way = &mut self.under_way[node as usize];
-        *under_way -= 1;
-        *under_way + 1 == self.most
+        let in_flight = &mut self.in_flight[node as usize];
+        *in_flight -= 1;
+        *in_flight + 1 == self.most
     }
 
     /// The next acknowledgement that a node sends.

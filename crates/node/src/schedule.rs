@@ -155,6 +155,7 @@ impl<A, W: Copy> Schedule<A, W> {
     }
 
     /// The next due item by a tick, with its exact time.
+    #[inline]
     pub fn due(&mut self, now: Time) -> Option<(Microticks, Next<A>)> {
         loop {
             let (t, due) = self.agenda.due(now)?;
@@ -239,7 +240,7 @@ mod tests {
                 s.at(Microticks(at), watch);
             }
             // Waits for 0, computes for 7, waits for 1 with a time limit, computes for 7, and so on.
-            let mut under_way = 0;
+            let mut in_flight = 0;
             let begin = |s: &mut Schedule<u8, u8>, t: Microticks, number: u64| match number % 4 {
                 0 => s.wait(t, 0, Wait::for_one(0)),
                 2 => s.wait(t, 0, Wait { any: SmallVec::from_slice(&[1, 2]), at_most: limit.map(Microticks) }),
@@ -254,14 +255,14 @@ mod tests {
                     }
                     Next::Resume(process, why) => {
                         prop_assert_eq!(process, 0);
-                        match under_way % 4 {
+                        match in_flight % 4 {
                             0 => prop_assert_eq!(why, Resumed::Found(0)),
                             2 => prop_assert!(why != Resumed::Done && (why != Resumed::TimedOut || Some((t - began).0) == limit)),
                             _ => prop_assert!(why == Resumed::Done && (t - began).0 == 7),
                         }
-                        under_way += 1;
+                        in_flight += 1;
                         began = t;
-                        begin(&mut s, t, under_way);
+                        begin(&mut s, t, in_flight);
                     }
                 }
             }

@@ -10,7 +10,7 @@ use netloom_study::result::{Ended, RunResult};
 use netloom_study::tree::Tree;
 use serde::Serialize;
 
-/// What became of a claim.
+/// The verdict of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -36,13 +36,13 @@ impl Verdict {
 /// A claim and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// What it says: its own words, the published entry, or the figure.
+    /// Its statement: its own words, the published entry, or the figure.
     pub says: String,
     /// The value that was read, if there is one.
     pub value: Option<f64>,
-    /// What was expected, in words.
+    /// The expected range, in words.
     pub expected: String,
-    /// What became of it.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Why it was not judged; else empty.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -86,7 +86,8 @@ impl Measured for Ran<'_> {
     }
 }
 
-/// A single run, as claims read it: it is at the point where its study and machine have the values that a claim names.
+/// A single run, as claims read it: it is at the point where its study and machine have the values that a
+/// claim names.
 struct Alone<'a> {
     study: &'a ResolvedStudy,
     result: &'a RunResult,
@@ -119,7 +120,7 @@ fn of_whole_run(study: &ResolvedStudy, result: &RunResult, name: &str) -> Result
 /// Judges claims by points that have run; `whole` if all points of the sweep have.
 ///
 /// # Errors
-/// Of the published figures.
+/// Errors of the published figures.
 pub fn judge_points(claims: &[Claim], points: &[Ran], whole: bool) -> Result<Vec<Judged>, Problem> {
     judge_all(claims, |claim| if whole { claim.read(points) } else { Err("not all points have run".into()) })
 }
@@ -127,7 +128,7 @@ pub fn judge_points(claims: &[Claim], points: &[Ran], whole: bool) -> Result<Vec
 /// Judges the claims of a study by a single run of it.
 ///
 /// # Errors
-/// Of the published figures.
+/// Errors of the published figures.
 pub fn judge_run(study: &ResolvedStudy, result: &RunResult) -> Result<Vec<Judged>, Problem> {
     let run = Alone { study, result };
     judge_all(&study.claims, |claim| {

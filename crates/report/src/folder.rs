@@ -3,7 +3,7 @@
 use netloom_study::diagnose::Problem;
 use std::path::{Path, PathBuf};
 
-/// What to do with a folder of results that exists.
+/// Treatment of an existing folder of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfExists {
     /// Refuse.

@@ -1,5 +1,5 @@
-//! Results for people and for other programs: a run's or a sweep's folder with its drawings, tables and pages, what the terminal
-//! shows, published figures beside simulated ones, and claims judged.
+//! Results for people and for other programs: a run's or a sweep's folder with its drawings, tables and
+//! pages, what the terminal shows, published figures beside simulated ones, and claims judged.
 
 pub mod claims;
 pub mod compare;

@@ -74,7 +74,7 @@ fn a_program_ends_when_it_has_finished() {
     let run = run_in(folder.path(), study, &[]);
     assert_eq!((run.result.simulated.ended, run.result.simulated.run_time_us), (Ended::Stalled, None));
     assert_mentions(&run.summary, &["PARTIAL RESULT: 1 of 2 ranks never end", "stalled: "]);
-    // One that sends a message that nobody receives.
+    // One that sends a message that is never received.
     let unreceived = "num_ranks 2\nrank 0 {\nl1: send 100000b to 1\n}\nrank 1 {\nl1: calc 1000\n}\n";
     std::fs::write(folder.path().join("late.goal"), unreceived).unwrap();
     let run = run_in(folder.path(), study, &["messaging.eager_max_B=1000"]);
@@ -171,9 +171,9 @@ fn windows_are_given_in_time() {
     assert_mentions(&refused(TRAFFIC, &["measure.window_us=0"]), &["expected a time above 0 us, found 0"]);
 }
 
-/// A run shorter than its windows has shorter ones; a warm-up that is not left out is told.
+/// A run shorter than its windows has shorter ones; a warm-up that is not left out is reported.
 #[test]
-fn short_runs_say_so() {
+fn short_runs_are_reported() {
     let short = ["measure.until=time", "measure.time_us=40"];
     let cold = run(TRAFFIC, &short);
     assert_eq!(cold.result.simulated.ended, Ended::TimeLimit);
@@ -205,7 +205,7 @@ fn short_runs_say_so() {
         &["within its first measuring window of 57.0 us: there are no curves"],
     );
     assert!(long.result.series.is_empty() && !long.page.contains("over simulated time"));
-    // Unless nobody asked for windows that long.
+    // Unless the study does not set the windows.
     let burst = run(TRAFFIC, &burst);
     assert_mentions(&burst.result.warnings[0], &["a measuring window of 57.1 us does not fit into the "]);
     assert!(burst.result.series.iter().all(|series| series.values.len() >= 20));

@@ -155,7 +155,8 @@ fn a_page_needs_no_other_file() {
     }
 }
 
-/// The curves over time of all points in one drawing, those of an earlier run among them; none where they would be too many.
+/// The curves over time of all points in one drawing, those of an earlier run among them; none where they
+/// would be too many.
 #[test]
 fn few_points_of_a_sweep_are_compared_over_time() {
     let draw = |axis: &str, stop_at| {
@@ -173,7 +174,7 @@ fn few_points_of_a_sweep_are_compared_over_time() {
     for value in ["1", "2", "4"] {
         assert!(whole.contains(&format!(">{value}</text>")), "{value} in the legend");
     }
-    assert_eq!(draw("\"router.paths\" = [1, 2, 4]", Some(1)), Some(whole), "gone on with");
+    assert_eq!(draw("\"router.paths\" = [1, 2, 4]", Some(1)), Some(whole), "resumed");
     assert_eq!(draw("seed = [1, 2, 3, 4, 5, 6, 7, 8]", None), None, "eight points");
 }
 
@@ -182,7 +183,7 @@ fn nothing_is_overwritten_unless_asked() {
     let root = tempfile::tempdir().unwrap();
     let wanted = root.path().join("a");
     assert_eq!(output_folder(&wanted, IfExists::Refuse).unwrap(), wanted);
-    assert!(wanted.is_dir(), "a run is not in vain because its folder cannot be made");
+    assert!(wanted.is_dir(), "a run is kept though its folder cannot be made");
     assert_eq!(
         output_folder(&wanted, IfExists::Refuse).unwrap(),
         wanted,
@@ -281,7 +282,8 @@ fn a_sweep_goes_on_where_it_stopped() {
     assert!(sweep::holds(&folder, &again));
 }
 
-/// Runs that differ in their seed only are one bar, of their mean; names that nothing lies between are not joined by a line.
+/// Runs that differ in their seed only are one bar, of their mean; names that nothing lies between are not
+/// joined by a line.
 #[test]
 fn seeds_of_a_sweep_count_as_one() {
     let axes = "sweep={ seed = [1, 2], \"traffic.routing\" = [\"static\", \"dynamic\"] }";

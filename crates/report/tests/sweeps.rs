@@ -1,4 +1,5 @@
-//! Sweeps by the real simulator: which of their points are saturated, how long programs run, and what becomes of claims.
+//! Sweeps by the real simulator: which of their points are saturated, how long programs run, and what becomes
+//! of claims.
 
 use netloom_report::claims::{Judged, Verdict};
 use netloom_report::sweep::{self, Outcome};
@@ -245,7 +246,7 @@ fn saturation_is_found_by_bisection() {
 }
 
 #[test]
-fn a_search_says_where_saturation_is_not() {
+fn a_search_reports_where_saturation_is_not() {
     let never = Swept::new(&searched("from = 0.1\nto = 0.2"), Path::new("."));
     assert_eq!(never.outcomes.len(), 4, "only the ends");
     assert_mentions(&never.text, &["above 0.2000"]);

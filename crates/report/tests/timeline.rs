@@ -86,7 +86,7 @@ fn a_timeline_is_one_that_viewers_open() {
             assert!(!begins.is_empty() && begins.keys().eq(ends.keys()), "{machine}: {begin}");
             assert!(begins.iter().all(|(id, begin)| begin <= &ends[id]), "{machine}: {begin}");
         }
-        // Ranks compute as long as they are told to, and wait for someone.
+        // Ranks compute for the set time, and wait for a partner.
         let steps: Vec<_> =
             of_phase(&events, "X").into_iter().filter(|e| e["cat"] == "step" && e["pid"] == 5).collect();
         let compute: u64 = steps.iter().filter(|e| e["name"] == "compute").map(|e| ns(e, "dur")).sum();

@@ -12,6 +12,7 @@
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicU32, Ordering, fence};
+#[cfg(not(all(loom, test)))]
 use std::time::Duration;
 
 /// Whether this process passes a full fence whenever another is about to sleep.

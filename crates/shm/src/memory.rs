@@ -63,6 +63,41 @@ pub unsafe fn copy(direction: Direction, pid: i32, local: u64, remote: u64, byte
     Ok(())
 }
 
+/// Pieces that one system call takes.
+const PIECES_MAX: usize = 1024;
+
+/// Copies several pieces, each an address of this process, one of process `pid` and a length. After an error,
+/// some may have been copied.
+///
+/// # Errors
+/// As [`copy`].
+///
+/// # Safety
+/// As [`copy`], for each piece.
+pub unsafe fn copy_pieces(direction: Direction, pid: i32, pieces: &[(u64, u64, usize)]) -> io::Result<()> {
+    for batch in pieces.chunks(PIECES_MAX) {
+        let part = |base: u64, bytes| libc::iovec { iov_base: base as usize as *mut _, iov_len: bytes };
+        let ours: Vec<libc::iovec> = batch.iter().map(|piece| part(piece.0, piece.2)).collect();
+        let theirs: Vec<libc::iovec> = batch.iter().map(|piece| part(piece.1, piece.2)).collect();
+        let (ours, theirs, count) = (ours.as_ptr(), theirs.as_ptr(), batch.len() as libc::c_ulong);
+        // SAFETY: the caller's promise.
+        let moved = unsafe {
+            match direction {
+                Direction::Read => libc::process_vm_readv(pid, ours, count, theirs, count, 0),
+                Direction::Write => libc::process_vm_writev(pid, ours, count, theirs, count, 0),
+            }
+        };
+        if usize::try_from(moved) != Ok(batch.iter().map(|piece| piece.2).sum()) {
+            // One by one, which finds out what is wrong.
+            for &(local, remote, bytes) in batch {
+                // SAFETY: the caller's promise.
+                unsafe { copy(direction, pid, local, remote, bytes) }?;
+            }
+        }
+    }
+    Ok(())
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -81,6 +116,27 @@ mod tests {
         assert_eq!(source, target);
         // SAFETY: nothing is there, so nothing is written.
         let error = unsafe { copy(Direction::Read, pid, to, 8, 8) }.unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no process_vm_readv")]
+    fn pieces_move_and_a_wrong_address_among_them_is_an_error() {
+        let source: Vec<u8> = (0..30_000).map(|n| n as u8).collect();
+        let mut target = vec![0u8; 30_000];
+        let pid = std::process::id() as i32;
+        let [from, to] = [source.as_ptr() as u64, target.as_mut_ptr() as u64];
+        // More than one call takes; each third byte, in reverse.
+        let mut pieces: Vec<(u64, u64, usize)> =
+            (0..10_000).map(|n| (to + 3 * n, from + 3 * (9_999 - n), 1)).collect();
+        // SAFETY: both are this process's own.
+        unsafe { copy_pieces(Direction::Read, pid, &pieces) }.unwrap();
+        for n in 0..10_000 {
+            assert_eq!(target[3 * n..3 * n + 3], [source[3 * (9_999 - n)], 0, 0]);
+        }
+        pieces[5_000].1 = 8;
+        // SAFETY: the same; one address is not this process's, which the call finds out.
+        let error = unsafe { copy_pieces(Direction::Read, pid, &pieces) }.unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! A slot holds its *turn*, 1 + the number of messages before it in the queue. A writer stores it last, and a
 //! reader that finds the turn it expects owns the slot. The reader never writes to slots: it publishes how far
-//! it has read in `head`, only once per [`Queue::STRIDE`] messages, so that the line stays in the writers'
+//! it has read in `head`, only once per 32 messages (`STRIDE`), so that the line stays in the writers'
 //! caches. A message of up to 48 B therefore moves one cache line, as in a bare ping-pong.
 //!
 //! # Invariants

@@ -1,5 +1,5 @@
-//! Netloom as a library: a study is read, run, and its result looked at. Nothing is written, so that neither `netloom-report` nor
-//! `netloom-validate` is compiled.
+//! Netloom as a library: a study is read, run, and its result looked at. Nothing is written, so that neither
+//! `netloom-report` nor `netloom-validate` is compiled.
 //!
 //! ```text
 //! cargo run --example all_to_all -p netloom-study

@@ -23,7 +23,7 @@ pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
     workload
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run<'a, B: RouterBlock, R> {
     study: &'a ResolvedStudy,
     readout: R,
@@ -95,7 +95,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let mut failure;
         let ended = loop {
             let next = ((self.network.now().ticks() / window + 1) * window).min(last);
-            self.tell(seen);
+            self.report_progress(seen);
             let reached = self.network.run_until(Time::at(next), self.threads, progress);
             let now = self.network.now().ticks();
             if from == Some(now) && reached == Reached::Time && now < last {
@@ -152,7 +152,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 }
             }
         };
-        // Of a run that ended before its warm-up, all is counted.
+        // A run that ended before its warm-up is counted whole.
         let span = Span { from: counted_from, to: self.end(ended) };
         let mut result = self.readout.result(self.study, &mut self.network, span, self.links);
         result.confidence = confidence;
@@ -230,8 +230,8 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         windows.iter().map(|w| measure::utilization(self.study, w, self.links)).collect()
     }
 
-    /// How far the run is, for who watches it.
-    fn tell(&mut self, seen: &Seen) {
+    /// Reports the progress of the run.
+    fn report_progress(&mut self, seen: &Seen) {
         let fraction = self.fraction().unwrap_or(f64::NAN);
         seen.hops.store(self.hops(), Relaxed);
         seen.fraction.store(fraction.to_bits(), Relaxed);

@@ -1,4 +1,4 @@
-//! What drives the nodes of a run, as far as what it measures goes.
+//! The nodes' side of a run, as far as its measurements go.
 
 use super::observed::Arrived;
 use super::processes::Processes;
@@ -8,17 +8,17 @@ use netloom_nic::message_unit::protection::Violation;
 use netloom_nic::packet_port::OnFifos;
 use netloom_workload::traffic::{Beside, Counts as Counted, JobCounts, SwitchedTraffic, TorusTraffic};
 
-/// What a run must know of the nodes' side.
+/// The properties of the nodes' side that a run needs.
 pub(crate) trait Driver {
     /// Payload that has arrived, bytes; packets that have.
     fn arrived_so_far(&self) -> (u64, u64);
 
-    /// What it has counted of packets in flits, if it counts them.
+    /// Its counts of packets in flits, if it counts them.
     fn counts(&self) -> Option<&Counted> {
         None
     }
 
-    /// What it has counted of several jobs, if there are such.
+    /// Its counts of several jobs, if there are jobs.
     fn jobs(&self) -> &[JobCounts] {
         &[]
     }
@@ -29,15 +29,16 @@ pub(crate) trait Driver {
         false
     }
 
-    /// When anything last happened that counts, where more may follow: looks at what is overdue, when nothing is.
+    /// When anything last happened that counts, where more may follow: looks at what is overdue, when nothing
+    /// is.
     fn last(&self) -> Option<Time> {
         None
     }
 
-    /// Counting begins anew, for those who count themselves.
+    /// Restarts its own counts.
     fn restart(&mut self) {}
 
-    /// Adds what came of the processes of its nodes, where there are any.
+    /// Adds the outcome of the processes of its nodes, if there are any.
     fn add_to(&self, _: &mut Processes) {}
 
     /// Requests that had no answer in time, where requests have one.
@@ -45,7 +46,7 @@ pub(crate) trait Driver {
         0
     }
 
-    /// What network interfaces refused: node, why, how often.
+    /// Commands that network interfaces rejected: node, cause, count.
     fn refused(&self) -> Vec<(u32, Violation, u64)> {
         vec![]
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Builds networks of one family of routers.
 pub(crate) trait RouterFamily {
-    /// What hosts see of it.
+    /// The router family, as seen by hosts.
     type Family: Fifos;
 
     /// Its hosts: FIFOs that send traffic, or whose software runs ranks, at least.

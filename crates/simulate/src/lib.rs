@@ -16,7 +16,7 @@
 //! | `measure/` | what the fabric counted, as figures of a result |
 //! | `observed.rs`, `timeline.rs` | packets noted for a timeline; the timeline of a run |
 //! | `processes.rs` | programs that failed or never end |
-//! | `reach.rs` | programs refused whose messages have no way round what is dead |
+//! | `reach.rs` | rejects programs whose messages have no route around dead nodes and links |
 
 mod course;
 mod driver;
@@ -69,7 +69,8 @@ impl Simulate for Fabric {
         let mut result = simulate(study, progress, threads)?;
         let ticks = result.simulated.ticks;
         let short = result.simulated.ended == Ended::Finished && (1..study.window()).contains(&ticks);
-        // Nobody asked for windows that long, and how long the run is is known only now. It is short: once more costs little.
+        // The windows are longer than the run, whose length is known only now, and the study does not set
+        // them. The run is short: another one costs little.
         if short && study.study.measure.window_us.is_none() && !progress.stop() {
             result = simulate(&study.in_windows_for(ticks), progress, threads)?;
         }

@@ -14,7 +14,7 @@ use netloom_study::windows;
 use netloom_workload::traffic::{Counts, JobCounts};
 use std::sync::Arc;
 
-/// A header that says how long its packet is.
+/// A header with its packet's length.
 pub(crate) trait Length: Copy {
     /// In chunks or flits.
     fn length(self) -> u32;
@@ -32,7 +32,7 @@ impl Length for TiledHeader {
     }
 }
 
-/// What a timeline shows.
+/// The nodes and the span of time of a timeline.
 pub(crate) struct Scope {
     /// Its nodes, by the machine's numbers in rising order.
     pub nodes: Vec<u32>,
@@ -45,7 +45,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// That of a study, if it has a timeline.
+    /// The scope of a study, if it has a timeline.
     pub fn of(study: &ResolvedStudy) -> Option<Self> {
         let timeline = study.study.timeline.as_ref()?;
         let at = |us| Time::at(windows::ticks(us, study.machine.ticks_per_second()));

@@ -1,4 +1,4 @@
-//! What systems of several sizes are made of: nothing runs.
+//! The cabinets and cables of systems of several sizes: nothing runs.
 
 use netloom_fabric::config::{ConfigError, DragonflyConfig, SwitchedTopology};
 use netloom_fabric::topology::xc::{Packaging, upgrade};

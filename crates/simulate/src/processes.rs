@@ -1,4 +1,4 @@
-//! What is said of the processes of a run that did not end as they should.
+//! Reports of the processes of a run that failed or did not end.
 
 use super::driver::Driver;
 use netloom_fabric::router::{Network, RouterBlock};
@@ -7,10 +7,10 @@ use netloom_node::process::{Failure, Measurement};
 use netloom_study::result::{Ended, RunResult};
 use std::collections::BTreeSet;
 
-/// What came of the processes of a run.
+/// The outcome of the processes of a run.
 #[derive(Default)]
 pub(crate) struct Processes {
-    /// What they measured: node, process, figures, in the order of nodes.
+    /// Their measurements: node, process, figures, in the order of nodes.
     pub measurements: Vec<(u32, u32, Vec<Measurement>)>,
     /// Those that have not ended: node, process.
     unfinished: Vec<(u32, u32)>,
@@ -19,7 +19,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Of all nodes of a network.
+    /// The processes of all nodes of a network.
     pub fn of<B: RouterBlock<Host: Driver>>(network: &mut Network<B>) -> Self {
         let mut all = Processes::default();
         network.blocks().for_each(|block| block.host().add_to(&mut all));

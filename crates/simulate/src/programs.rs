@@ -1,5 +1,5 @@
-//! Programs of ranks, skeletons, traces and benchmarks, on any machine: by themselves, or beside synthetic traffic on other nodes. What
-//! carries their messages is a file for each network interface in `nics/`.
+//! Programs of ranks, skeletons, traces and benchmarks, on any machine: by themselves, or beside synthetic
+//! traffic on other nodes. What carries their messages is a file for each network interface in `nics/`.
 
 use super::course::Run;
 use super::driver::Driver;
@@ -25,10 +25,11 @@ use std::sync::Arc;
 /// Injection FIFOs of nodes of networks of switches: for requests and for responses.
 const FIFOS_OF_SWITCHES: usize = 2;
 
-/// Who watches a run, and on how many threads it is.
+/// The observer of a run, and its number of threads.
 pub(super) type To<'a> = (&'a dyn ProgressSink, usize);
 
-/// Several jobs, some of which are programs, the plan of all of them, and the one that runs if it is only one.
+/// Several jobs, some of which are programs, the plan of all of them, and the one that runs if it is only
+/// one.
 type Several<'a, P> = (&'a Arc<P>, &'a Jobs, Option<usize>);
 
 /// Runs the program of a study, or several jobs. `on` runs ranks, with the traffic that is beside them.

@@ -44,7 +44,8 @@ pub(super) struct Ranks<'a> {
     pub begin: Instant,
 }
 
-/// A program that measures something: its ranks, how far apart they are, what reads their marks, and its job if it is one of several.
+/// A program that measures something: its ranks, how far apart they are, what reads their marks, and its job
+/// if it is one of several.
 struct Measures {
     ranks: Range<usize>,
     hops: Hops,
@@ -53,9 +54,9 @@ struct Measures {
 }
 
 /// A node without a rank.
-struct Nobody;
+struct Idle;
 
-impl<C, W> Process<C, W> for Nobody {
+impl<C, W> Process<C, W> for Idle {
     fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
         Step::Ended(Ok(()))
     }
@@ -141,8 +142,8 @@ impl<'a> Ranks<'a> {
         }
     }
 
-    /// Runs these ranks: before, others on the same nodes measure what messages take when there is nothing else. `on` is told whether it is
-    /// these.
+    /// Runs these ranks, after others on the same nodes that measure message times on an otherwise empty
+    /// machine. `on` receives whether the ranks are these.
     pub fn run(
         mut self,
         (progress, threads): (&dyn ProgressSink, usize),
@@ -175,7 +176,7 @@ impl<'a> Ranks<'a> {
         node: u32,
         transport: impl FnOnce(u32) -> T,
     ) -> Box<dyn Process<T::Command, T::Watch>> {
-        let Some(rank) = self.placement.rank(node) else { return Box::new(Nobody) };
+        let Some(rank) = self.placement.rank(node) else { return Box::new(Idle) };
         let program = self.programs[rank as usize].lock().expect("no panic before").take();
         let program = program.expect("each rank runs on one node");
         let machine = &self.study.machine;
@@ -243,7 +244,7 @@ impl<'a> Ranks<'a> {
         }
     }
 
-    /// What a program measured, by the marks of its ranks.
+    /// The measurements of a program, by the marks of its ranks.
     fn measured(&self, of: &Measures, processes: &Processes) -> MeasuredTable {
         let mut marks = vec![];
         for (node, _, measurements) in &processes.measurements {
@@ -293,7 +294,7 @@ impl<'a> Ranks<'a> {
     }
 }
 
-/// Lays ranks onto the nodes of a machine or a job, as the study says. `key` is at fault where they are too many.
+/// Maps ranks to the nodes of a machine or a job, as the study sets. Errors name `key` if there are too many.
 fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Result<Mapping, Problem> {
     let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
     let mut mapping = study.study.mapping.clone();
@@ -306,13 +307,13 @@ fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Resul
     })
 }
 
-/// What a rank on a node reports.
+/// The report of a rank on a node.
 fn report(study: &ResolvedStudy, node: u32) -> Arc<Mutex<RankReport>> {
     let timeline = timeline::of_rank(study, node);
     Arc::new(Mutex::new(RankReport { timeline, ..RankReport::default() }))
 }
 
-/// Refuses messages that have no way round what is dead on a torus.
+/// Rejects messages that have no route around dead nodes and links of a torus.
 fn check_reach(
     study: &ResolvedStudy,
     program: &RankPrograms,

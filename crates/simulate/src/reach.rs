@@ -10,8 +10,9 @@ use netloom_study::resolve::ResolvedStudy;
 use netloom_workload::config::{Priority, RankPrograms, Routing};
 use netloom_workload::program::destinations;
 
-/// Refuses programs with a rank on a dead node, or a message that no plan leads to its destination. `nodes` are those of the
-/// ranks, which are so far apart. Where the messages are not known beforehand, the programs tell.
+/// Refuses programs with a rank on a dead node, or a message that no plan leads to its destination. `nodes`
+/// are those of the ranks, which are so far apart. If the messages are not known beforehand, the programs
+/// report them.
 pub(crate) fn check(
     study: &ResolvedStudy,
     program: &RankPrograms,

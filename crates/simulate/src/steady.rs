@@ -8,8 +8,8 @@ const STRETCH: usize = 3;
 /// Windows that a mean needs at the least.
 const WINDOWS_MIN: usize = 6;
 
-/// Whether the last windows of a series continue those before them: the warm-up is over. The means of two adjacent
-/// stretches may differ by `tolerance` (relative), or by what their own scatter explains.
+/// Whether the last windows of a series continue those before them: the warm-up is over. The means of two
+/// adjacent stretches may differ by `tolerance` (relative), or by what their own scatter explains.
 pub fn settled(series: &[f64], tolerance: f64) -> bool {
     if series.len() < 2 * STRETCH {
         return false;
@@ -34,8 +34,8 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Mean of a series and the half width of its 95% confidence interval: Student's t over the windows, widened for windows
-/// that resemble their predecessors.
+/// Mean of a series and the half width of its 95% confidence interval: Student's t over the windows, widened
+/// for windows that resemble their predecessors.
 pub fn confidence(series: &[f64]) -> Option<(f64, f64)> {
     if series.len() < WINDOWS_MIN {
         return None;
@@ -62,7 +62,7 @@ mod tests {
         assert!(!settled(&flat[..12], 0.005));
     }
 
-    /// The interval covers the true mean about as often as it says, also for correlated windows.
+    /// The interval covers the true mean about as often as its level promises, also for correlated windows.
     #[test]
     fn intervals_cover() {
         let mut stream = Stream::new(3, 0, 0);

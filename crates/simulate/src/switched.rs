@@ -1,4 +1,5 @@
-//! Studies on machines of switches: nodes that put packets straight into the network, and programs on their network interfaces.
+//! Studies on machines of switches: nodes that put packets straight into the network, and programs on their
+//! network interfaces.
 
 use super::course::{Run, beside_the_study};
 use super::hosts::SwitchedHosts;

@@ -12,7 +12,7 @@ use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
 use netloom_study::timeline::{Activity, MessageSpan, NodeTimeline, StepSpan, Timeline};
 
-/// What a rank waits for, in words, if it waits.
+/// Description of what a rank waits for.
 pub(crate) fn awaited(receive: Option<Awaited>, send_to: Option<u32>) -> String {
     let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
     match (receive, send_to) {
@@ -22,7 +22,7 @@ pub(crate) fn awaited(receive: Option<Awaited>, send_to: Option<u32>) -> String 
     }
 }
 
-/// What a rank records, if a study has a timeline of its node.
+/// The recorder of a rank's timeline, if a study has a timeline of its node.
 pub(crate) fn of_rank(study: &ResolvedStudy, node: u32) -> Option<Box<RankTimeline>> {
     let scope = Scope::of(study).filter(|scope| scope.has(node))?;
     let [from, to] = [scope.from, scope.to].map(Microticks::at);

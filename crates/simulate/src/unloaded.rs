@@ -1,6 +1,6 @@
-//! What messages take on a machine that is otherwise empty, measured before the programs of a study run: the first rank exchanges messages of
-//! several lengths with the rank nearest to it and the one farthest, one at a time. By this a rank's time in the network is told apart into
-//! wire and queueing.
+//! Times of messages on an otherwise empty machine, measured before the programs of a study run: the
+//! first rank exchanges messages of several lengths with the rank nearest to it and the one farthest, one at
+//! a time. This divides a rank's time in the network into wire and queueing.
 
 use netloom_fabric::config::SwitchedFaults;
 use netloom_fabric::topology::torus::Torus;
@@ -14,10 +14,11 @@ use std::sync::{Arc, OnceLock};
 
 /// Lengths of the messages, bytes; beyond the last, times lie on a line through the last two.
 const LENGTHS: [u64; 7] = [0, 64, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18];
-/// How often each is sent: the first may set something up.
+/// Number of times that each is sent: the first may set something up.
 const TIMES: u64 = 2;
 
-/// Fewest hops between the nodes of two ranks: on a torus from node to node, on a network of switches from router to router.
+/// Fewest hops between the nodes of two ranks: on a torus from node to node, on a network of switches from
+/// router to router.
 pub(super) fn hops(study: &ResolvedStudy, nodes: &[u32]) -> Hops {
     let nodes: Arc<[u32]> = nodes.into();
     if let Some(torus) = study.network.torus() {
@@ -50,7 +51,8 @@ pub(super) fn programs(ranks: u32, hops: &Hops) -> Option<Vec<Box<dyn Program>>>
     Some(operations.into_iter().map(|own| Box::new(Serial::new(own)) as Box<dyn Program>).collect())
 }
 
-/// Whether everything works on a study's machine, all the time: elsewhere a message of the first rank might find no way.
+/// Whether everything on a study's machine works all the time: on other machines a message of the first rank
+/// might find no route.
 pub(super) fn is_possible(study: &ResolvedStudy) -> bool {
     match study.network.torus() {
         Some(torus) => detour::planner(torus).is_none(),

@@ -1,4 +1,4 @@
-//! Studies of machines on which something goes wrong: it is made good and counted, or the run says what failed.
+//! Studies of machines with errors: they are corrected and counted, or the run reports what failed.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
@@ -108,7 +108,7 @@ fn an_escape_fails_the_run_and_its_link_is_named() {
 }
 
 #[test]
-fn impossible_places_are_told_where_they_are_written() {
+fn invalid_places_are_reported_where_they_are_written() {
     let text = UNIFORM.replace(
         "topology.dims = [8, 2, 2]",
         "topology.dims = [8, 2, 2]\nlink.faults = [{ node = [8, 0, 0], direction = \"+x\", bit_error_rate = 1e-6 }]",

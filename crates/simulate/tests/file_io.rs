@@ -1,4 +1,4 @@
-//! File IO from compute nodes to IO nodes: what limits it is what is narrowest; and what cannot be is told.
+//! File IO from compute nodes to IO nodes: its bottleneck is the narrowest part; invalid values are reported.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::{Problem, SourceFile};
@@ -30,7 +30,7 @@ fn run(changes: &[&str]) -> Result<Vec<Vec<f64>>, Problem> {
     Ok(run_all(changes)?.measured[0].rows.clone())
 }
 
-/// Of the last row, where all compute nodes take part: what an IO node moves, GB/s.
+/// Rate of an IO node in the last row, where all compute nodes take part, GB/s.
 fn rate(changes: &[&str]) -> f64 {
     let rows = run(changes).expect("fine");
     let [nodes, us, rate, all] = rows.last().expect("some")[..] else { panic!("four columns") };
@@ -39,7 +39,8 @@ fn rate(changes: &[&str]) -> f64 {
     rate
 }
 
-/// The system's FIFO at 4 B a network cycle takes 512 B of data in the time of 552: 1.855 GB/s, of two links as of one.
+/// The system's FIFO at 4 B a network cycle takes 512 B of data in the time of 552: 1.855 GB/s, of two links
+/// as of one.
 #[test]
 fn the_narrowest_limits() {
     let fifo = 2.0 * 512.0 / 552.0;
@@ -54,7 +55,8 @@ fn the_narrowest_limits() {
     }
 }
 
-/// Links that corrupt bits make it slower and lose nothing, and IO links are among those whose errors are told.
+/// Links that corrupt bits make it slower and lose nothing, and IO links are among those whose errors are
+/// reported.
 #[test]
 fn errors_are_made_good_on_io_links_too() {
     let whole = rate(&[]);
@@ -78,7 +80,7 @@ fn rounds_have_more_and_more_nodes() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn invalid_values_are_reported() {
     let reported = |changes: &[&str]| format!("{:?}", run(changes).expect_err("impossible"));
     assert!(reported(&["workload.nodes=[9]"]).contains("expected 1 to the 8 nodes of a pset, found 9"));
     assert!(

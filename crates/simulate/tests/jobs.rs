@@ -38,7 +38,7 @@ fn run(sets: &[&[&str]], threads: usize) -> RunResult {
     result
 }
 
-/// Each pattern, for a machine of so many dimensions, as a study gives it.
+/// Each pattern, for a machine with this number of dimensions, as a study sets it.
 fn patterns(dimensions: usize) -> Vec<String> {
     let list = |value: &str| vec![value; dimensions].join(",");
     let mut all: Vec<String> = [
@@ -148,7 +148,7 @@ fn jobs_on_a_torus_slow_each_other_down() {
     let offered = of[0].offered.unwrap();
     assert!((offered - 0.2e-3 * 240.0 * 175.0).abs() < 1e-6, "{offered}");
     assert!((of[0].accepted / offered - 1.0).abs() < 0.2, "{:?}", of[0]);
-    // Nobody else sends.
+    // No other node sends.
     let sum: f64 = of.iter().map(|j| f64::from(j.nodes) * j.accepted).sum::<f64>() / 64.0;
     let all = mixed.throughput.as_ref().unwrap().accepted;
     assert!((sum / all - 1.0).abs() < 0.01, "{sum} of {all}");
@@ -159,7 +159,7 @@ fn jobs_on_a_torus_slow_each_other_down() {
     assert!(slowdown(jobs(&apart)[0]) < slowdown(of[0]), "{}", slowdown(jobs(&apart)[0]));
 }
 
-/// A trace in which eight ranks pass 20,000 bytes round a ring.
+/// A trace in which eight ranks pass 20,000 bytes around a ring.
 fn ring() -> String {
     let rank = |rank: u32| {
         let (next, last) = ((rank + 1) % 8, (rank + 7) % 8);
@@ -217,7 +217,8 @@ fn programs_and_traffic_share_every_machine() {
     }
 }
 
-/// Traffic that fills the links slows a program down; a program by itself takes the time that it takes without jobs.
+/// Traffic that fills the links slows a program down; a program by itself takes the time that it takes
+/// without jobs.
 #[test]
 fn noise_slows_a_program_down() {
     let alone = "workload={kind='skeleton',program='halo',grid=[2,2,2],face_B=20000,iterations=3}";

@@ -1,4 +1,5 @@
-//! Benchmarks of messages between ranks, on every machine, over its own messaging library and network interface.
+//! Benchmarks of messages between ranks, on every machine, over its own messaging library and network
+//! interface.
 
 mod common;
 
@@ -13,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 fn study(program: &str, machine: &[&str]) -> ResolvedStudy {
-    // How many ranks the pairs have is what they say.
+    // The pairs set their number of ranks.
     let ranks = if program.contains("mbw_mr") { "" } else { "ranks = 8, " };
     let text = format!(
         "name = 'p2p'\nmachine = 'bgl'\nnodes = 8\n\
@@ -52,14 +53,17 @@ fn every_machine_is_measured_and_threads_do_not_matter() {
         );
         let far = of("program = 'latency', partner = 'farthest'")("latency_us_at_8_B");
         assert!(far >= short, "{machine:?}: {far}, {short}");
-        let one_way = of("program = 'bw', window = 16");
+        let unidirectional = of("program = 'bw', window = 16");
         let [bandwidth, rate] =
-            ["bandwidth_GB_per_s_at_4096_B", "message_rate_million_per_s_at_4096_B"].map(one_way);
+            ["bandwidth_GB_per_s_at_4096_B", "message_rate_million_per_s_at_4096_B"].map(unidirectional);
         assert!((bandwidth / rate / 4.096 - 1.0).abs() < 1e-9, "{machine:?}: {bandwidth}, {rate}");
         // One message at a time carries less than a window of them.
         assert!(4.096 / long < bandwidth && bandwidth < 20.0, "{machine:?}: {bandwidth}");
-        let both_ways = of("program = 'bibw', window = 16")("bidirectional_bandwidth_GB_per_s_at_4096_B");
-        assert!((0.9..2.2).contains(&(both_ways / bandwidth)), "{machine:?}: {both_ways}, {bandwidth}");
+        let bidirectional = of("program = 'bibw', window = 16")("bidirectional_bandwidth_GB_per_s_at_4096_B");
+        assert!(
+            (0.9..2.2).contains(&(bidirectional / bandwidth)),
+            "{machine:?}: {bidirectional}, {bandwidth}"
+        );
         let pairs = |pairs: u32| {
             let of = of(&format!("program = 'mbw_mr', window = 16, pairs = {pairs}"));
             of("aggregate_message_rate_million_per_s_at_8_B")

@@ -1,4 +1,5 @@
-//! Programs of ranks on every machine: the same study, each machine's own messaging library and network interface.
+//! Programs of ranks on every machine: the same study, each machine's own messaging library and network
+//! interface.
 
 mod common;
 
@@ -37,13 +38,15 @@ fn with<'a>(machine: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     machine.iter().chain(more).copied().collect()
 }
 
-/// A halo exchange runs to its end everywhere, eagerly and by rendezvous, and in the same way on two threads.
+/// A halo exchange completes on every machine, eagerly and by rendezvous, with the same result on two
+/// threads.
 #[test]
 fn a_skeleton_runs_on_every_machine() {
     for machine in MACHINES {
         let result = run(HALO, machine, 1);
         let figures = finished(&result);
-        // Two neighbours in each ring of two are the same rank: six messages a rank and iteration all the same.
+        // Two neighbours in each ring of two are the same rank: six messages a rank and iteration all the
+        // same.
         let messages = 8 * 6 * 4;
         assert_eq!((figures.ranks, figures.messages), (8, messages), "{machine:?}");
         assert_eq!(figures.message_bytes, messages * 3000, "{machine:?}");
@@ -57,7 +60,8 @@ fn a_skeleton_runs_on_every_machine() {
     }
 }
 
-/// Where a rank's time goes adds up to when it ends. One message at a time meets no queue; everybody to one rank does.
+/// The parts of a rank's time add up to its end. Single messages meet no queue; messages from all ranks to
+/// one rank do.
 #[test]
 fn the_parts_of_a_ranks_time_add_up() {
     let all = |p: &ProgramFigures| {
@@ -85,16 +89,17 @@ fn the_parts_of_a_ranks_time_add_up() {
     }
 }
 
-/// A run that ends before its programs says how many ranks were left.
+/// A run that ends before its programs reports how many ranks were left.
 #[test]
-fn a_time_limit_tells_what_was_left() {
+fn a_time_limit_reports_what_was_left() {
     let result = run(HALO, &["machine=bgl", "measure.max_time_us=5"], 1);
     assert_eq!((result.simulated.ended, result.simulated.run_time_us), (Ended::TimeLimit, None));
     let reported = result.warnings.join("; ");
     assert!(reported.contains("8 of 8 ranks had not ended: rank 0 waits for"), "{reported}");
 }
 
-/// Machines that do collective operations by themselves do so among all ranks, sooner than by messages; others say that they cannot.
+/// Machines that do collective operations by themselves do so among all ranks, faster than by messages;
+/// others report that they cannot.
 #[test]
 fn collective_operations_by_hardware() {
     let text = |operation: &str, algorithm: &str, bytes: u32| {
@@ -111,7 +116,8 @@ fn collective_operations_by_hardware() {
             let (by_hardware, by_messages) = (finished(&hardware), finished(&messages));
             assert_eq!(by_hardware.messages, 0, "{machine:?}");
             assert!(by_hardware.last_end_us > 0.0, "{machine:?}");
-            // On TH Express-2 a barrier parts one from the other, and all nodes contribute to Blue Gene/Q's and XC's broadcasts.
+            // On TH Express-2 a barrier parts one from the other, and all nodes contribute to Blue Gene/Q's
+            // and XC's broadcasts.
             let factor = match operation {
                 "barrier" => 1.0,
                 "allreduce" if machine != th => 1.0,
@@ -145,7 +151,7 @@ fn collective_operations_by_hardware() {
     }
 }
 
-/// Nobody leaves a collective operation by hardware, in a trace, before the last rank has entered it.
+/// In a trace, no rank leaves a collective operation by hardware before the last rank has entered it.
 #[test]
 fn hardware_waits_for_the_last_rank() {
     let folder = tempfile::tempdir().unwrap();
@@ -164,7 +170,7 @@ fn hardware_waits_for_the_last_rank() {
         for machine in [&["machine=bgq"][..], &["machine=xc"], &["machine=th", "topology.down=[8,4]"]] {
             let result = run(&text, machine, 1);
             let figures = finished(&result);
-            // Of a broadcast on TH Express-2, which waits for all in its barrier, as of the others.
+            // This holds for a broadcast on TH Express-2 too, which waits for all ranks in its barrier.
             assert!(figures.mean_end_us > 50.0, "{machine:?} {operation}: {figures:?}");
             assert!(
                 figures.partner_us > 40.0 && figures.messages == 0,
@@ -174,7 +180,8 @@ fn hardware_waits_for_the_last_rank() {
     }
 }
 
-/// Without software and with a progress thread a rank takes at least what it computes; each overhead makes it take longer by what it is.
+/// Without software and with a progress thread a rank takes at least what it computes; each overhead makes it
+/// take longer by what it is.
 #[test]
 fn overheads_are_what_they_are_set_to() {
     let machine =
@@ -191,9 +198,10 @@ fn overheads_are_what_they_are_set_to() {
     assert!((copies.software_us - plain.software_us - 4.0 * 12.0 * 3.0).abs() < 1e-6, "{copies:?}");
 }
 
-/// A machine whose file does not say what its messaging library takes runs programs with a warning; one that says 0 means it.
+/// A machine whose file does not set the times of its messaging library runs programs with a warning; a time
+/// of 0 gives none.
 #[test]
-fn a_library_that_takes_no_time_is_told() {
+fn a_library_that_takes_no_time_is_reported() {
     let warnings = |more: &[&str]| run(HALO, more, 1).warnings;
     for machine in ["machine=bgl", "machine=dragonfly"] {
         let reported = warnings(&[machine]);
@@ -217,7 +225,7 @@ fn a_trace_runs_on_another_machine() {
         let result = run(&text, &[machine, "nodes=64"], 2);
         let figures = finished(&result);
         assert_eq!((figures.ranks, figures.messages), (64, 13_455), "{machine}");
-        // What a rank computes does not depend on the machine.
+        // A rank's computing time does not depend on the machine.
         assert!((2_600.0..2_700.0).contains(&figures.compute_us), "{machine}: {figures:?}");
         assert!((3_500.0..4_500.0).contains(&figures.last_end_us), "{machine}: {figures:?}");
     }

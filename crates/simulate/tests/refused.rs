@@ -1,4 +1,4 @@
-//! What is refused only when a run is built.
+//! Errors that are found only when a run is built.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
@@ -15,12 +15,12 @@ fn a_file_that_is_not_there() {
     assert!(problem.contains("study.toml:6:8") && problem.contains("none.goal"), "{problem}");
 }
 
-/// Programs with messages that have no way round what is dead: refused when they are built, not in the middle
-/// of the run.
+/// Programs with messages that have no route around dead nodes and links: rejected when they are built, not
+/// in the middle of the run.
 #[test]
 fn programs_out_of_reach() {
     let folder = tempfile::tempdir().unwrap();
-    // From one corner up its line to the other there is a dynamic way, but no static one.
+    // From one corner up its line to the other there is a dynamic route, but no static one.
     std::fs::write(folder.path().join("corners"), "0 3\n0 0\n").unwrap();
     std::fs::write(folder.path().join("dead"), "0 3\n0 1\n").unwrap();
     for (name, first, second) in
@@ -65,12 +65,12 @@ fn programs_out_of_reach() {
             "{reported}"
         );
         assert!(reported.contains("\"normal\""), "{reported}");
-        // Dead all round the second rank.
+        // All neighbours of the second rank are dead.
         let reported = built(text, &["topology.dead_nodes=[[1,0],[0,1]]"]).unwrap_err();
         assert!(reported.contains("`mapping`") && reported.contains("no route leads there"), "{reported}");
         assert!(reported.contains("study.toml:6:"), "{reported}");
     }
-    // The way back is there: only what is sent counts.
+    // The route back exists: only the messages sent count.
     built(&trace(1), &["traffic.routing=static"]).expect("a static route back");
     let reported = built(&halo.replace("corners", "dead"), &[]).unwrap_err();
     assert!(

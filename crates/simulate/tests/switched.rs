@@ -1,4 +1,5 @@
-//! Runs on machines of switches: what they leave behind, that threads do not matter, and that figures fit together.
+//! Runs on machines of switches: what they leave behind, that threads do not matter, and that figures fit
+//! together.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
@@ -78,7 +79,7 @@ fn valiant_goes_by_others_and_minimal_does_not() {
     assert_eq!(share("minimal"), 0.0);
     assert!(share("valiant") > 0.8 && share("valiant-group") > 0.8);
     assert!(share("nonminimal-hash") > 0.8 && share("minimal-hash") == 0.0);
-    // Under uniform traffic there is no reason to go another way, however long the links.
+    // Under uniform traffic there is no reason to take a non-minimal path, however long the links.
     for routing in ["ugal-l", "ugal-g", "par", "adaptive-0"] {
         assert!(share(routing) < 0.5, "{routing}: {}", share(routing));
     }
@@ -109,7 +110,7 @@ fn threads_do_not_matter() {
 }
 
 #[test]
-fn packets_of_one_way_keep_their_order() {
+fn packets_of_one_path_keep_their_order() {
     let reordering = |routing: &str, threads| {
         let sets = [
             "measure.reordering=true",
@@ -129,7 +130,7 @@ fn packets_of_one_way_keep_their_order() {
     assert!(valiant.reordered_share > 0.2 && valiant.extent_mean > 1.0, "{valiant:?}");
     assert_eq!(valiant.histogram.iter().map(|bin| bin.packets).sum::<u64>(), valiant.packets);
     assert_eq!(valiant, reordering("valiant", 3));
-    assert!(run(&[], 1).switched.unwrap().reordering.is_none(), "nobody asked");
+    assert!(run(&[], 1).switched.unwrap().reordering.is_none(), "not measured");
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn jobs(placement: &str, routing: &str, threads: usize) -> Vec<JobFigures> {
     let s = result.switched.unwrap();
     assert!((s.offered_flits_per_tick.unwrap() - (16.0 * 0.1 + 48.0 * 0.9) / 72.0).abs() < 1e-9);
     let accepted = result.jobs.iter().map(|j| f64::from(j.nodes) * j.accepted).sum::<f64>();
-    assert!((accepted / 72.0 - s.accepted_flits_per_tick).abs() < 1e-9, "nobody else sends");
+    assert!((accepted / 72.0 - s.accepted_flits_per_tick).abs() < 1e-9, "no other node sends");
     result.jobs
 }
 
@@ -180,7 +181,7 @@ fn jobs_slow_each_other_down_where_they_meet() {
     assert_eq!(found, jobs("round-robin", "valiant", 3), "threads do not matter");
     let slowdown = |job: &JobFigures| job.alone.as_ref().expect("each runs alone").latency_slowdown;
     assert!(slowdown(&found[0]) > 1.1, "{}", slowdown(&found[0]));
-    // Minimal ways between nodes of whole groups have no link in common with those of other groups.
+    // Minimal paths between nodes of whole groups have no link in common with those of other groups.
     let apart = jobs("contiguous", "minimal", 1);
     assert_eq!(apart.iter().map(slowdown).collect::<Vec<_>>(), [1.0, 1.0]);
 }
@@ -212,7 +213,8 @@ fn a_hot_node_takes_what_it_can() {
     assert!((s.accepted_flits_per_tick * 72.0 - 1.0).abs() < 0.02, "a flit a tick to one node: {s:?}");
 }
 
-/// XC's network interfaces look for what is overdue 10 ms after they have sent: that is no part of what a run measures.
+/// XC's network interfaces look for what is overdue 10 ms after they have sent: that is no part of what a run
+/// measures.
 #[test]
 fn programs_end_when_the_last_thing_has_happened_that_counts() {
     let sets = [

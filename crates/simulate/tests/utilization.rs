@@ -6,7 +6,7 @@ use netloom_study::run::{Quiet, Simulate};
 use std::sync::atomic::AtomicBool;
 
 #[test]
-fn links_and_series_tell_the_same() {
+fn links_and_series_agree() {
     let sets = ["topology.dims=[4,4,4]", "measure={}", "measure.until=time", "measure.time_us=40"];
     let more = ["measure.warmup_us=20", "measure.window_us=4", "measure.per_link=true"];
     let sets: Vec<String> = sets.into_iter().chain(more).map(str::to_owned).collect();
@@ -32,7 +32,7 @@ fn links_and_series_tell_the_same() {
 }
 
 #[test]
-fn a_run_that_ends_before_its_warm_up_is_measured_whole_and_says_so() {
+fn a_run_that_ends_before_its_warm_up_is_measured_whole_and_reports_it() {
     let sets = [
         "topology.dims=[4,4,4]",
         "measure={}",

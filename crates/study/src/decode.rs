@@ -11,7 +11,8 @@ use std::fmt;
 /// Reads a typed value from a tree.
 ///
 /// # Errors
-/// All unknown keys, wrong types, unknown alternatives and missing keys that one pass can find, in their places.
+/// All unknown keys, wrong types, unknown alternatives and missing keys that one pass can find, in their
+/// places.
 pub fn decode<T: DeserializeOwned>(tree: &Tree) -> Result<T, Problem> {
     decode_below("", tree)
 }
@@ -23,7 +24,7 @@ pub fn decode<T: DeserializeOwned>(tree: &Tree) -> Result<T, Problem> {
 pub fn decode_below<T: DeserializeOwned>(path: &str, tree: &Tree) -> Result<T, Problem> {
     let (mut problems, mut removed) = (vec![], Vec::<Vec<String>>::new());
     let mut rest: Option<Tree> = None;
-    // What is wrong is removed, and the rest is read again.
+    // Invalid values are removed, and the rest is read again.
     while problems.len() < PROBLEMS_MAX {
         let mut mistake = match T::deserialize(Node(rest.as_ref().unwrap_or(tree))) {
             Ok(value) if removed.is_empty() => return Ok(value),
@@ -68,7 +69,7 @@ fn remove(tree: &mut Tree, path: &[String]) -> bool {
     }
 }
 
-/// Keys that say what else a table may hold: `kind` of a workload, `program` of a skeleton.
+/// Keys that determine the other keys of a table: `kind` of a workload, `program` of a skeleton.
 const TAGS: [&str; 2] = ["kind", "program"];
 
 #[derive(Debug)]
@@ -80,7 +81,7 @@ enum Kind {
     Other(String),
 }
 
-/// An error on its way out of the tree: it gathers its path and its place.
+/// An error that propagates out of the tree and gathers its path and its place.
 #[derive(Debug)]
 struct Mistake {
     kind: Box<Kind>,
@@ -129,8 +130,8 @@ impl Mistake {
         (!path.is_empty()).then_some(path)
     }
 
-    /// Whether a key is missing only because it or its contents were removed, or because its table has a wrong
-    /// key that may stand for it.
+    /// Whether a key is missing only because it or its contents were removed, or because its table has a
+    /// wrong key that may stand for it.
     fn follows_from(&self, removed: &[Vec<String>]) -> bool {
         let Kind::Missing(name) = &*self.kind else { return false };
         let key = [&self.path[..], &[(*name).to_owned()]].concat();
@@ -274,7 +275,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
                 })
             }
             Value::Table(entries) => {
-                // What says what else a table may hold is read first, wherever it stands.
+                // The key that determines the others is read first, wherever it stands.
                 let (first, rest): (Vec<_>, Vec<_>) =
                     entries.iter().partition(|e| TAGS.contains(&e.key.as_str()));
                 let entries: Vec<_> = first.into_iter().chain(rest).collect();

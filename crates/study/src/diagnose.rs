@@ -1,4 +1,5 @@
-//! Mistakes in files and flags: what is wrong, where it is written, what was expected, and the nearest valid name.
+//! Mistakes in files and flags: what is wrong, where it is written, what was expected, and the nearest valid
+//! name.
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use std::fmt;
@@ -37,12 +38,12 @@ impl Origin {
     }
 }
 
-/// What is refused, and why.
+/// A problem: an invalid input, and the cause.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// What is wrong, one sentence.
+    /// The error, in one sentence.
     pub message: String,
-    /// What to say at its place.
+    /// The label at its place.
     pub label: String,
     /// What to do instead.
     pub help: Option<String>,

@@ -48,7 +48,7 @@ const INTERFACES: [Interface; 3] = [
 pub(crate) struct NodeMemory {
     /// Its network interface.
     pub nic: f64,
-    /// What drives it.
+    /// Its driver.
     pub workload: f64,
 }
 

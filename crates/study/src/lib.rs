@@ -1,9 +1,9 @@
 //! Machines and studies as files; runs and sweeps; results as values.
 //!
-//! A study goes through here in this order: [`resolve`](mod@resolve) reads and checks it, what implements [`run::Simulate`] runs it (the
-//! crate `netloom-simulate`), and a [`result::RunResult`] holds what was measured. [`sweep`] does so for many
-//! points. What draws and writes results is the crate `netloom-report`, what compares them with published
-//! figures `netloom-validate`.
+//! A study goes through here in this order: [`resolve`](mod@resolve) reads and checks it, what implements
+//! [`run::Simulate`] runs it (the crate `netloom-simulate`), and a [`result::RunResult`] holds what was
+//! measured. [`sweep`] does so for many points. What draws and writes results is the crate `netloom-report`,
+//! what compares them with published figures `netloom-validate`.
 
 pub mod claims;
 pub mod decode;

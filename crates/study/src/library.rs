@@ -14,7 +14,8 @@ pub fn text_of(name: &str) -> Option<(&'static str, &'static str)> {
     STUDIES.iter().find(|(known, _)| *known == name).copied()
 }
 
-/// What a name that is no study's may stand for: studies whose names end like that, or the one that is spelt most like it.
+/// What a name that is no study's may stand for: studies whose names end like that, or the one that is spelt
+/// most like it.
 pub fn similar(name: &str) -> Vec<&'static str> {
     let name = name.strip_suffix(".toml").unwrap_or(name);
     let name = name.strip_prefix("studies/").unwrap_or(name);

@@ -1,8 +1,8 @@
-//! Memory that a run will take, estimated before anything is built, so that a machine that will not fit is refused instead of
-//! being killed half-way.
+//! Memory that a run will take, estimated before anything is built, so that a machine that will not fit is
+//! refused instead of being killed half-way.
 //!
-//! The figures are measured peaks of the built-in machines at their largest, per node, port or tile; a run takes up to half more
-//! or less, by its load.
+//! The figures are measured peaks of the built-in machines at their largest, per node, port or tile; a run
+//! takes up to half more or less, by its load.
 
 use crate::diagnose::Problem;
 use crate::interfaces;
@@ -21,9 +21,9 @@ pub struct Part {
 
 /// Memory of a network, bytes.
 pub(crate) struct Estimate {
-    /// Of all routers and links.
+    /// Memory of all routers and links.
     pub routers: f64,
-    /// Of the packets and events of a node.
+    /// Memory of the packets and events per node.
     pub packets_per_node: f64,
 }
 
@@ -46,7 +46,7 @@ pub fn estimate(study: &ResolvedStudy) -> Vec<Part> {
 /// Refuses runs side by side that will not fit into the memory that is available, where that is known.
 ///
 /// # Errors
-/// What they are estimated to take, by part, beside what there is.
+/// The estimated memory, by part, and the available memory.
 pub fn check(studies: &[&ResolvedStudy], side_by_side: usize, available: Option<u64>) -> Result<(), Problem> {
     let Some(available) = available.map(|bytes| bytes as f64) else { return Ok(()) };
     let sum = |parts: &[Part]| parts.iter().map(|part| part.bytes).sum::<f64>();

@@ -54,7 +54,7 @@ pub fn scaled(x: f64) -> String {
     }
 }
 
-/// So many of something: `1 thread`, `2 threads`.
+/// A count with its noun: `1 thread`, `2 threads`.
 pub fn counted(n: usize, what: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
     format!("{} {what}{s}", grouped(i64::try_from(n).unwrap_or(i64::MAX)))

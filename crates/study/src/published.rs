@@ -1,5 +1,6 @@
-//! Published figures that a study wants beside what its program measures: it names the table, and which of its columns belong to which
-//! of the program's. A run does without them; the crate `netloom-report` adds them to its result.
+//! Published figures that a study wants beside what its program measures: it names the table, and which of
+//! its columns belong to which of the program's. A run does without them; the crate `netloom-report` adds
+//! them to its result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct Beside {
     /// The table: `"bgq.table1_ping_pong"`.
     pub table: String,
-    /// What its rows' keys must be multiplied by to be the program's: 1024 for KB.
+    /// Factor from its rows' keys to those of the program: 1024 for KB.
     #[serde(default = "one")]
     pub row_scale: f64,
     /// The program's columns, and the published ones that belong to them.

@@ -1,4 +1,5 @@
-//! Keys and values of studies and machines that have been given another name: the old name is refused, the new one named.
+//! Keys and values of studies and machines that have been given another name: the old name is refused, the
+//! new one named.
 
 use crate::diagnose::Problem;
 use crate::tree::{Entry, Tree, Value};
@@ -9,7 +10,7 @@ struct Renamed {
     old: &'static str,
     /// The new one.
     new: &'static str,
-    /// What else has changed, for people; empty where nothing has.
+    /// Other changes, for people; may be empty.
     note: &'static str,
 }
 

@@ -36,13 +36,13 @@ impl ProgressSink for Quiet<'_> {
     }
 }
 
-/// What simulates a study.
+/// A simulator of studies.
 pub trait Simulate: Sync {
     /// Simulates a study on some threads. A run that was stopped returns what it has, marked in
     /// [`RunResult::partial`]; so does one that stalled.
     ///
     /// # Errors
-    /// What the study requires and the simulator cannot do.
+    /// Requirements of the study that the simulator does not support.
     fn simulate(
         &self,
         study: &ResolvedStudy,

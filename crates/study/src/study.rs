@@ -1,4 +1,4 @@
-//! What a study says: what the nodes do, what is measured, and over which parameters.
+//! The contents of a study: what the nodes do, what is measured, and over which parameters.
 
 use crate::claims::Claim;
 use crate::published::Beside;
@@ -24,33 +24,35 @@ pub struct Study {
     /// the line stays true when that is changed.
     #[serde(default)]
     pub title: String,
-    /// What it is about.
+    /// Its description.
     #[serde(default)]
     pub description: String,
-    /// Where every random choice starts.
+    /// Seed of all random choices.
     #[serde(default = "one")]
     pub seed: u64,
-    /// How many nodes the machine is to have at least, whatever its shape: it is made as large as that.
+    /// Minimum number of nodes of the machine, whatever its shape: the machine is enlarged to have at least
+    /// as many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
-    /// How ranks are laid onto nodes.
+    /// Mapping of ranks to nodes.
     #[serde(default)]
     pub mapping: MappingConfig,
-    /// What the nodes do.
+    /// The workload of the nodes.
     pub workload: WorkloadConfig,
     /// Their packets.
     #[serde(default)]
     pub traffic: TrafficConfig,
-    /// What is measured, and for how long.
+    /// The measurements, and their duration.
     #[serde(default)]
     pub measure: MeasureConfig,
-    /// A timeline of some nodes, if it is wanted: also by `netloom run --timeline FILE`.
+    /// A timeline of some nodes, if requested: also by `netloom run --timeline FILE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelineConfig>,
     /// Published figures to be shown beside what the program measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Beside>,
-    /// Ranges that figures of the summary must lie in, by dotted path: `"links.mean_utilization" = [0.95, 1.0]`.
+    /// Ranges that figures of the summary must lie in, by dotted path:
+    /// `"links.mean_utilization" = [0.95, 1.0]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, (f64, f64)>,
 }
@@ -59,7 +61,7 @@ fn one() -> u64 {
     1
 }
 
-/// What a study's file has besides a [`Study`]; the reader takes it out key by key.
+/// The keys of a study's file besides a [`Study`]; the reader takes it out key by key.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct Surroundings {
@@ -68,21 +70,22 @@ pub(crate) struct Surroundings {
     /// Changes of the machine, by dotted key.
     #[serde(default)]
     set: BTreeMap<String, serde_json::Value>,
-    /// Parameters to sweep over, by dotted key, each with a list of values; or `curve`, with a list of tables of changes.
+    /// Parameters to sweep over, by dotted key, each with a list of values; or `curve`, with a list of tables
+    /// of changes.
     #[serde(default)]
     sweep: SweepTables,
     /// Changes for `netloom validate --quick`, by dotted key.
     #[serde(default)]
     quick: BTreeMap<String, serde_json::Value>,
-    /// What the results must show: judged by runs, by sweeps and by `netloom validate`.
+    /// Claims that the results must satisfy: judged by runs, by sweeps and by `netloom validate`.
     #[serde(default)]
     claim: Vec<Claim>,
 }
 
-/// What `[sweep]` has besides parameters.
+/// The keys of `[sweep]` besides parameters.
 #[derive(Default, Serialize, JsonSchema)]
 struct SweepTables {
-    /// What the figures of the sweep are drawn over.
+    /// The axes of the figures of the sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PlotConfig>,
     /// A search for the load at which the network is saturated, for every combination of the other swept
@@ -103,7 +106,7 @@ pub enum Until {
     Time,
 }
 
-/// What of the start of a run is left out of the means.
+/// The start of a run that is left out of the means.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Warmup {
     /// Found from the run itself.
@@ -160,11 +163,11 @@ impl<'de> Deserialize<'de> for Warmup {
     }
 }
 
-/// Length of a measuring window where a study gives none, ticks: 57.1 us on BlueGene/L, 1.25 us on Blue Gene/Q, 11.4 us
-/// on Cray XC, 10 us on TH Express-2 and on the machines of the literature.
+/// Length of a measuring window where a study gives none, ticks: 57.1 us on BlueGene/L, 1.25 us on Blue
+/// Gene/Q, 11.4 us on Cray XC, 10 us on TH Express-2 and on the machines of the literature.
 pub const WINDOW_TICKS: u64 = 10_000;
 
-/// What is measured, and for how long.
+/// The measurements, and their duration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasureConfig {
@@ -174,10 +177,10 @@ pub struct MeasureConfig {
     /// The end of a run until `time`, us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_us: Option<f64>,
-    /// What is left out of the means.
+    /// The warm-up, which is left out of the means.
     pub warmup_us: Warmup,
-    /// Length of a measuring window, us: curves over time have a point per window, confidence intervals are taken from
-    /// the windows' means. If omitted: 10,000 ticks of the machine.
+    /// Length of a measuring window, us: curves over time have a point per window, confidence intervals are
+    /// taken from the windows' means. If omitted: 10,000 ticks of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_us: Option<f64>,
     /// Half width of the 95% confidence interval at which a mean has converged, relative.
@@ -187,14 +190,15 @@ pub struct MeasureConfig {
     /// Whether to find out which token-acks free a blocked packet (takes time).
     #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     pub unblocking: bool,
-    /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and memory).
+    /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and
+    /// memory).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub reordering: bool,
     /// Whether the rate at which the first link is full is reported, where routing does not follow loads
     /// (machines of switches; takes time).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub bound: bool,
-    /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
+    /// Whether the machine's own performance counters are on (Blue Gene/Q), and reported.
     #[schemars(extend("x-families" = ["queued-torus"]))]
     pub counters: bool,
     /// A run that has not ended by itself ends here, us. If omitted: no limit.

@@ -1,5 +1,5 @@
-//! Sweeps: the same study at many points, which run side by side. Each result can be stored as soon as it is there, so that a sweep
-//! that was interrupted resumes where it stopped.
+//! Sweeps: the same study at many points, which run side by side. Each result can be stored as soon as it is
+//! there, so that a sweep that was interrupted resumes where it stopped.
 
 pub mod saturation;
 
@@ -62,7 +62,7 @@ pub fn points(study: &ResolvedStudy) -> Result<Vec<Point>, Problem> {
         .collect()
 }
 
-/// The point of a sweep with these parameters; the number tells its folder apart where its name cannot.
+/// The point of a sweep with these parameters; the number distinguishes its folder if its name does not.
 ///
 /// # Errors
 /// A value that does not fit, in its place.
@@ -74,7 +74,8 @@ fn point_at(study: &ResolvedStudy, values: Vec<Tree>, number: usize) -> Result<P
     Ok(Point { name: folder_name(&parts.join(","), number), values, study: study.at_point(&at)? })
 }
 
-/// A value as people read it: text without quotes, changes by their name, what has a kind by that and the rest.
+/// A value as people read it: text without quotes, changes by their name, what has a kind by that and the
+/// rest.
 pub fn shown(value: &Tree) -> String {
     if let Some(name) = value.get("name").and_then(Tree::text).or(value.text()) {
         return name.to_owned();
@@ -84,7 +85,7 @@ pub fn shown(value: &Tree) -> String {
     rest.fold(kind.to_owned(), |all, e| format!("{all}, {} {}", e.key, shown(&e.value)))
 }
 
-/// The last parts of dotted paths, as many as it takes to tell them apart.
+/// The last parts of dotted paths, as many as distinguish them.
 pub fn short_names(paths: &[&str]) -> Vec<String> {
     let tail = |path: &str, parts: usize| {
         let all: Vec<&str> = path.split('.').collect();
@@ -139,10 +140,10 @@ impl ProgressSink for Part<'_> {
     }
 }
 
-/// What ended a sweep before all of its points were run and stored.
+/// The cause that ended a sweep before all of its points were run and stored.
 #[derive(Debug)]
 pub struct Halt {
-    /// What went wrong.
+    /// The problem.
     pub problem: Problem,
     /// Whether a point was refused; otherwise a result could not be stored.
     pub refused: bool,

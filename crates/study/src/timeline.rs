@@ -68,7 +68,7 @@ impl TimelineConfig {
     }
 }
 
-/// What some nodes did when. Times are in nanoseconds.
+/// The timeline of some nodes. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// Each node, in rising order.
@@ -79,7 +79,7 @@ pub struct Timeline {
     pub dropped: u64,
 }
 
-/// What a node did when.
+/// The timeline of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeTimeline {
     /// The node.
@@ -101,11 +101,11 @@ pub struct StepSpan {
     pub from_ns: f64,
     /// When it ended.
     pub to_ns: f64,
-    /// What it was.
+    /// Its kind.
     pub activity: Activity,
 }
 
-/// What a rank did during a step.
+/// The activity of a rank during a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Activity {
     /// Its program computed.
@@ -118,11 +118,11 @@ pub enum Activity {
     Wait {
         /// For what.
         awaited: String,
-        /// Of the time, that before its partner had sent.
+        /// The part before its partner had sent.
         partner_ns: f64,
-        /// Of the time, that which messages take on a machine that is otherwise empty.
+        /// The part that messages take on an otherwise empty machine.
         wire_ns: f64,
-        /// Of the time, that by which they took longer.
+        /// The additional time of messages.
         queueing_ns: f64,
     },
 }
@@ -130,9 +130,9 @@ pub enum Activity {
 /// One end of a message: the call that sends it, or the receive that completes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageSpan {
-    /// Of a send, when the call began; of a receive, when the message met it.
+    /// When the call of a send began, or when a receive was matched.
     pub from_ns: f64,
-    /// Of a send, when the call returned; of a receive, when it completed.
+    /// When the call of a send returned, or when a receive completed.
     pub to_ns: f64,
     /// The rank at the other end.
     pub peer: u32,
@@ -144,7 +144,7 @@ pub struct MessageSpan {
     pub bytes: u64,
 }
 
-/// A packet on its way from its injection FIFO to its reception FIFO.
+/// A packet in transit from its injection FIFO to its reception FIFO.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacketSpan {
     /// When it left its injection FIFO.

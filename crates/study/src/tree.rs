@@ -1,5 +1,5 @@
-//! Configuration as a tree that remembers where each value was written, so that several files and flags can be laid
-//! over one another and a mistake still be shown in its place.
+//! Configuration as a tree that remembers where each value was written, so that several files and flags can
+//! be laid over one another and a mistake still be shown in its place.
 
 use crate::diagnose::{Origin, Problem, SourceFile};
 use serde::{Serialize, Serializer};
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 pub struct Tree {
     /// The value.
     pub value: Value,
-    /// Where it stands; none for what no file says.
+    /// Where it stands; `None` for a value from no file.
     pub origin: Option<Origin>,
 }
 
@@ -43,7 +43,7 @@ pub struct Entry {
     pub value: Tree,
 }
 
-// Two trees are equal when they say the same, wherever it was written.
+// Two trees are equal if their values are, wherever they were written.
 impl PartialEq for Tree {
     fn eq(&self, other: &Tree) -> bool {
         self.value == other.value
@@ -64,7 +64,7 @@ impl Tree {
     /// Reads a TOML file.
     ///
     /// # Errors
-    /// What the file breaks of TOML's syntax, in its place.
+    /// Errors of TOML's syntax in the file, with their places.
     pub fn parse(file: &Arc<SourceFile>) -> Result<Tree, Problem> {
         let table = DeTable::parse(&file.text).map_err(|e| {
             let mut problem = Problem::new("this is not valid TOML");
@@ -140,9 +140,9 @@ impl Tree {
         origin
     }
 
-    /// Lays one entry over this table: tables are merged, anything else replaces what was there. What holds one of
-    /// several alternatives is replaced whole when another is chosen (`traffic.load`, or a workload's `kind`), and an
-    /// empty table takes away what was there (`sweep = {}`).
+    /// Lays one entry over this table: tables are merged, anything else replaces what was there. What holds
+    /// one of several alternatives is replaced whole when another is chosen (`traffic.load`, or a workload's
+    /// `kind`), and an empty table takes away what was there (`sweep = {}`).
     pub fn lay(&mut self, over: &Entry) {
         self.lay_at(over, "");
     }
@@ -162,7 +162,7 @@ impl Tree {
             *under = over.clone();
             return;
         };
-        // There is no other way to take away what a file says.
+        // There is no other means of removing a value that a file sets.
         let none = new.is_empty();
         let other_kind = over.value.get("kind").is_some_and(|kind| under.value.get("kind") != Some(kind));
         if path == "traffic.load" || other_kind || none {

@@ -12,7 +12,7 @@ const WINDOWS: u64 = 20;
 pub struct Windows {
     /// Length of one, ticks.
     pub ticks: u64,
-    /// What a reader of the result must know of them.
+    /// Warnings about them for the reader of the result.
     pub warnings: Vec<String>,
 }
 
@@ -22,8 +22,8 @@ pub fn ticks(us: f64, ticks_per_second: u64) -> u64 {
 }
 
 impl Windows {
-    /// Those of a study whose `measure.until` is filled in. Where a run of given length has no room for one, they are shorter
-    /// than was asked for.
+    /// Those of a study whose `measure.until` is filled in. Where a run of given length has no room for one,
+    /// they are shorter than was asked for.
     ///
     /// # Errors
     /// Times that are less than a tick of the machine; a warm-up that leaves nothing of the run.

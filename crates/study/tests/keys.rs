@@ -1,5 +1,5 @@
-//! The list of keys is that of the readers: each key that a reader knows is in the list, and each key of the list is one that a reader
-//! knows. A reader tells what it knows when it is given a key that nothing has.
+//! The list of keys is that of the readers: each key that a reader knows is in the list, and each key of the
+//! list is one that a reader knows. A reader reports the keys that it knows when it is given an unknown key.
 
 use netloom_study::claims;
 use netloom_study::decode::decode;
@@ -31,7 +31,7 @@ fn put(table: &mut toml::Table, path: &str, value: toml::Value) {
     put(inner.as_table_mut().expect("a table"), rest, value);
 }
 
-/// What a reader says of a file in which nothing is set but what must be for a key to be there, and one value.
+/// The problem that a reader reports for a file that sets only the conditions of a key, and one value.
 fn reported(family: Option<&str>, conditions: &[Condition], path: &str, value: toml::Value) -> Problem {
     let mut table = toml::Table::new();
     if let Some(family) = family {
@@ -50,7 +50,7 @@ fn reported(family: Option<&str>, conditions: &[Condition], path: &str, value: t
     .expect_err("nothing is called so")
 }
 
-/// The names that a problem says are known.
+/// The known names that a problem lists.
 fn names(problem: &Problem) -> BTreeSet<String> {
     let help = problem.help.as_deref().unwrap_or_default();
     let listed =
@@ -70,7 +70,7 @@ fn join(above: &str, name: &str) -> String {
     if above.is_empty() { name.into() } else { format!("{above}.{name}") }
 }
 
-/// Whether a key says which other keys there are.
+/// Whether a key determines which other keys there are.
 fn is_tag(keys: &[&Key], key: &Key) -> bool {
     keys.iter().any(|other| other.only_if.iter().any(|c| c.path == key.path)) || name(&key.path) == "kind"
 }
@@ -92,7 +92,7 @@ fn tables(keys: &[&Key]) -> Vec<(String, Vec<Condition>)> {
             }
         }
     }
-    // Those that leave open what the table is say nothing of its other keys.
+    // Those that leave the kind of the table open report none of its other keys.
     let is_open = |table: &str, given: &[Condition]| {
         keys.iter().any(|key| {
             parent(&key.path) == table
@@ -169,7 +169,7 @@ fn choices_are_what_readers_know() {
 }
 
 #[test]
-fn every_key_says_what_it_is() {
+fn every_key_has_a_help_text() {
     for key in keys::all() {
         assert!(!key.help.is_empty(), "`{}` has no help", key.path);
         assert!(!key.kind.is_empty() && !key.families.is_empty(), "{key:?}");

@@ -1,4 +1,4 @@
-//! What is refused, and how that is told.
+//! Rejected studies, and how errors are reported.
 
 use netloom_study::diagnose::SourceFile;
 use netloom_study::machine::Routers;

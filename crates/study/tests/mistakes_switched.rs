@@ -1,4 +1,4 @@
-//! What is refused of machines of switches and of studies on them, and how that is told.
+//! Rejected machines of switches and studies on them, and how errors are reported.
 
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{load_machine, resolve};
@@ -147,7 +147,7 @@ fn jobs_that_do_not_fit() {
 }
 
 #[test]
-fn groups_without_nodes_have_nobody_to_send_to() {
+fn groups_without_nodes_have_no_destinations() {
     let text = refused(&changed("machine = \"dragonfly\"", "machine = \"fat-tree\""), &[]);
     assert_mentions(&text, &["`workload.kind`", "levels without nodes, found \"group-shift\""]);
 }

@@ -1,6 +1,6 @@
-//! Damaged studies and machines by the thousand: the readers never panic, what they refuse they can show, and what they
-//! accept comes back the same from the file that repeats the run. The targets in `fuzz/` do the same under a fuzzer,
-//! which needs a nightly compiler.
+//! Damaged studies and machines by the thousand: the readers never panic, what they refuse they can show, and
+//! what they accept comes back the same from the file that repeats the run. The targets in `fuzz/` do the
+//! same under a fuzzer, which needs a nightly compiler.
 
 use netloom_study::diagnose::SourceFile;
 use netloom_study::library;
@@ -120,7 +120,8 @@ fn mutate(text: &mut Vec<u8>, other: &[u8], random: &mut impl Rng) {
     }
 }
 
-/// Reads a study; what is accepted must come back the same from what is written of it. Whether it was accepted.
+/// Reads a study; what is accepted must come back the same from what is written of it. Whether it was
+/// accepted.
 fn check(text: &str) -> bool {
     let read = |text: &str| resolve(SourceFile::new("study.toml", text), Path::new("no such folder"), &[]);
     match read(text) {
@@ -137,8 +138,8 @@ fn check(text: &str) -> bool {
     }
 }
 
-/// The studies and the machines that come with Netloom, the former also as they are written out; each machine inside a
-/// study.
+/// The studies and the machines that come with Netloom, the former also as they are written out; each machine
+/// inside a study.
 fn seeds() -> Vec<String> {
     let own = library::STUDIES.iter().filter(|(name, _)| !name.contains('/'));
     let mut seeds: Vec<String> = own.map(|(_, text)| (*text).to_owned()).collect();
@@ -159,7 +160,7 @@ fn damaged_studies() {
     let seeds = seeds();
     assert!(seeds.iter().all(|seed| check(seed)));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1759);
-    // What was accepted is damaged further, so that damage adds up.
+    // Accepted inputs are damaged further, so that damage adds up.
     let (mut pool, mut accepted) = (seeds.clone(), 0);
     for _ in 0..20_000 {
         let mut text = pool[below(&mut random, pool.len())].clone().into_bytes();

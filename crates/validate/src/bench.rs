@@ -50,8 +50,8 @@ fn study(load: &str, us: f64, dims: [u32; 3]) -> Result<ResolvedStudy, Problem> 
     resolve(SourceFile::new("bench", text), Path::new("."), &[])
 }
 
-/// Measures everything. Each figure is the best of three runs, or with `quick` of one shorter run: what else the computer does
-/// only ever makes a run slower.
+/// Measures everything. Each figure is the best of three runs, or with `quick` of one shorter run: what else
+/// the computer does only ever makes a run slower.
 ///
 /// # Errors
 /// What the simulator refuses.
@@ -59,12 +59,12 @@ pub fn run(
     simulator: &dyn Simulate,
     progress: &dyn ProgressSink,
     quick: bool,
-    mut tell: impl FnMut(&str),
+    mut report: impl FnMut(&str),
 ) -> Result<Cases, Problem> {
     let (share, times) = if quick { (0.4, 1) } else { (1.0, 3) };
     let mut cases: Vec<Case> = vec![];
     let mut best = |study: &ResolvedStudy, threads: usize, rate: fn(&RunResult) -> f64| {
-        tell(&format!("{} on {}", study.machine.shape(), counted(threads, "thread")));
+        report(&format!("{} on {}", study.machine.shape(), counted(threads, "thread")));
         let mut best: Option<RunResult> = None;
         for _ in 0..times {
             let result = simulator.simulate(study, progress, threads)?;

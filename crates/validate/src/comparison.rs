@@ -23,8 +23,8 @@ pub fn in_full(wanted: &str) -> String {
     short.map_or_else(|| wanted.to_owned(), |(short, full)| wanted.replacen(short, full, 1))
 }
 
-/// Judges what is wanted: all, or one paper, table or entry, in full or short. `tell` is called for each
-/// table before and after it is run.
+/// Judges the selected entries: all, or those of one paper or table, or one; in full or short. `report` is
+/// called for each table before and after it is run.
 ///
 /// # Errors
 /// A name that no entry has; what the simulator refuses.
@@ -32,7 +32,7 @@ pub fn run(
     judges: &[Judge],
     wanted: Option<&str>,
     bench: &Bench,
-    mut tell: impl FnMut(&str),
+    mut report: impl FnMut(&str),
 ) -> Result<Vec<Entry>, Problem> {
     let mut entries = published()?;
     let wanted = wanted.map(in_full);
@@ -63,12 +63,12 @@ pub fn run(
             break;
         }
         if entries.iter().any(|e| e.table == judge.table) {
-            tell(&format!("judging {}", judge.table));
+            report(&format!("judging {}", judge.table));
             let begin = std::time::Instant::now();
             for finding in (judge.judge)(bench)? {
                 apply(&mut entries, &finding)?;
             }
-            tell(&format!("{} took {:.0} s", judge.table, begin.elapsed().as_secs_f64()));
+            report(&format!("{} took {:.0} s", judge.table, begin.elapsed().as_secs_f64()));
         }
     }
     Ok(entries)

@@ -1,13 +1,14 @@
-//! Which published entries the machines' constants were fitted to, beyond those that `calibrate_rows` names: read from the comments
-//! of the machines' files, where each constant is.
+//! Which published entries the machines' constants were fitted to, in addition to those that `calibrate_rows`
+//! names: read from the comments of the machines' files, where each constant is.
 //!
 //! ```toml
 //! gap_ns = 22     # fitted to "up to 86%" of the raw rate
 //! # calibrates: bgq.table4_collective_throughput[512]; bgq.table4_collective_throughput[1024]
 //! ```
 //!
-//! A name is that of an entry, of a row with all its columns, or of a table whose behaviour in words is meant. What a constant decides is what
-//! fails without it: these entries count as calibrated, not as predicted.
+//! A name is that of an entry, of a row with all its columns, or of a table whose behaviour in words is
+//! meant. What a constant decides is what fails without it: these entries count as calibrated, not as
+//! predicted.
 
 use crate::published::Entry;
 use netloom_study::diagnose::Problem;

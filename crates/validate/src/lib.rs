@@ -1,8 +1,8 @@
-//! `netloom validate`: the published figures beside the simulated ones, and verdicts; and `netloom bench`: the simulator's speed
-//! beside its budgets.
+//! `netloom validate`: the published figures beside the simulated ones, and verdicts; and `netloom bench`:
+//! the simulator's speed beside its budgets.
 //!
-//! The [`judges`] run the studies behind each published figure, [`run`] compares what they find with it, and [`verdicts`] keeps what
-//! came out so that none gets worse unseen.
+//! The [`judges`] run the studies behind each published figure, [`run`] compares what they find with it, and
+//! [`verdicts`] keeps what came out so that none gets worse unseen.
 
 pub mod bench;
 mod comparison;

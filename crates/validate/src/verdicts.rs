@@ -1,8 +1,9 @@
-//! Verdicts and figures as a list in a file, so that none gets worse or changes unseen: a figure that fails stays in sight
-//! there, with the others, until it passes; and what the documents quote is compared with the list by a test.
+//! Verdicts and figures as a list in a file, so that none gets worse or changes unseen: a figure that fails
+//! stays in sight there, with the others, until it passes; and what the documents quote is compared with the
+//! list by a test.
 //!
-//! A list has a table `[quick]` and a table `[full]`, for the two lengths of run. An entry is its verdict, with the simulated
-//! figure or, for a behaviour in words, what was seen:
+//! A list has a table `[quick]` and a table `[full]`, for the two lengths of run. An entry is its verdict,
+//! with the simulated figure or, for a behaviour in words, what was seen:
 //!
 //! ```toml
 //! "bgl.all_to_all_32k.link_utilization" = { verdict = "pass", simulated = 0.987 }
@@ -74,7 +75,8 @@ fn rounded(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
 
-/// The numbers in a text: digits that no letter or digit stands before, with thousands' commas and a fraction.
+/// The numbers in a text: digits that no letter or digit stands before, with thousands' commas and a
+/// fraction.
 pub fn numbers(text: &str) -> Vec<f64> {
     let mut found = vec![];
     let mut before = ' ';
@@ -116,8 +118,9 @@ impl Change {
         [&self.before, &self.now].map(|r| r.as_ref().map(|r| r.verdict))
     }
 
-    /// Whether the run does not confirm the list: a verdict is worse, or a figure is another under the same verdict. A verdict
-    /// that is better or of another kind, `derived` for `pass`, only makes the list out of date.
+    /// Whether the run does not confirm the list: a verdict is worse, or a figure is another under the same
+    /// verdict. A verdict that is better or of another kind, `derived` for `pass`, only makes the list out of
+    /// date.
     pub fn fails(&self) -> bool {
         let [before, now] = self.verdicts();
         self.worse || before == now
@@ -190,7 +193,8 @@ fn table_name(quick: bool) -> &'static str {
     if quick { "quick" } else { "full" }
 }
 
-/// Writes what a run came out at into a list's table: entries that were asked for anew, the others as they are.
+/// Writes what a run came out at into a list's table: entries that were asked for anew, the others as they
+/// are.
 ///
 /// # Errors
 /// A file that is not there, is no list or cannot be written.
@@ -202,7 +206,8 @@ pub fn record(path: &Path, quick: bool, entries: &[Entry], wanted: Option<&str>)
         .map_err(|e| Problem::new(format!("cannot write the verdicts {}: {e}", path.display())))
 }
 
-/// A list with the entries that were asked for as they are now. New ones come behind the one that they follow in the paper.
+/// A list with the entries that were asked for as they are now. New ones come behind the one that they follow
+/// in the paper.
 fn merged(before: &[Recorded], entries: &[Entry], wanted: Option<&str>) -> Verdicts {
     let mut list: Verdicts = before.to_vec();
     let mut at = 0;
@@ -245,8 +250,8 @@ fn replaced(text: &str, quick: bool, list: &[Recorded]) -> String {
     new
 }
 
-/// How good a verdict is: one that was not seen is worse than a failure in sight. The kinds of agreement are
-/// no better than one another: to say that a figure is derived, not predicted, makes nothing worse.
+/// Rank of a verdict: a missing one is worse than a failure. The kinds of agreement are
+/// no better than one another: a change from predicted to derived makes nothing worse.
 fn rank(verdict: Option<Verdict>) -> u8 {
     match verdict {
         None | Some(Verdict::NotRun) => 0,
@@ -297,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_worse_is_told() {
+    fn regressions_are_reported() {
         let mut entries = published().unwrap();
         entries.retain(|e| e.table == "bgl.all_to_all_32k");
         let listed = entries.clone();
@@ -312,8 +317,8 @@ mod tests {
         assert_eq!(count(&entries, &list(Verdict::Fail, Verdict::NotRun)), (2, 0));
         entries[1].verdict = Verdict::NotRun;
         assert_eq!(count(&entries, &list(Verdict::Pass, Verdict::Fail)), (1, 1), "not judged any more");
-        let gone = compare(&list(Verdict::Pass, Verdict::Fail), &entries[..1], Some("bgl.all_to_all_32k"));
-        assert_eq!(gone[0].to_string(), format!("worse: {} was fail, is not there", entries[1].id));
+        let missing = compare(&list(Verdict::Pass, Verdict::Fail), &entries[..1], Some("bgl.all_to_all_32k"));
+        assert_eq!(missing[0].to_string(), format!("worse: {} was fail, is not there", entries[1].id));
         assert!(compare(&list(Verdict::Pass, Verdict::Fail), &[], Some("bgl.hop")).is_empty());
         // Another kind of agreement is no worse, but a change; a failure of any kind is worse.
         entries[1].verdict = Verdict::Derived;

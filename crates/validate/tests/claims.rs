@@ -1,4 +1,5 @@
-//! The claims of the studies behind `netloom validate`: each passes on what it describes and fails on a wrong curve.
+//! The claims of the studies behind `netloom validate`: each passes on what it describes and fails on a wrong
+//! curve.
 
 use netloom_study::claims::Measured;
 use netloom_study::claims::{At, Claim, Word};

@@ -1,10 +1,13 @@
-//! The figures in the tables of the documents are those of the tool: each number of a column `simulated` is compared with what
-//! `netloom validate --record` wrote into `published/*.verdicts.toml`, and each verdict with that of its entries.
+//! The figures in the tables of the documents are those of the tool: each number of a column `simulated` is
+//! compared with what `netloom validate --record` wrote into `published/*.verdicts.toml`, and each verdict
+//! with that of its entries.
 //!
-//! A row names its entries in a comment, which a reader does not see: `<!-- bgl.jsq.response_time_reduction; quick bgl.hot_region -->`. A name is
-//! that of an entry, a row or a table; its figures are those of full runs unless it says `quick`. What no entry has says so:
-//! `<!-- unchecked: why -->`. A number with a sign is a difference from the published figure in percent, `-0.7 to +0.8%` the least and the
-//! greatest. Text in backquotes and shapes (`16x8x8`) are not figures.
+//! A row names its entries in a comment, which a reader does not see:
+//! `<!-- bgl.jsq.response_time_reduction; quick bgl.hot_region -->`. A name is that of an entry, a row or a
+//! table; its figures are those of full runs unless it is marked `quick`. A figure without an entry is
+//! marked: `<!-- unchecked: why -->`. A number with a sign is a difference from the published figure in
+//! percent, `-0.7 to +0.8%` the minimum and the maximum. Text in backquotes and shapes (`16x8x8`) are not
+//! figures.
 
 use netloom_report::published::compare::Verdict;
 use netloom_validate::meant;
@@ -136,7 +139,8 @@ fn mistakes(
     wrong
 }
 
-/// The tables of a document that have a column `simulated`: their rows, each with its line, and the places of that column and of `verdict`.
+/// The tables of a document that have a column `simulated`: their rows, each with its line, and the places of
+/// that column and of `verdict`.
 fn check(name: &str, text: &str, lists: &Lists, entries: &[Entry], wrong: &mut Vec<String>) -> usize {
     let mut columns = None;
     let mut rows = 0;
@@ -153,19 +157,19 @@ fn check(name: &str, text: &str, lists: &Lists, entries: &[Entry], wrong: &mut V
         };
         let (Some(simulated), false) = (simulated, row.starts_with("|---")) else { continue };
         rows += 1;
-        let mut tell = |what: String| wrong.push(format!("{name}:{}: {what}", line + 1));
+        let mut report = |what: String| wrong.push(format!("{name}:{}: {what}", line + 1));
         let comment =
             row.split_once("<!--").and_then(|(_, rest)| rest.split_once("-->")).map(|(c, _)| c.trim());
         let cell = cells[simulated].split("<!--").next().unwrap_or_default();
         match comment
             .map(|names| names.strip_prefix("unchecked:").map_or_else(|| lists.named(names), |_| Ok(vec![])))
         {
-            None => tell("a row of figures names no entries".into()),
-            Some(Err(message)) => tell(message),
+            None => report("a row of figures names no entries".into()),
+            Some(Err(message)) => report(message),
             Some(Ok(records)) if records.is_empty() => {}
             Some(Ok(records)) => {
                 let verdicts = verdict.map(|v| cells[v].split("<!--").next().unwrap_or_default());
-                mistakes(cell, verdicts, &records, entries).into_iter().for_each(tell);
+                mistakes(cell, verdicts, &records, entries).into_iter().for_each(report);
             }
         }
     }

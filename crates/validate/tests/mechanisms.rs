@@ -1,5 +1,5 @@
-//! Every predicted entry of the BlueGene/L paper follows from a mechanism: with it switched off, on a small machine, the
-//! figure moves away.
+//! Every predicted entry of the BlueGene/L paper follows from a mechanism: with it switched off, on a small
+//! machine, the figure moves away.
 
 use netloom_nic::detour::planner;
 use netloom_simulate::Fabric;
@@ -190,9 +190,9 @@ fn cut_off(changes: &[&str]) -> (usize, usize) {
 }
 
 #[test]
-fn dead_nodes_are_passed_by_the_other_way_round_and_by_relays() {
+fn dead_nodes_are_avoided_by_the_other_direction_and_by_relays() {
     let (cut, relayed) = cut_off(&[]);
     assert!(cut == 0 && relayed > 0, "without relays these pairs would be cut off");
-    assert!(cut_off(&["topology.wrap=[false,false,false]"]).0 > 0, "an open line has no other way round");
+    assert!(cut_off(&["topology.wrap=[false,false,false]"]).0 > 0, "an open line has no other route");
     assert!(cut_off(&["router.escape_order=direction"]).1 < relayed / 2, "relays are for dimension order");
 }

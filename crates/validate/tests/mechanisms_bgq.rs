@@ -1,5 +1,5 @@
-//! What is judged of the Blue Gene/Q paper follows from mechanisms: with one switched off, on a small machine, its figure moves
-//! away.
+//! What is judged of the Blue Gene/Q paper follows from mechanisms: with one switched off, on a small
+//! machine, its figure moves away.
 
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
@@ -52,7 +52,7 @@ fn zones_carry_more_on_asymmetric_tori() {
     assert!(with > 1.15 * without, "{with} {without}");
 }
 
-/// Traces are what a hop takes beyond 40 ns; software's time varies with the phase of its polling.
+/// Traces account for a hop's time above 40 ns; software's time varies with the phase of its polling.
 #[test]
 fn hops_and_polling_make_table_1() {
     let small = ["topology.dims=[4,2,1,1,1]", "topology.wrap=[false,false,false,false,false]"];
@@ -113,8 +113,8 @@ fn the_collective_logic_makes_table_3() {
     near(a_level(&["router.collective.central_ns=0"]), hops + 12.0);
 }
 
-/// Short messages wait for the reception engine, which begins when a packet is whole; long ones for up-tree between packets, or for the
-/// links and their acknowledgements.
+/// Short messages wait for the reception engine, which begins when a packet is whole; long ones for up-tree
+/// between packets, or for the links and their acknowledgements.
 #[test]
 fn the_collective_logic_makes_table_4() {
     let small = ["topology.dims=[4,2,1,1,1]"];
@@ -125,11 +125,12 @@ fn the_collective_logic_makes_table_4() {
     assert!((1.65..1.72).contains(&usual), "{usual}");
     assert!(rate(&[long, "router.collective.gap_ns=0"]) > 1.03 * usual);
     assert!(rate(&[long, "packet.ack_B=60"]) < 0.97 * usual);
-    // One packet's room at the other end does not cover the way of its tokens back.
+    // Room for one packet at the other end does not cover the round trip of its tokens.
     assert!(rate(&[long, "router.slots=2"]) < 0.95 * usual);
 }
 
-/// Beyond a midplane a level of the tree may cross link chips and a fibre; a barrier's packet passes the logic at each node, up and down.
+/// Beyond a midplane a level of the tree may cross link chips and a fibre; a barrier's packet passes the
+/// logic at each node, up and down.
 #[test]
 fn link_chips_and_logic_make_the_largest_machine() {
     let hardware = |study: &str, column_of: usize, changes: &[&str]| {
@@ -141,7 +142,8 @@ fn link_chips_and_logic_make_the_largest_machine() {
         let cables = hardware(study, column_of, &[]) - hardware(study, column_of, &["link.link_chip_ns=0"]);
         near(cables, 2.0 * 1157.0 / 8.0);
     }
-    // Six levels, up and down, of 6 ns each; and when the last node polls its register, a turn of 85 ns more or less.
+    // Six levels, up and down, of 6 ns each; and when the last node polls its register, a turn of 85 ns more
+    // or less.
     let logic =
         hardware("large-barrier", 2, &[]) - hardware("large-barrier", 2, &["router.collective.central_ns=0"]);
     assert!((logic - 72.0).abs() < 85.0 && logic > 20.0, "{logic}");

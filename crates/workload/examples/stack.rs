@@ -51,7 +51,7 @@ fn main() {
     let (hops, busy) = (now.hops - warm.hops, now.busy - warm.busy);
     let links = config.nodes() as f64 * 6.0;
     println!(
-        "{:.2} million packet-hops/s, {:.1} us/s, {:.0} ns a hop, links {:.4}, {} hops, latency {}",
+        "{:.2} million packet-hops/s, {:.1} us/s, {:.0} ns per hop, links {:.4}, {} hops, latency {}",
         hops as f64 / wall / 1e6,
         (ticks / 2) as f64 / 175.0 / wall,
         wall * 1e9 / hops as f64,

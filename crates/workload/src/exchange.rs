@@ -262,7 +262,7 @@ pub(crate) trait Interface {
 }
 
 /// An outstanding transaction.
-struct UnderWay {
+struct InFlight {
     slot: u32,
     kind: Kind,
     to: u32,
@@ -276,7 +276,7 @@ struct Process<'a, I> {
     c: &'a Exchange,
     /// Free source slots of puts.
     free: Vec<u32>,
-    under_way: HashMap<u32, UnderWay>,
+    in_flight: HashMap<u32, InFlight>,
     /// Gets that did not succeed, with their targets.
     not_got: Vec<(u32, u32)>,
 }
@@ -289,9 +289,9 @@ pub(crate) async fn run(nic: impl Interface, c: Exchange) -> Outcome {
     }
     let mut plan = c.plan(node, nodes);
     let free: Vec<u32> = (0..c.outstanding.min(c.transactions)).rev().collect();
-    let mut process = Process { nic, c: &c, free, under_way: HashMap::new(), not_got: vec![] };
+    let mut process = Process { nic, c: &c, free, in_flight: HashMap::new(), not_got: vec![] };
     let mut issued = 0;
-    while issued < c.transactions || !process.under_way.is_empty() {
+    while issued < c.transactions || !process.in_flight.is_empty() {
         if issued < c.transactions
             && let Some(slot) = process.free.pop()
         {
@@ -334,13 +334,13 @@ impl<I: Interface> Process<'_, I> {
         nic.measure(ISSUED, c.number(node, n));
         let is_silent = kind == Kind::Get && !nic.tells_of_gets();
         let until = is_silent.then(|| nic.now_ns() + c.give_up_us * 1000.0);
-        self.under_way.insert(n, UnderWay { slot, kind, to, until });
+        self.in_flight.insert(n, InFlight { slot, kind, to, until });
         Ok(())
     }
 
     /// Waits until a transaction has ended, or is given up.
     async fn one_ends(&mut self) -> Outcome {
-        let given_up = self.under_way.iter().filter_map(|(&n, one)| Some((one.until?, n)));
+        let given_up = self.in_flight.iter().filter_map(|(&n, one)| Some((one.until?, n)));
         let first = given_up.min_by(|a, b| a.partial_cmp(b).expect("times"));
         let ended = match first {
             None => Some(self.nic.ended().await?),
@@ -352,7 +352,7 @@ impl<I: Interface> Process<'_, I> {
             (None, None) => unreachable!("without an end it waits for an event"),
         };
         // An event after it has been given up is ignored.
-        let Some(UnderWay { slot, kind, to, .. }) = self.under_way.remove(&n) else { return Ok(()) };
+        let Some(InFlight { slot, kind, to, .. }) = self.in_flight.remove(&n) else { return Ok(()) };
         let (nic, c) = (&self.nic, self.c);
         let (place, number) = (c.place(nic.node(), n), c.number(nic.node(), n));
         nic.measure(note, number);
@@ -400,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_tells_all_nothing_a_part_and_what_should_not_be_there() {
+    fn a_look_distinguishes_complete_none_partial_and_unexpected_data() {
         let words = |words: [u64; 3]| words.map(u64::to_le_bytes).concat();
         let expected = words([5, 7, 9]);
         let of = |found: [u64; 3]| seen(&words(found), &expected);

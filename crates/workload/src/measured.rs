@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A column of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Column {
-    /// Its name; may be empty where the unit says it.
+    /// Its name; may be empty if the unit implies it.
     pub label: String,
     /// Its unit; empty of a plain count, which no curve is drawn of.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(figures(&columns, &rows[..1]), [("latency_us".into(), 1.5)]);
         assert!(
             figures(&columns, &[rows[0].clone(), rows[0].clone()]).is_empty(),
-            "nothing tells them apart"
+            "nothing distinguishes them"
         );
     }
 }

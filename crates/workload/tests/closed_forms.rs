@@ -77,7 +77,7 @@ fn run_list<const P: usize>(config: &TorusConfig, list: &[Lone]) -> Vec<(u64, u3
     let mut network =
         TorusNetwork::<_, P>::new(config, &options, |n| Listed::new(list, n)).expect("buildable");
     assert_eq!(network.run_until(Time::at(1 << 62), 1, &Progress::default()), Reached::Idle);
-    assert_eq!((network.under_way(), network.unrest()), (0, vec![]));
+    assert_eq!((network.in_flight(), network.unrest()), (0, vec![]));
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
     delivered.sort_unstable();
     delivered
@@ -137,13 +137,13 @@ fn a_deposit_reaches_every_node_of_its_line() {
         let (mut list, mut expected) = (vec![], vec![]);
         for port in (0..torus.ports()).filter(|&p| torus.length(p / 2) > 1) {
             for (i, flags) in [0, Header::STATIC].into_iter().enumerate() {
-                // From a corner of a mesh, once round a torus but for the last link.
+                // From a corner of a mesh, once around a torus except for the last link.
                 let source = if wrap || port % 2 == 0 { 0 } else { torus.nodes() - 1 };
                 let made = 2000 * list.len() as u64;
                 let chunks = 8 - 3 * i as u32;
                 let mut at = source;
                 for hop in 1..torus.length(port / 2) {
-                    at = torus.neighbour(at, port).expect("the line goes on");
+                    at = torus.neighbour(at, port).expect("the line continues");
                     let time = made + HOP * u64::from(hop) + wire(chunks.into());
                     expected.push((list.len() as u64, at, time));
                 }
@@ -190,7 +190,7 @@ fn drain(
 ) -> (Vec<(u32, usize, u64)>, u64) {
     let mut network = build(config, workload, traffic, &FifoConfig::default());
     assert_eq!(network.run_until(Time::at(1 << 62), 2, &Progress::default()), Reached::Idle);
-    assert_eq!((network.under_way(), network.unrest()), (0, vec![]));
+    assert_eq!((network.in_flight(), network.unrest()), (0, vec![]));
     let last = network.totals().latency.max();
     (network.links().into_iter().map(|(node, port, counts)| (node, port, counts.packets)).collect(), last)
 }
@@ -204,13 +204,13 @@ fn all_to_all() -> WorkloadConfig {
 }
 
 /// On a ring of k nodes of a machine of N, all pairs send k/4 hops on average; N k / 8 packets cross each
-/// link if the ties half-way round are shared out evenly, as parity does.
+/// link if half-way ties are divided evenly, as by parity.
 #[test]
 fn an_all_to_all_loads_links_by_the_length_of_their_dimension() {
     for dims in [[8, 8, 8], [8, 4, 4]] {
         let config = TorusConfig::bluegene_l(&dims);
         let nodes: u64 = dims.iter().map(|&k| u64::from(k)).product();
-        // Fixed ways: each link's load is exact.
+        // Fixed routes: each link's load is exact.
         let (links, _) = drain(&config, &all_to_all(), &burst(None, Routing::Static));
         for (node, port, packets) in links {
             let expected = nodes * u64::from(dims[port / 2]) / 8;
@@ -232,7 +232,7 @@ fn an_all_to_all_loads_links_by_the_length_of_their_dimension() {
     }
 }
 
-/// Across a cut of an open line all go that have to: so many nodes on this side, so many on that.
+/// The packets across a cut of an open line follow from the numbers of nodes on its two sides.
 #[test]
 fn an_all_to_all_loads_a_mesh_in_its_middle() {
     let dims = [6, 5];
@@ -289,7 +289,7 @@ fn bit_complement_meets_in_the_middle() {
     }
 }
 
-/// What a saturated machine does in a long span.
+/// The figures of a saturated machine over a long span.
 struct Saturated {
     /// Packets delivered, a node and tick.
     rate: f64,
@@ -336,7 +336,7 @@ fn uniform_traffic_fills_the_links_of_the_longest_dimension() {
         let config = TorusConfig::bluegene_l(&dims);
         let s = saturate(&config, &WorkloadConfig::Uniform {}, Routing::Dynamic, &FifoConfig::default());
         let nodes: f64 = dims.iter().map(|&k| f64::from(k)).product();
-        // Nobody sends to itself, which shortens nothing and so lengthens the mean.
+        // No node sends to itself, so zero distances do not lower the mean.
         let packets = 8.0 / f64::from(dims[0]) * (nodes - 1.0) / nodes;
         let closed = packets / (FULL as f64 + ACK as f64 * s.acks);
         println!(
@@ -376,7 +376,7 @@ fn tornado_fills_one_side_of_the_rings() {
     }
 }
 
-/// Software that takes so many bytes a tick out of the reception FIFOs takes no more packets than that.
+/// Software that drains the reception FIFOs at `rate` bytes per tick receives packets at no higher rate.
 #[test]
 fn a_node_receives_no_faster_than_it_drains() {
     for rate in [0.25, 0.9] {
@@ -388,7 +388,7 @@ fn a_node_receives_no_faster_than_it_drains() {
         let config = TorusConfig::bluegene_l(&[4, 4, 4]);
         let s = saturate(&config, &WorkloadConfig::Uniform {}, Routing::Dynamic, &nic);
         let closed = rate / 256.0;
-        println!("{rate} B a tick: {:.4} of the closed form", s.rate / closed);
+        println!("{rate} B per tick: {:.4} of the closed form", s.rate / closed);
         assert!(s.rate <= closed * 1.005 && s.rate > 0.97 * closed, "{rate}");
     }
 }

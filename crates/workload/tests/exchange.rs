@@ -19,7 +19,7 @@ use netloom_workload::measured::Column;
 use netloom_workload::{glex, gni};
 use std::sync::Arc;
 
-/// What came of a run: the figures of its table by name, and what went wrong.
+/// The outcome of a run: the figures of its table by name, and the errors.
 struct Outcome {
     columns: Vec<String>,
     row: Vec<f64>,
@@ -229,7 +229,8 @@ fn wrong_bits_and_lost_lanes_cost_time_only() {
     }
 }
 
-/// What the links' CRC misses the packets' finds, since sets are checked with too few bits here.
+/// The packets' CRC detects what the links' CRC misses, since sets are checked with too few bits in this
+/// test.
 #[test]
 fn a_packet_s_crc_finds_what_a_link_s_missed() {
     let rare = SwitchedFaults { soft_error_rate: 1e-3, soft_double_share: 0.5, ..SwitchedFaults::default() };
@@ -238,7 +239,7 @@ fn a_packet_s_crc_finds_what_a_link_s_missed() {
         o.is_true();
         assert!(o.faults.delivered_damaged > 0 && o.faults.words_corrected > 0);
     }
-    // One machine tells the program, the other sends again.
+    // One machine reports errors to the program, the other retransmits.
     assert!(xc.of("reported as failed") > 0.0);
     assert_eq!(th.of("reported as failed"), 0.0);
 }
@@ -295,7 +296,7 @@ fn no_damaged_get_is_taken_for_whole() {
     assert_eq!(th.of("reported as failed"), 0.0);
 }
 
-/// Of a get that is lost nobody tells who waits for it: it is given up, and missing.
+/// The loss of a get is not reported to the process that waits for it: it times out, and counts as missing.
 #[test]
 fn gets_without_connections_that_never_come_are_missing() {
     let gets = Exchange { connect: false, give_up_us: 40.0, ..mixed(&[Kind::Get], exchange(1024, 180.0)) };

@@ -58,7 +58,7 @@ fn bandwidths() {
                 let puts = ((1u64 << 22) / bytes).clamp(16, 256) as u32;
                 let config = Bandwidth { bytes, puts, path, both_ways, ..Bandwidth::default() };
                 let rate = run(&GlexConfig::Bandwidth(config))[1];
-                println!("{path:?} both ways {both_ways}, {bytes} B: {rate:.2} GB/s");
+                println!("{path:?} both directions {both_ways}, {bytes} B: {rate:.2} GB/s");
                 match (both_ways, bytes) {
                     // Published: 11.7 GB/s from 4 KB.
                     (false, 4096..) => assert!((rate / 11.7 - 1.0).abs() < 0.02, "fitted"),

@@ -15,7 +15,7 @@ use netloom_workload::gni::latency::Latency;
 use netloom_workload::gni::put_rates::PutRates;
 use netloom_workload::gni::{job, program};
 
-/// Runs a program on so many chassis of a group; returns the rows of its table.
+/// Runs a program on this number of chassis of a group; returns the rows of its table.
 fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
     let mut network = TiledConfig::cray_xc(1, 1);
     let SwitchedTopology::Dragonfly(shape) = &mut network.topology else { unreachable!() };
@@ -132,8 +132,8 @@ fn atomic_rates() {
     let rate = |config| run(&GniConfig::AmoRates(config), 16, 1)[0][1];
     let one = rate(AmoRates::default());
     assert!((380.0..420.0).contains(&one), "published: 400");
-    // Of random variables, more than the cache holds: as published for some of them, 50 to 120, but faster on
-    // large pages.
+    // For random variables, more than the cache holds: as published for some of them, 50 to 120, but faster
+    // on large pages.
     for (variables, page_b, seen) in
         [(1 << 12, 1 << 21, 128.2), (1 << 28, 1 << 21, 126.0), (1 << 28, 4096, 61.6)]
     {

@@ -75,7 +75,7 @@ fn mutate(bytes: &mut Vec<u8>, other: &[u8], random: &mut impl Rng) {
     }
 }
 
-/// What every accepted trace must be, whatever it was read from.
+/// The properties of every accepted trace, whatever it was read from.
 fn check(trace: &Trace, length: usize) {
     let ranks = trace.ranks().len() as u32;
     let mut operations = 0;
@@ -111,7 +111,7 @@ fn check(trace: &Trace, length: usize) {
 fn hammer<E>(seeds: &[Vec<u8>], cases: u32, parse: impl Fn(&[u8]) -> Result<Trace, E>) -> u32 {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(4223);
     let mut accepted = 0;
-    // What was accepted is damaged further, so that damage adds up.
+    // Accepted inputs are damaged further, so that damage adds up.
     let mut pool = seeds.to_vec();
     for _ in 0..cases {
         let mut bytes = pool[random.random_range(0..pool.len())].clone();

@@ -40,7 +40,7 @@ fn drain(
     })
     .expect("buildable");
     assert_eq!(network.run_until(Time::at(50_000_000), threads, &Progress::default()), Reached::Idle);
-    assert_eq!(network.under_way(), 0, "{:?}", network.stall());
+    assert_eq!(network.in_flight(), 0, "{:?}", network.stall());
     assert_eq!(network.unrest(), Vec::<String>::new());
     let now = network.now().ticks();
     let latencies = network.totals().latency;
@@ -92,7 +92,7 @@ fn every_kind_of_interface_delivers_an_all_to_all() {
         assert_eq!((packets, bytes), (64 * 63, 64 * 63 * 240), "{name}");
         ends.push(end);
     }
-    // A node that takes its packets slowly is the bottleneck: 63 packets of 256 B at 0.7 B a tick.
+    // A node that takes its packets slowly is the bottleneck: 63 packets of 256 B at 0.7 B per tick.
     assert!(ends[3] as f64 > 63.0 * 256.0 / 0.7 && ends[0] < 13_000, "{ends:?}");
 }
 
@@ -153,7 +153,7 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
     }
 }
 
-/// With nodes out of order, an all-to-all of the others runs to its end: what is in the way is passed or
+/// With dead nodes, an all-to-all of the others completes: packets are routed around dead nodes or
 /// relayed.
 #[test]
 fn an_all_to_all_goes_round_dead_nodes() {
@@ -170,7 +170,7 @@ fn an_all_to_all_goes_round_dead_nodes() {
             })
             .expect("buildable");
             assert_eq!(network.run_until(Time::at(50_000_000), threads, &Progress::default()), Reached::Idle);
-            assert_eq!(network.under_way(), 0, "{:?}", network.stall());
+            assert_eq!(network.in_flight(), 0, "{:?}", network.stall());
             assert_eq!(network.unrest(), Vec::<String>::new());
             let delivered: u64 = network.blocks().map(|b| b.host().software().delivered).sum();
             (delivered, network.totals(), network.links())

@@ -67,6 +67,31 @@ impl ShmDevice {
     }
 }
 
+impl ShmDevice {
+    /// Copies to or from the memory of another process.
+    fn copy(
+        &self,
+        way: Transfer,
+        with: Endpoint,
+        copy: impl FnOnce(Direction, i32) -> std::io::Result<()>,
+    ) -> Result<(), Remote> {
+        if self.job.two_copies {
+            return Err(Remote::Unsupported);
+        }
+        let task = self.job.segment.task(with.task());
+        let direction = match way {
+            Transfer::Get => Direction::Read,
+            Transfer::Put => Direction::Write,
+        };
+        copy(direction, task.pid()).map_err(|error| match error.raw_os_error() {
+            _ if task.state() == State::Dead => Remote::Gone,
+            Some(libc::ESRCH) => Remote::Gone,
+            Some(libc::EFAULT) => Remote::Fault,
+            _ => Remote::Unsupported,
+        })
+    }
+}
+
 impl PamiDevice for ShmDevice {
     type Payload = Payload;
 
@@ -135,22 +160,25 @@ impl PamiDevice for ShmDevice {
             unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
             return Ok(());
         }
-        if self.job.two_copies {
-            return Err(Remote::Unsupported);
-        }
-        let task = self.job.segment.task(with.task());
-        let direction = match way {
-            Transfer::Get => Direction::Read,
-            Transfer::Put => Direction::Write,
-        };
         // SAFETY: the program gave both addresses.
-        let moved = unsafe { memory::copy(direction, task.pid(), local.address, remote, bytes) };
-        moved.map_err(|error| match error.raw_os_error() {
-            _ if self.job.segment.task(with.task()).state() == State::Dead => Remote::Gone,
-            Some(libc::ESRCH) => Remote::Gone,
-            Some(libc::EFAULT) => Remote::Fault,
-            _ => Remote::Unsupported,
+        self.copy(way, with, |direction, pid| unsafe {
+            memory::copy(direction, pid, local.address, remote, bytes)
         })
+    }
+
+    fn transfer_pieces(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        pieces: &[(Range, u64)],
+    ) -> Result<(), Remote> {
+        if with.task() == self.job.task {
+            return pieces.iter().try_for_each(|&(local, remote)| self.transfer(way, with, local, remote));
+        }
+        let pieces: Vec<(u64, u64, usize)> =
+            pieces.iter().map(|&(local, remote)| (local.address, remote, local.bytes as usize)).collect();
+        // SAFETY: the program gave all addresses.
+        self.copy(way, with, |direction, pid| unsafe { memory::copy_pieces(direction, pid, &pieces) })
     }
 
     fn is_gone(&self, task: u32) -> bool {

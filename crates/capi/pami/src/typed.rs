@@ -1,7 +1,9 @@
-//! Operations on data that types lay out: typed sends, receives that are not plain copies, typed puts and gets.
+//! Operations on data that types lay out: typed sends, receives that are not plain copies, typed puts and
+//! gets.
 //!
-//! What is not contiguous is sent from, and received into, a buffer of this library; data functions of the
-//! program run while it is packed or unpacked. Puts and gets move one contiguous piece after the other.
+//! Data that is not contiguous is sent from, and received into, a buffer of this library; data functions of
+//! the program run while the buffer is packed or unpacked. Puts and gets do the same with short pieces if the
+//! memory of the target is contiguous; otherwise they move many pieces per step.
 
 use crate::abi::*;
 use crate::client::fail;
@@ -10,13 +12,13 @@ use crate::rma::{NOTHING, address};
 use crate::symbols;
 use crate::types::complete;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Range, Transfer};
+use netloom_messaging::pami::device::{PamiDevice, Range, Transfer};
 use netloom_messaging::pami::reduce::{Operation, Reduction, reduction};
 use netloom_messaging::pami::types::{Type, pairs};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// What a data function does with a contiguous piece.
+/// The operation of a data function on a contiguous piece.
 #[derive(Clone, Copy)]
 pub enum Combine {
     Copy,
@@ -26,7 +28,7 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// Of a data function and its cookie; `None` if the function is a reduction that the types do not allow. The
+    /// The operation of a data function; `None` if it is a reduction that the types do not allow. The
     /// elements are those of the first type that is predefined; data of other types comes in whole elements.
     pub fn new(data_fn: DataFunction, cookie: *mut c_void, kinds: [*mut c_void; 2]) -> Option<Self> {
         let Some(function) = data_fn else { return Some(Combine::Copy) };
@@ -89,7 +91,7 @@ fn call(function: EventFunction, context: *mut c_void, cookie: *mut c_void, resu
     }
 }
 
-/// A message whose data goes to a buffer first.
+/// A message or a get whose data goes to a buffer first.
 struct Arrival {
     buffer: Buffer,
     bytes: usize,
@@ -98,7 +100,8 @@ struct Arrival {
     layout: Option<(Arc<Type>, Combine)>,
 }
 
-/// Where the data of a message goes, as the protocols see it (0: nowhere), and what is called when it is there.
+/// Where the data of a message goes, as the protocols see it (0: nowhere), and what is called when it is
+/// there.
 #[inline]
 pub fn target(mut receive: Receive, hints: DispatchHints, bytes: usize) -> (u64, Callback) {
     let callback =
@@ -130,7 +133,7 @@ pub fn target(mut receive: Receive, hints: DispatchHints, bytes: usize) -> (u64,
         return (address, callback(receive.cookie, receive.local_fn));
     }
     let layout = layout.zip(combine);
-    // What cannot be received goes nowhere; its callback reports the error.
+    // Data that cannot be received is dropped; the callback reports the error.
     let mut arrival = Box::new(Arrival { buffer: Buffer::new(bytes), bytes, receive, layout });
     let address = if arrival.layout.is_some() { arrival.buffer.address() as u64 } else { 0 };
     (address, callback(Box::into_raw(arrival).cast(), Some(arrived)))
@@ -138,7 +141,7 @@ pub fn target(mut receive: Receive, hints: DispatchHints, bytes: usize) -> (u64,
 
 /// All data of a message is in its buffer.
 unsafe extern "C" fn arrived(context: *mut c_void, cookie: *mut c_void, result: Result) {
-    // SAFETY: made by `target`, and reported once.
+    // SAFETY: made for this operation, and reported once.
     let mut arrival = unsafe { Box::from_raw(cookie.cast::<Arrival>()) };
     let Receive { cookie, local_fn, addr, offset, .. } = arrival.receive;
     let mut result = result;
@@ -150,7 +153,8 @@ unsafe extern "C" fn arrived(context: *mut c_void, cookie: *mut c_void, result: 
         Some((layout, combine)) if result == SUCCESS => {
             let mut source = arrival.buffer.address().cast_const();
             for piece in layout.pieces(offset as u64, arrival.bytes as u64) {
-                // SAFETY: the program gave a buffer that the type describes; the source is as long as the data.
+                // SAFETY: the program gave a buffer that the type describes; the source is as long as the
+                // data.
                 unsafe {
                     let target = addr.cast::<u8>().wrapping_offset(piece.offset as isize);
                     combine.run(target, source, piece.bytes as usize);
@@ -164,7 +168,27 @@ unsafe extern "C" fn arrived(context: *mut c_void, cookie: *mut c_void, result: 
     call(local_fn, context, cookie, result);
 }
 
-/// A send from a buffer of this library.
+/// Packs data from an offset, of a length.
+///
+/// # Safety
+/// The source is memory that the layout describes; the target has room for the data.
+unsafe fn pack(
+    layout: &Type,
+    [from, bytes]: [u64; 2],
+    combine: Combine,
+    source: *const u8,
+    mut target: *mut u8,
+) {
+    for piece in layout.pieces(from, bytes) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            combine.run(target, source.wrapping_offset(piece.offset as isize), piece.bytes as usize);
+            target = target.add(piece.bytes as usize);
+        }
+    }
+}
+
+/// A put or a send from a buffer of this library.
 struct Departure {
     buffer: Buffer,
     events: SendEvents,
@@ -172,9 +196,9 @@ struct Departure {
     reports: u8,
 }
 
-/// One of the reports of a send has come.
+/// One of the reports of a departure has come.
 unsafe fn departure(cookie: *mut c_void) -> SendEvents {
-    // SAFETY: made by `PAMI_Send_typed`; it exists until its last report, and no other reference does.
+    // SAFETY: made for this operation; it exists until its last report, and no other reference does.
     unsafe {
         let departure = cookie.cast::<Departure>();
         let events = (*departure).events;
@@ -225,14 +249,8 @@ pub unsafe extern "C" fn PAMI_Send_typed(handle: *mut c_void, parameters: *mut S
         return crate::send::start("PAMI_Send_typed", context, send, data, *events);
     }
     let mut buffer = Buffer::new(bytes);
-    let mut target = buffer.address();
-    for piece in layout.pieces(*offset as u64, bytes as u64) {
-        // SAFETY: the program gave a buffer that the type describes; the target is as long as the data.
-        unsafe {
-            combine.run(target, base.wrapping_offset(piece.offset as isize), piece.bytes as usize);
-            target = target.add(piece.bytes as usize);
-        }
-    }
+    // SAFETY: the program gave a buffer that the type describes; the target is as long as the data.
+    unsafe { pack(&layout, [*offset as u64, bytes as u64], combine, base, buffer.address()) };
     let reports = 1 + u8::from(events.remote_fn.is_some());
     let mut departure = Box::new(Departure { buffer, events: *events, reports });
     let data = Range { address: departure.buffer.address() as u64, bytes: bytes as u64 };
@@ -258,10 +276,10 @@ struct Pieces {
     result: Result,
 }
 
-/// A report of a piece has come: of the local side, or of the target.
-unsafe fn piece_done(context: *mut c_void, cookie: *mut c_void, result: Result, side: usize) {
-    // SAFETY: made by `start`; it exists until its last report, and no other reference does while this one is in
-    // use.
+/// A report of a batch of pieces has come: of the local side, or of the target.
+unsafe fn pieces_done(context: *mut c_void, cookie: *mut c_void, result: Result, side: usize) {
+    // SAFETY: made by `start`; it exists until its last report, and no other reference does while this one is
+    // in use.
     let pieces = unsafe { &mut *cookie.cast::<Pieces>() };
     pieces.reports[side] -= 1;
     if pieces.result == SUCCESS {
@@ -279,14 +297,69 @@ unsafe fn piece_done(context: *mut c_void, cookie: *mut c_void, result: Result, 
     }
 }
 
-unsafe extern "C" fn piece_local(context: *mut c_void, cookie: *mut c_void, result: Result) {
+unsafe extern "C" fn pieces_local(context: *mut c_void, cookie: *mut c_void, result: Result) {
     // SAFETY: the cookie of pieces.
-    unsafe { piece_done(context, cookie, result, 0) };
+    unsafe { pieces_done(context, cookie, result, 0) };
 }
 
-unsafe extern "C" fn piece_remote(context: *mut c_void, cookie: *mut c_void, result: Result) {
+unsafe extern "C" fn pieces_remote(context: *mut c_void, cookie: *mut c_void, result: Result) {
     // SAFETY: the cookie of pieces.
-    unsafe { piece_done(context, cookie, result, 1) };
+    unsafe { pieces_done(context, cookie, result, 1) };
+}
+
+/// Pieces that move in one step, if the device can.
+const BATCH: usize = 1024;
+/// Puts and gets whose first local piece is shorter go through a buffer: a copy of the piece takes less time
+/// than a transfer of its own.
+const STAGED_BELOW_BYTES: u64 = 4096;
+
+/// Starts a put or a get through a buffer of this library, with a layout on the local side.
+///
+/// # Safety
+/// The program gave all parameters.
+unsafe fn start_staged(
+    call: &str,
+    context: &Context,
+    transfer: Transfer,
+    rma: &Rma,
+    [local, remote]: [*mut c_void; 2],
+    layout: Arc<Type>,
+    rdone_fn: EventFunction,
+) -> Result {
+    let Rma { dest, hints, bytes, cookie, done_fn } = *rma;
+    let mut buffer = Buffer::new(bytes);
+    let staging = buffer.address().cast::<c_void>();
+    if transfer == Transfer::Put {
+        // SAFETY: the caller's promise; the buffer is as long as the data.
+        unsafe { pack(&layout, [0, bytes as u64], Combine::Copy, local.cast(), staging.cast()) };
+        let events = SendEvents { cookie, local_fn: done_fn, remote_fn: rdone_fn };
+        let departure = Box::into_raw(Box::new(Departure { buffer, events, reports: 2 }));
+        let rma = Rma { dest, hints, bytes, cookie: departure.cast(), done_fn: Some(departed) };
+        let result = crate::rma::start(call, context, transfer, &rma, [staging, remote], Some(delivered));
+        if result != SUCCESS {
+            // SAFETY: nothing will be reported.
+            drop(unsafe { Box::from_raw(departure) });
+        }
+        return result;
+    }
+    let receive = Receive {
+        cookie,
+        local_fn: done_fn,
+        addr: local,
+        kind: symbols::byte(),
+        offset: 0,
+        data_fn: None,
+        data_cookie: std::ptr::null_mut(),
+    };
+    let layout = Some((layout, Combine::Copy));
+    let arrival = Box::into_raw(Box::new(Arrival { buffer, bytes, receive, layout }));
+    let rma = Rma { dest, hints, bytes, cookie: arrival.cast(), done_fn: Some(arrived) };
+    let result = crate::rma::start(call, context, transfer, &rma, [staging, remote], None);
+    if result != SUCCESS {
+        // SAFETY: nothing will be reported.
+        drop(unsafe { Box::from_raw(arrival) });
+    }
+    result
 }
 
 /// Starts a put or a get with a layout on each side.
@@ -316,44 +389,71 @@ unsafe fn start(
             [local.wrapping_byte_offset(offsets.0 as isize), remote.wrapping_byte_offset(offsets.1 as isize)];
         return crate::rma::start(call, context, transfer, rma, addresses, rdone_fn);
     }
+    let is_short = ours.pieces(0, bytes).next().is_some_and(|piece| piece.bytes < STAGED_BELOW_BYTES);
+    if let Some(offset) = theirs.contiguous_part(0, bytes).filter(|_| is_short) {
+        let remote = remote.wrapping_byte_offset(offset as isize);
+        // SAFETY: the caller's promise.
+        return unsafe { start_staged(call, context, transfer, rma, [local, remote], ours, rdone_fn) };
+    }
+    let to = Endpoint(rma.dest);
+    if !context.core().device().has(to) {
+        return fail(INVAL, format!("{call}: there is no {to}"));
+    }
     let is_put = transfer == Transfer::Put;
     let (cookie, done_fn) = (rma.cookie, rma.done_fn);
     let pieces =
         Box::into_raw(Box::new(Pieces { cookie, done_fn, rdone_fn, reports: [0, 0], result: SUCCESS }));
-    // Callbacks run when the context is advanced, so the number of pieces may be set at the end.
-    let mut count = 0;
-    for pair in pairs(ours.pieces(0, bytes), theirs.pieces(0, bytes)) {
+    let callback = Callback {
+        cookie: pieces.cast(),
+        local_fn: Some(pieces_local),
+        remote_fn: Some(pieces_remote),
+        reports: 1 + u8::from(is_put),
+        fetched: NOTHING,
+    };
+    let mut left = pairs(ours.pieces(0, bytes), theirs.pieces(0, bytes)).map(|pair| {
         let range = Range { address: (local as u64).wrapping_add_signed(pair.source), bytes: pair.bytes };
-        let at = (remote as u64).wrapping_add_signed(pair.target);
-        let callback = Callback {
-            cookie: pieces.cast(),
-            local_fn: Some(piece_local),
-            remote_fn: Some(piece_remote),
-            reports: 1 + u8::from(is_put),
-            fetched: NOTHING,
-        };
-        let callback = context.callbacks().insert(callback);
-        let to = Endpoint(rma.dest);
-        let started = match transfer {
-            Transfer::Put => context.core().put(to, range, at, callback),
-            Transfer::Get => context.core().get(to, range, at, callback),
-        };
-        if let Err(reason) = started {
-            context.callbacks().withdraw(callback);
-            if count == 0 {
-                // SAFETY: nothing will be reported.
-                drop(unsafe { Box::from_raw(pieces) });
-                return fail(INVAL, format!("{call}: {reason}"));
-            }
-            // SAFETY: as below.
-            unsafe { (*pieces).result = INVAL };
+        (range, (remote as u64).wrapping_add_signed(pair.target))
+    });
+    // Callbacks run when the context is advanced, so the number of reports may be set at the end.
+    let mut reports = 0;
+    loop {
+        let batch: Vec<(Range, u64)> = left.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
             break;
         }
-        count += 1;
+        reports += start_pieces(context, transfer, to, &batch, callback);
     }
     // SAFETY: it has reports to come, and nothing else refers to it now.
-    unsafe { (*pieces).reports = [count, if is_put { count } else { 0 }] };
+    unsafe { (*pieces).reports = [reports, if is_put { reports } else { 0 }] };
     SUCCESS
+}
+
+/// Starts puts or gets of several pieces with an endpoint that exists; returns how many operations will
+/// report.
+fn start_pieces(
+    context: &Context,
+    transfer: Transfer,
+    to: Endpoint,
+    pieces: &[(Range, u64)],
+    callback: Callback,
+) -> usize {
+    let at = context.callbacks().insert(callback);
+    if context.core().transfer_pieces(transfer, to, pieces, at) == Ok(true) {
+        return 1;
+    }
+    context.callbacks().withdraw(at);
+    let start = |&&(range, remote): &&(Range, u64)| {
+        let at = context.callbacks().insert(callback);
+        let started = match transfer {
+            Transfer::Put => context.core().put(to, range, remote, at),
+            Transfer::Get => context.core().get(to, range, remote, at),
+        };
+        if started.is_err() {
+            context.callbacks().withdraw(at);
+        }
+        started.is_ok()
+    };
+    pieces.iter().filter(start).count()
 }
 
 #[unsafe(no_mangle)]

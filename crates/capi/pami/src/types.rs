@@ -8,6 +8,7 @@ use crate::typed::Combine;
 use netloom_messaging::pami::reduce::ELEMENTS;
 use netloom_messaging::pami::types::{Type, TypeBuilder, pairs};
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 /// A type of the program's.
@@ -23,25 +24,29 @@ struct Handle {
 static PREDEFINED: LazyLock<[Arc<Type>; ELEMENTS.len()]> =
     LazyLock::new(|| ELEMENTS.map(|element| Arc::new(Type::contiguous(element.bytes() as u32))));
 
-/// The type of a handle that is not a predefined one.
+/// The type of a handle that is neither NULL nor a number.
+fn handle(kind: *mut c_void) -> Option<NonNull<Handle>> {
+    NonNull::new(kind.cast::<Handle>()).filter(|made| !symbols::is_number(kind) && made.is_aligned())
+}
+
+/// The type of a handle, complete or not. Threads share complete types.
 ///
 /// # Safety
 /// The handle is a number, or of a type that has not been destroyed.
-unsafe fn handle<'a>(kind: *mut c_void) -> Option<&'a mut Handle> {
-    let kind = kind.cast::<Handle>();
+unsafe fn shared<'a>(kind: *mut c_void) -> Option<&'a Handle> {
     // SAFETY: the caller's promise.
-    if symbols::is_number(kind.cast()) || !kind.is_aligned() { None } else { unsafe { kind.as_mut() } }
+    handle(kind).map(|made| unsafe { made.as_ref() })
 }
 
 /// The complete type of a handle, predefined ones included.
 ///
 /// # Safety
-/// The handle is a number, or of a type that has not been destroyed.
+/// As [`shared`].
 pub unsafe fn complete(kind: *mut c_void) -> Option<Arc<Type>> {
     match symbols::element(kind) {
         Some(element) => Some(Arc::clone(&PREDEFINED[element as usize])),
         // SAFETY: the caller's promise.
-        None => unsafe { handle(kind) }?.complete.clone(),
+        None => unsafe { shared(kind) }?.complete.clone(),
     }
 }
 
@@ -76,13 +81,14 @@ pub unsafe fn unpack(kind: &Type, to: *mut u8, mut from: *const u8, bytes: usize
 /// The type of a handle that can still be changed.
 ///
 /// # Safety
-/// As [`complete`].
+/// As [`shared`].
 unsafe fn open<'a>(call: &str, kind: *mut c_void) -> std::result::Result<&'a mut Handle, Result> {
     // SAFETY: the caller's promise.
-    match unsafe { handle(kind) } {
+    match unsafe { shared(kind) } {
         None => Err(fail(INVAL, format!("{call}: there is no such type, or it is predefined"))),
         Some(Handle { complete: Some(_), .. }) => Err(fail(INVAL, format!("{call}: the type is complete"))),
-        Some(open) => Ok(open),
+        // SAFETY: the same; only one thread uses a type that is not complete.
+        Some(_) => Ok(unsafe { &mut *kind.cast::<Handle>() }),
     }
 }
 
@@ -160,7 +166,7 @@ pub unsafe extern "C" fn PAMI_Type_destroy(kind: *mut *mut c_void) -> Result {
     };
     // SAFETY: made by `PAMI_Type_create` or `PAMI_Type_deserialize`, and now forgotten.
     unsafe {
-        drop(Box::from_raw(std::ptr::from_mut(found)));
+        drop(Box::from_raw(found.as_ptr()));
         *kind = std::ptr::null_mut();
     }
     SUCCESS
@@ -183,8 +189,8 @@ pub unsafe extern "C" fn PAMI_Type_serialize(
         &BYTES[element as usize]
     } else {
         // SAFETY: the program gave it; several threads may share a complete type.
-        match unsafe { kind.cast::<Handle>().as_ref() } {
-            Some(Handle { complete: Some(complete), serialized, .. }) if !symbols::is_number(kind) => {
+        match unsafe { shared(kind) } {
+            Some(Handle { complete: Some(complete), serialized, .. }) => {
                 serialized.get_or_init(|| complete.serialize())
             }
             _ => return fail(INVAL, "PAMI_Type_serialize: the type is not complete"),

@@ -36,7 +36,7 @@ pub enum Part {
     },
 }
 
-/// What the comments before a block say of it.
+/// The marks in the comments before a block.
 #[derive(Default)]
 struct Marks {
     file: Option<(String, bool)>,

@@ -382,7 +382,7 @@ mod tests {
     type Routes = Vec<(u32, ClassRoute)>;
 
     #[test]
-    fn what_is_no_tree_is_told() {
+    fn invalid_trees_are_reported() {
         let torus = torus(&[4, 2], true);
         let good = tree(&torus, Rectangle::whole(&torus), [1, 0, 0, 0, 0]);
         assert_eq!(check(&torus, &good), Ok(()));

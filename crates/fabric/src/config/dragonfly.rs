@@ -1,6 +1,7 @@
-//! What a machine says of its dragonfly: the general one (Kim, Dally, Scott, Abts: "Technology-Driven, Highly-Scalable
-//! Dragonfly Topology", 2008, section 3), and Cray XC's (Alverson et al., "Cray XC Series Network", 2012), whose groups
-//! have two dimensions and whose groups are joined by bundles of cables. How it is wired is in [`crate::topology::dragonfly`].
+//! Configuration of a dragonfly: the general one (Kim, Dally, Scott, Abts: "Technology-Driven,
+//! Highly-Scalable Dragonfly Topology", 2008, section 3), and Cray XC's (Alverson et al., "Cray XC Series
+//! Network", 2012), whose groups have two dimensions and whose groups are joined by bundles of cables. How it
+//! is wired is in [`crate::topology::dragonfly`].
 
 use super::{ConfigError, at_most, check_classes, class_names, refuse};
 use crate::topology::wiring::{PORTS_MAX, Wiring};
@@ -8,7 +9,8 @@ use crate::topology::{bundles, dragonfly, xc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most nodes of a dragonfly **(ours)**: far above any that was built, and what is multiplied here fits in 32 bits.
+/// Most nodes of a dragonfly **(ours)**: far above any that was built, and what is multiplied here fits in 32
+/// bits.
 pub const DRAGONFLY_NODES_MAX: u64 = 1 << 24;
 
 /// Which global port leads to which group.
@@ -19,17 +21,18 @@ pub enum Cabling {
     Absolute,
     /// Consecutive ports of group `i` lead to groups `i + 1`, `i + 2` and on, modulo the number of groups.
     Relative,
-    /// Any port leads to any group, as a seed says; each two groups have as many links as any others.
+    /// Random, from a seed: any port may lead to any group; all pairs of groups have the same number of
+    /// links.
     Random,
     /// Cray XC's: cables of four links in bundles, one bundle for each two groups.
     Bundles,
 }
 
-/// How a Cray XC is cooled, which says how many chassis a cabinet has.
+/// Cooling of a Cray XC, which determines the number of chassis per cabinet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cooling {
-    /// Three chassis a cabinet, groups of two cabinets, optical cables between groups.
+    /// Three chassis per cabinet, groups of two cabinets, optical cables between groups.
     #[default]
     Water,
     /// A chassis a cabinet, one to eight cabinets, electrical cables between groups.
@@ -52,8 +55,9 @@ impl Cooling {
 pub struct DragonflyConfig {
     /// Nodes at each router (p).
     pub nodes_per_router: u32,
-    /// Routers of a group along one dimension or two: each is linked to all others that differ in one coordinate. `[a]` of a general
-    /// dragonfly; of Cray XC the blades of a chassis and the chassis of a group.
+    /// Routers of a group along one dimension or two: each is linked to all others that differ in one
+    /// coordinate. `[a]` of a general dragonfly; of Cray XC the blades of a chassis and the chassis of a
+    /// group.
     pub group: Vec<u32>,
     /// Links between two routers that differ in one coordinate, a value for each dimension. Empty: one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,14 +68,14 @@ pub struct DragonflyConfig {
     pub groups: u32,
     /// Which global port leads to which group.
     pub cabling: Cabling,
-    /// What random cabling is drawn from.
+    /// Seed of random cabling.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cabling_seed: u64,
     /// Cables between each two groups, of four links each: with bundles only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cables: Option<u32>,
-    /// Chassis of the last group, where it is not full: with bundles only. A partly filled chassis, the granularity of air-cooled
-    /// systems, is not modelled.
+    /// Chassis of the last group, where it is not full: with bundles only. A partly filled chassis, the
+    /// granularity of air-cooled systems, is not modelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_group_chassis: Option<u32>,
     /// How it is cooled: with bundles only. If omitted: by water.
@@ -89,7 +93,7 @@ fn is_zero(seed: &u64) -> bool {
 }
 
 impl DragonflyConfig {
-    /// A water-cooled Cray XC of full groups, with so many cables between each two.
+    /// A water-cooled Cray XC of full groups, with `cables` cables between each two.
     pub fn cray_xc(groups: u32, cables: u32) -> Self {
         DragonflyConfig {
             nodes_per_router: 4,
@@ -176,7 +180,8 @@ impl DragonflyConfig {
         dragonfly::wiring(self)
     }
 
-    /// What of a Cray XC can be built but should not, as the paper's section on configurations says; empty for other dragonflies.
+    /// Warnings about a Cray XC that can be built but that the paper's section on configurations advises
+    /// against; empty for other dragonflies.
     pub fn warnings(&self) -> Vec<String> {
         match self.cabling {
             Cabling::Bundles => xc::warnings(self),
@@ -345,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_values_are_reported() {
         let config = general();
         assert_eq!(config.check(), Ok(()));
         assert!(
@@ -374,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_of_cray_xc_is_told() {
+    fn invalid_values_of_cray_xc_are_reported() {
         let config = DragonflyConfig::cray_xc(8, 34);
         assert_eq!(config.check(), Ok(()));
         assert!(reported(&config, |c| c.cables = Some(35)).contains("expected 1 to 34 cables"));

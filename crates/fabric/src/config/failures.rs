@@ -1,5 +1,6 @@
-//! What goes wrong in a network of switches, at a rate and at set times: wrong bits on lanes and in memories, lanes, links and routers that
-//! fail, and who routes around them ("Network Reliability, Availability and Serviceability").
+//! Errors and failures in a network of switches, at a rate and at set times: wrong bits on lanes and in
+//! memories, lanes, links and routers that fail, and who routes around them ("Network Reliability,
+//! Availability and Serviceability").
 
 use super::{ConfigError, refuse};
 use crate::topology::wiring::Wiring;
@@ -17,13 +18,13 @@ pub struct LinkControl {
     pub set_bits: u32,
     /// Bits of a set's CRC: of all corrupted sets it misses one in two to this power.
     pub crc_bits: u32,
-    /// Lanes of a link. It goes on with fewer, as much slower.
+    /// Lanes of a link. With fewer lanes it continues at a proportionally lower rate.
     pub lanes: u32,
-    /// What may have been sent and not been acknowledged.
+    /// Maximum number of sent, unacknowledged flits.
     pub send_buffer_flits: u32,
 }
 
-/// What goes wrong. By default nothing does.
+/// Errors and failures. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchedFaults {
@@ -31,15 +32,15 @@ pub struct SwitchedFaults {
     pub bit_error_rate: f64,
     /// Probability that a packet meets an upset word in the memories of a router.
     pub soft_error_rate: f64,
-    /// Of upset words, the share with two wrong bits, which ECC sees and cannot correct.
+    /// Fraction of upset words with two wrong bits, which ECC detects and cannot correct.
     pub soft_double_share: f64,
-    /// What fails, and when.
+    /// Failures at given places and times.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// What fails somewhere.
+    /// Failures at random places.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub random: Vec<RandomFailures>,
-    /// Who routes around it; left out: nobody.
+    /// The link failover manager, which routes around failures. If omitted: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manager: Option<FailoverManager>,
 }
@@ -80,8 +81,9 @@ pub struct RandomFailures {
     pub seed: Option<u64>,
 }
 
-/// The link failover manager: hears of failures, quiesces the network, computes route tables, hands them out and releases the traffic.
-/// Its times are seconds in a real machine **(ours: no text gives them)**: here as long as a study can wait for.
+/// The link failover manager: hears of failures, quiesces the network, computes route tables, hands them out
+/// and releases the traffic. Its times are seconds in a real machine **(ours: no text gives them)**: here as
+/// long as a study can wait for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailoverManager {
@@ -89,22 +91,22 @@ pub struct FailoverManager {
     pub notice_us: f64,
     /// How long it computes, and hands out what it has computed, microseconds.
     pub compute_us: f64,
-    /// How long it waits for packets under way to arrive, at most, microseconds.
+    /// Maximum wait for packets in flight to arrive, microseconds.
     pub drain_max_us: f64,
 }
 
-/// What becomes of a router at some time.
+/// The failure of a router, a link or lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
     /// It fails.
     Router,
     /// The link at a port fails.
     Link(u32),
-    /// The link at a port has so many lanes left.
+    /// The link at a port has this number of lanes left.
     Lanes(u32, u32),
 }
 
-/// The same with its place and time, ticks.
+/// A failure with its place and its time, ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Change {
     pub at: Time,
@@ -112,7 +114,7 @@ pub(crate) struct Change {
     pub what: What,
 }
 
-/// What failures at random draw from, among the streams of a run.
+/// The stream of a run from which random failures are drawn.
 const FAILURES: u64 = 21;
 
 impl SwitchedFaults {
@@ -202,7 +204,7 @@ impl SwitchedFaults {
         time("faults.manager.drain_max_us", manager.drain_max_us)
     }
 
-    /// What becomes of routers, in the order of time; of a checked configuration, in a run with this seed.
+    /// The failures in a run with this seed, in order of time; for a checked configuration.
     pub(crate) fn schedule(
         &self,
         wiring: &Wiring,

@@ -1,4 +1,4 @@
-//! What a machine says of its fat tree.
+//! Configuration of a fat tree.
 
 use super::{ConfigError, check_classes, class_names, refuse};
 use schemars::JsonSchema;
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Most ports of a switch for links: a bit each in a route table.
 const PORTS_MAX: u32 = 64;
 
-/// The shape of a fat tree, from the nodes up. A k-ary n-tree has k everywhere; where there are fewer parents than children, the tree is
-/// tapered.
+/// The shape of a fat tree, from the nodes up. A k-ary n-tree has k everywhere; where there are fewer parents
+/// than children, the tree is tapered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatTreeConfig {

@@ -1,4 +1,4 @@
-//! What goes wrong, at a rate and at named places: links that corrupt bits, and soft errors in buffers.
+//! Errors at a rate and at given places: links that corrupt bits, and soft errors in buffers.
 
 use super::{ConfigError, Link, QueuedRouter, Topology, parse_direction, refuse};
 use crate::link::optical::{FIBRES, LANES};
@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What is wrong with one link, in the direction in which a node sends. An optical link, which leaves a midplane, has four
-/// fibres for data, 0 to 3, and a spare, 4.
+/// The errors of one link, in the direction in which a node sends. An optical link, which leaves a
+/// midplane, has four fibres for data, 0 to 3, and a spare, 4.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkFault {
@@ -25,7 +25,8 @@ pub struct LinkFault {
     /// Probability that a bit of that fibre's symbols is wrong, in place of that of all fibres.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fibre_error_rate: Option<f64>,
-    /// Which of the packets that the link brings whole, from 1, is damaged in such a way that no check sees it.
+    /// Number of the packet, among those that the link delivers intact, counted from 1, that is damaged
+    /// undetectably.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escape: Option<u64>,
 }
@@ -51,8 +52,8 @@ impl Link {
         self.bit_error_rate > 0.0 || self.fibre_error_rate > 0.0 || !self.faults.is_empty()
     }
 
-    /// Whether the link of a node at coordinate `x` of dimension `d` leaves a midplane, and so goes over fibres, in the plus direction or
-    /// (`minus`) the other.
+    /// Whether the link of a node at coordinate `x` of dimension `d` leaves a midplane, and so goes over
+    /// fibres, in the plus direction or (`minus`) the other.
     pub fn is_optical(&self, d: usize, x: u32, length: u32, minus: bool) -> bool {
         let midplane = self.midplane.get(d).copied().unwrap_or(0);
         // The coordinate on the lower side of the link.

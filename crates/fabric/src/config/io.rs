@@ -1,4 +1,4 @@
-//! What a machine says of its IO nodes; where they are is in [`crate::topology::io`].
+//! Configuration of a machine's IO nodes. Their positions are in [`crate::topology::io`].
 
 use super::{ConfigError, refuse};
 use schemars::JsonSchema;
@@ -13,7 +13,8 @@ pub const EXITS_MAX: usize = 3;
 pub struct IoNodes {
     /// Lengths of the boxes of compute nodes that share an IO node.
     pub pset: Vec<u32>,
-    /// The exit nodes of a box, one to three, by their places in it: those whose IO links lead to its IO node.
+    /// The exit nodes of a box, one to three, by their places in it: those whose IO links lead to its IO
+    /// node.
     pub exits: Vec<Vec<u32>>,
 }
 
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_values_are_reported() {
         let check = |pset: &[u32], exits: &[&[u32]]| {
             let exits = exits.iter().map(|e| e.to_vec()).collect();
             let error = IoNodes { pset: pset.to_vec(), exits }.check(&[4, 4]).expect_err("impossible");

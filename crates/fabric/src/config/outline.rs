@@ -1,9 +1,9 @@
-//! What the layers above need to know of a network, whatever its routers are.
+//! The properties of a torus network that the layers above need, independent of its routers.
 
 use super::{EscapeOrder, HalfwayTie, Link, PacketFormat, Topology};
 use crate::router::VcClass;
 
-/// A virtual channel of a receiver, as it is told of.
+/// Description of a receiver's virtual channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VcOutline {
     /// For people: `dynamic VC 0`.
@@ -17,7 +17,7 @@ pub struct VcOutline {
 /// A torus network without what only its routers know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outline {
-    /// Ticks a second; every other time is a whole number of them.
+    /// Ticks per second; every other time is a whole number of them.
     pub ticks_per_second: u64,
     /// The shape.
     pub topology: Topology,
@@ -25,9 +25,9 @@ pub struct Outline {
     pub packet: PacketFormat,
     /// The links.
     pub link: Link,
-    /// The side taken half-way round a ring.
+    /// The direction taken half-way around a ring.
     pub halfway_tie: HalfwayTie,
-    /// The order of static routes: for planning ways round what is dead.
+    /// The order of static routes: for planning routes around dead nodes and links.
     pub order: EscapeOrder,
     /// The virtual channels of a receiver, by number.
     pub vcs: Vec<VcOutline>,

@@ -1,4 +1,5 @@
-//! Blue Gene/Q's routers (Chen et al., "The IBM Blue Gene/Q Interconnection Network and Message Unit", section II).
+//! Blue Gene/Q's routers (Chen et al., "The IBM Blue Gene/Q Interconnection Network and Message Unit",
+//! section II).
 
 use super::{
     ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, LETTERS, Link, Outline, PacketFormat, SoftError,
@@ -25,24 +26,25 @@ pub struct QueuedRouter {
     pub queues: u32,
     /// Buffer of the dynamic VC, bytes. Its queues share it, and its tokens are chunks.
     pub dynamic_vc_B: u32,
-    /// Packets that each of the other VCs holds, of whatever size: their tokens are packets. A queue holds one or, if there are
-    /// fewer queues, several.
+    /// Packets that each of the other VCs holds, of whatever size: their tokens are packets. A queue holds
+    /// one or, if there are fewer queues, several.
     pub slots: u32,
-    /// The order in which deterministic and escaping packets go through the dimensions, a letter each: `"xyzuv"` for the paper's A to E. Left out:
-    /// the longest first.
+    /// The order in which deterministic and escaping packets go through the dimensions, a letter each:
+    /// `"xyzuv"` for the paper's A to E. Left out: the longest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension_order: Option<String>,
-    /// For each zone that a packet may name, sets of dimensions in the order in which dynamic packets go through them:
-    /// `["xy", "zu", "v"]`. If omitted: as the machine's firmware sets them.
+    /// For each zone that a packet may name, sets of dimensions in the order in which dynamic packets go
+    /// through them: `["xy", "zu", "v"]`. If omitted: as the machine's firmware sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<Vec<String>>>,
     /// Paths from a receiver to the senders: packets that it can send at once, 1 to 4.
     pub paths: u32,
     /// How a dynamic packet chooses among the directions that it may take.
     pub direction_choice: DirectionChoice,
-    /// Grants of a sender to packets already in the network after which one that is being injected comes first.
+    /// Grants of a sender to packets already in the network after which one that is being injected comes
+    /// first.
     pub through_per_injection: u32,
-    /// The side taken half-way round a ring.
+    /// The direction taken half-way around a ring.
     pub halfway_tie: HalfwayTie,
     /// The central collective logic.
     pub collective: CollectiveLogic,
@@ -71,7 +73,7 @@ pub struct CollectiveLogic {
 /// A Blue Gene/Q network: everything that the fabric needs to build it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuedConfig {
-    /// Ticks a second; every other time is a whole number of them.
+    /// Ticks per second; every other time is a whole number of them.
     pub ticks_per_second: u64,
     /// The shape.
     pub topology: Topology,
@@ -91,7 +93,8 @@ fn mask(letters: &str, dimensions: usize) -> Option<u32> {
 }
 
 impl QueuedConfig {
-    /// Blue Gene/Q with the given dimensions; the same values as `machines/bgq.toml`, whose comments give each source.
+    /// Blue Gene/Q with the given dimensions; the same values as `machines/bgq.toml`, whose comments give
+    /// each source.
     pub fn bluegene_q(dims: &[u32]) -> Self {
         QueuedConfig {
             ticks_per_second: 8_000_000_000,
@@ -143,14 +146,15 @@ impl QueuedConfig {
         }
     }
 
-    /// Hops along the longest way round dimension `d`: by this, dimensions are longer or shorter.
+    /// Hops of the longest minimal path in dimension `d`: the measure by which dimensions are longer or
+    /// shorter.
     fn effective_length(&self, d: usize) -> u32 {
         let k = self.topology.dims[d];
         if self.topology.wraps(d) { k / 2 } else { k }
     }
 
-    /// The dimensions in the order of deterministic routing. Left to itself the firmware sorts them by how far packets go,
-    /// the longest first and a mesh before a torus.
+    /// The dimensions in the order of deterministic routing. Left to itself the firmware sorts them by how
+    /// far packets go, the longest first and a mesh before a torus.
     pub fn dimension_order(&self) -> Vec<usize> {
         if let Some(letters) = &self.router.dimension_order {
             return letters.chars().filter_map(|letter| LETTERS.find(letter)).collect();
@@ -160,10 +164,10 @@ impl QueuedConfig {
         order
     }
 
-    /// The sets of dimensions of each zone, in order, as masks with a bit a dimension: a packet goes through those of the
-    /// first set that it still has hint bits for. Left to itself the firmware makes zone 0 the longest first, those of one
-    /// length together; zone 1 all together; zone 2 one by one, in deterministic order; zone 3 like zone 2, but with the
-    /// last dimension, E, in each set.
+    /// The sets of dimensions of each zone, in order, as masks with one bit per dimension: a packet goes
+    /// through those of the first set that it still has hint bits for. By default the firmware makes zone 0
+    /// the longest first, those of one length together; zone 1 all together; zone 2 one by one, in
+    /// deterministic order; zone 3 like zone 2, but with the last dimension, E, in each set.
     pub fn zone_masks(&self) -> [Vec<u32>; ZONES] {
         let n = self.topology.dims.len();
         let every = (1 << n) - 1;
@@ -184,7 +188,7 @@ impl QueuedConfig {
         ]
     }
 
-    /// What the layers above need to know of it.
+    /// The properties that the layers above need.
     pub fn outline(&self) -> Outline {
         let of_packets = self.router.slots * self.packet.chunks_max;
         let vcs = [

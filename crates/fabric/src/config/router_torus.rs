@@ -1,5 +1,5 @@
-//! What a machine says of its torus of routers that several nodes share. Tori in which each node has a router of its own, of BlueGene's kinds,
-//! are in `torus.rs` and `queued.rs`.
+//! Configuration of a torus whose routers are shared by several nodes. Tori with one router per node (the
+//! BlueGene families) are in `torus.rs` and `queued.rs`.
 
 use super::{ConfigError, LENGTH_MAX, LETTERS, at_most, check_classes, class_names, refuse};
 use schemars::JsonSchema;

@@ -1,14 +1,15 @@
-//! Tables in which one key says what the others may be, such as the `kind` of a workload or topology.
+//! Tables in which one key determines the other keys, such as the `kind` of a workload or topology.
 //!
-//! serde can derive such a reader, but it puts the whole table aside until it has found that key, and forgets where each
-//! value was written. Here the key comes first, which the reader of studies sees to, and a mistake keeps its place.
+//! serde can derive such a reader, but it puts the whole table aside until it has found that key, and forgets
+//! where each value was written. Here the key comes first, which the reader of studies sees to, and a mistake
+//! keeps its place.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What is read from such a table.
+/// A type that is read from such a table.
 pub trait Tagged<'de>: Sized {
     /// The key that decides.
     const TAG: &'static str;
@@ -18,7 +19,7 @@ pub trait Tagged<'de>: Sized {
     /// Reads the other keys.
     ///
     /// # Errors
-    /// Of the reader.
+    /// Those of the reader.
     fn of<D: Deserializer<'de>>(kind: Self::Kind, rest: D) -> Result<Self, D::Error>;
 }
 

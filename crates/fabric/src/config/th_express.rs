@@ -7,8 +7,8 @@ use super::{
 use super::{TiledConfig, TiledRouter, VcDiscrimination};
 
 impl TiledConfig {
-    /// So many frames of MilkyWay-2 below its 13 top-level switches; the same values as `machines/th.toml`, whose comments give each
-    /// source.
+    /// `frames` frames of MilkyWay-2 below its 13 top-level switches; the same values as `machines/th.toml`,
+    /// whose comments give each source.
     pub fn th_express_2(frames: u32) -> Self {
         let class = |latency_ticks| LinkClass { latency_ticks, flit_milliticks: 589 };
         TiledConfig {

@@ -1,5 +1,5 @@
-//! Networks of tiled routers, whose unit of flow control is a flit: Cray XC's Aries (Alverson et al., "Cray XC Series Network"), and
-//! other high-radix routers told by the same parameters.
+//! Networks of tiled routers, whose unit of flow control is a flit: Cray XC's Aries (Alverson et al., "Cray
+//! XC Series Network"), and other high-radix routers described by the same parameters.
 
 use super::tagged::{Tagged, tagged};
 use super::{
@@ -20,7 +20,7 @@ pub const TILED_VCS_MAX: u32 = 8;
 /// Most rows and columns of tiles.
 pub const SIDE_MAX: u32 = 8;
 
-/// What is wired to what.
+/// The topology.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum SwitchedTopology {
@@ -172,23 +172,23 @@ impl FlitFormat {
     }
 }
 
-/// Flits of the longest packet that a header can tell.
+/// Maximum packet length that a header can encode, flits.
 pub const FLITS_MAX: u32 = 63;
 
-/// What the links of a class have in common: green, black and blue ones; those of a group and global ones.
+/// The common properties of a class's links: green, black and blue ones; those of a group and global ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkClass {
-    /// From a packet's first bit at the sending tile to its head in the queue of the receiving one: both link control blocks,
-    /// SerDes, wire.
+    /// From a packet's first bit at the sending tile to its head in the queue of the receiving one: both link
+    /// control blocks, SerDes, wire.
     pub latency_ticks: u32,
     /// The rate of packets' flits on the link, with all that the link adds to them.
     // Here the time of a flit.
     pub flit_milliticks: u32,
 }
 
-/// A router of tiles ("Aries Router"): each an input queue with a bus along its row, a sub-switch, and a buffer at the end of its
-/// column's buses, in front of the link.
+/// A router of tiles ("Aries Router"): each an input queue with a bus along its row, a sub-switch, and a
+/// buffer at the end of its column's buses, in front of the link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TiledRouter {
@@ -206,9 +206,9 @@ pub struct TiledRouter {
     pub response_vcs: bool,
     /// Room of an input queue, which all VCs share.
     pub input_flits: u32,
-    /// What is kept of that for each VC alone.
+    /// The part of that reserved for each VC.
     pub input_reserved_flits: u32,
-    /// Of what is not kept, a VC may have so many times what is left.
+    /// Maximum use of the shared space by one VC, as a multiple of the space that is then left.
     pub input_share: u32,
     /// Room of a sub-switch for each of its row's inputs and each VC.
     pub subswitch_flits: u32,
@@ -239,8 +239,8 @@ pub enum MinimalPaths {
     Any,
 }
 
-/// Whether UGAL-L tells the queues of minimal packets from those of others (Kim et al. 2008, section 4.3.1): minimal ones then begin where the
-/// last leg of other routes does, in other VCs.
+/// Whether UGAL-L distinguishes the queues of minimal packets from those of others (Kim et al. 2008, section
+/// 4.3.1): minimal ones then begin where the last leg of other routes does, in other VCs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VcDiscrimination {
@@ -257,11 +257,12 @@ pub enum VcDiscrimination {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadWeights {
-    /// Of flits that wait in this router for the output: near-end load.
+    /// Weight of flits that wait in this router for the output: near-end load.
     pub near: u32,
-    /// Of flits sent and not yet known to have left the next router's input queue, by its credits: far-end load.
+    /// Weight of flits sent and not yet known to have left the next router's input queue, by its credits:
+    /// far-end load.
     pub far: u32,
-    /// Of what the next router says of itself: downstream load.
+    /// Weight of the load that the next router reports: downstream load.
     pub downstream: u32,
 }
 
@@ -275,10 +276,10 @@ pub struct SwitchedRouting {
     pub minimal_candidates: u32,
     /// Non-minimal outputs that are compared for a packet.
     pub nonminimal_candidates: u32,
-    /// What loads count.
+    /// Weights of loads.
     pub weights: LoadWeights,
-    /// Of each of the four adaptive policies that a packet may name: the load of a non-minimal output is multiplied by the
-    /// first, in sixteenths, and the second is added, flits.
+    /// Bias of each of the four adaptive modes that a packet may name: the load of a non-minimal output is
+    /// multiplied by the first number, in sixteenths, and the second, in flits, is added.
     pub bias: Vec<(u32, u32)>,
     /// The period at which routers send their load to their neighbours.
     pub load_period_ticks: u32,
@@ -286,16 +287,17 @@ pub struct SwitchedRouting {
     pub global_load_period_ticks: u32,
     /// Whether UGAL-L counts only the VC that a packet would take (Kim et al., "VC discrimination").
     pub vc_discrimination: VcDiscrimination,
-    /// Whether credits are held back by what they are late, so that a full link behind a link is felt sooner (Kim et al., "credit round trip").
+    /// Whether credits are held back by what they are late, so that a full link behind a link is felt sooner
+    /// (Kim et al., "credit round trip").
     pub credit_round_trip: bool,
 }
 
 /// A network of tiled routers: everything that the fabric needs to build it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TiledConfig {
-    /// Ticks a second; a tick is a cycle of the router.
+    /// Ticks per second; a tick is a cycle of the router.
     pub ticks_per_second: u64,
-    /// What is wired to what.
+    /// The topology.
     pub topology: SwitchedTopology,
     /// The packets.
     pub packet: FlitFormat,
@@ -307,12 +309,13 @@ pub struct TiledConfig {
     pub routing: SwitchedRouting,
     /// The link control blocks, where what they do can be seen.
     pub link_control: Option<LinkControl>,
-    /// What goes wrong.
+    /// Errors and failures.
     pub faults: SwitchedFaults,
 }
 
 impl TiledConfig {
-    /// A Cray XC with so many groups and cables between each two; the same values as `machines/xc.toml`, whose comments give each source.
+    /// A Cray XC with `groups` groups and `cables` cables between each two; the same values as
+    /// `machines/xc.toml`, whose comments give each source.
     pub fn cray_xc(groups: u32, cables: u32) -> Self {
         let class = |latency_ticks, flit_milliticks| LinkClass { latency_ticks, flit_milliticks };
         TiledConfig {

@@ -1,5 +1,5 @@
-//! BlueGene/L's routers and the variants that its authors studied (Blumrich et al., "Design and Analysis of the BlueGene/L
-//! Torus Interconnection Network", sections 2 and 4).
+//! BlueGene/L's routers and the variants that its authors studied (Blumrich et al., "Design and Analysis of
+//! the BlueGene/L Torus Interconnection Network", sections 2 and 4).
 
 use super::{
     ConfigError, EscapeOrder, HalfwayTie, Link, Outline, PacketFormat, Topology, VcOutline, default_ack_only,
@@ -27,7 +27,8 @@ pub enum Escape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BubbleRule {
-    /// By their size: the rule as published in the bubble router's papers. Deadlocks with packets of mixed sizes.
+    /// By their size: the rule as published in the bubble router's papers. Deadlocks with packets of mixed
+    /// sizes.
     Published,
     /// Each as if it were full-sized: BlueGene/L's correction.
     Corrected,
@@ -75,7 +76,7 @@ pub struct Router {
     pub in_network_fraction: f64,
     /// The gap of one cycle in the receivers' arbitration that the authors' verification found (section 4).
     pub arbitration_gap: bool,
-    /// The side taken half-way round a ring.
+    /// The direction taken half-way around a ring.
     pub halfway_tie: HalfwayTie,
 }
 
@@ -83,7 +84,7 @@ pub struct Router {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TorusConfig {
-    /// Ticks a second; every other time is a whole number of them.
+    /// Ticks per second; every other time is a whole number of them.
     pub ticks_per_second: u64,
     /// The shape.
     pub topology: Topology,
@@ -96,7 +97,8 @@ pub struct TorusConfig {
 }
 
 impl TorusConfig {
-    /// BlueGene/L with the given dimensions; the same values as `machines/bgl.toml`, whose comments give each source.
+    /// BlueGene/L with the given dimensions; the same values as `machines/bgl.toml`, whose comments give each
+    /// source.
     pub fn bluegene_l(dims: &[u32]) -> Self {
         TorusConfig {
             ticks_per_second: 175_000_000,
@@ -156,7 +158,7 @@ impl TorusConfig {
         self.topology.nodes()
     }
 
-    /// What the layers above need to know of it.
+    /// The properties that the layers above need.
     pub fn outline(&self) -> Outline {
         let r = &self.router;
         let dynamic = (0..r.dynamic_vcs).map(|vc| (format!("dynamic VC {vc}"), VcClass::Dynamic, r.vc_B));

@@ -23,7 +23,7 @@
 //! Both checks divide the packet into the same symbols, aligned to its end so that the check symbols are
 //! whole ones. The hop's generator has the roots `alpha^0` to `alpha^4`, that of the end-to-end symbol
 //! `alpha^5` **(ours)**: if it were one of the five, an error that the hop misses would always escape the
-//! end-to-end symbol too. This way six symbols in error are detected if they are in the part that does not
+//! end-to-end symbol too. Thus six symbols in error are detected if they are in the part that does not
 //! change.
 //!
 //! An acknowledgement has a first byte, `0xaa`, the sequence number expected next, the tokens returned on

@@ -104,7 +104,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
     }
 
     /// Pulls the next packet of an injection FIFO from the host; returns its number in the arena. Without a
-    /// packet, the FIFO is filled when the host says so.
+    /// packet, the FIFO is filled when the host requests it.
     #[inline(always)]
     pub fn pull(&mut self, node: u32, fifo: usize, now: Time) -> Option<(Header, u32)> {
         match self.host.pull(now, node, fifo, &mut self.signals) {

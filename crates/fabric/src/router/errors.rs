@@ -41,15 +41,15 @@ struct LinkRecovery {
 /// The CRCs of all packets that a port has sent and received: user packets, system packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCrcs {
-    /// Of packets sent, each once, in order.
+    /// CRC of the packets sent, each once, in order.
     pub sent: [u64; 2],
-    /// Of packets completely received.
+    /// CRC of the packets completely received.
     pub received: [u64; 2],
 }
 
 /// State of a block with bit errors on its links.
 pub struct Errors {
-    /// Of ordinary links.
+    /// Thresholds of ordinary links.
     thresholds: Option<ErrorThresholds>,
     /// Links with their own settings, by [`Errors::link`] of the sending port.
     special: BTreeMap<usize, Special>,

@@ -95,8 +95,8 @@ pub trait RouterBlock: Block + Sized {
 
     /// Packets injected in this block and not yet delivered, minus those delivered here but injected
     /// elsewhere: only the sum over all blocks is meaningful.
-    fn under_way(&self) -> i64 {
-        self.recorder().under_way
+    fn in_flight(&self) -> i64 {
+        self.recorder().in_flight
     }
 
     /// Restarts the statistics of links and totals at `now`, the current time; time series continue.
@@ -286,8 +286,8 @@ impl<B: RouterBlock> Network<B> {
     }
 
     /// Packets in the network.
-    pub fn under_way(&mut self) -> i64 {
-        self.simulation.blocks().map(|b| b.under_way()).sum()
+    pub fn in_flight(&mut self) -> i64 {
+        self.simulation.blocks().map(|b| b.in_flight()).sum()
     }
 
     /// Memory of the network's state, and of the packets in it, bytes.
@@ -301,9 +301,9 @@ impl<B: RouterBlock> Network<B> {
         if self.simulation.next_time().is_some() {
             return None;
         }
-        let under_way = self.under_way();
+        let in_flight = self.in_flight();
         let waiting: Vec<_> = self.simulation.blocks().flat_map(|b| b.waiting()).collect();
-        (under_way != 0 || !waiting.is_empty()).then_some(StallReport { under_way, waiting })
+        (in_flight != 0 || !waiting.is_empty()).then_some(StallReport { in_flight, waiting })
     }
 
     /// Everything that is not idle although no packet is in flight; see [`RouterBlock::unrest`].

@@ -51,7 +51,7 @@ pub struct StoppedUnit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StallReport {
     /// Packets in the network.
-    pub under_way: i64,
+    pub in_flight: i64,
     /// Those at the heads of VCs and injection FIFOs, which wait for each other.
     pub waiting: Vec<WaitingPacket>,
 }

@@ -175,7 +175,7 @@ pub struct Recorder {
     /// Whether to count the token-acks that free a blocked packet.
     pub(super) unblocking: bool,
     /// Packets in the network: injected and not yet delivered.
-    pub(super) under_way: i64,
+    pub(super) in_flight: i64,
 }
 
 impl Recorder {
@@ -190,7 +190,7 @@ impl Recorder {
             since: [Time::ZERO; 8],
             totals: Totals::default(),
             unblocking,
-            under_way: 0,
+            in_flight: 0,
         }
     }
 

@@ -137,8 +137,8 @@ impl Detours {
     /// Whether each router with any link in this group has a route to every other.
     fn joins_all(&self, near: &[Vec<Neighbour>]) -> bool {
         let alive: Vec<usize> = (0..self.members).filter(|&m| !near[m].is_empty()).collect();
-        let has_way = |from: usize, to: usize| from == to || self.local[0][from * self.members + to] != 0;
-        alive.iter().all(|&from| alive.iter().all(|&to| has_way(from, to)))
+        let has_route = |from: usize, to: usize| from == to || self.local[0][from * self.members + to] != 0;
+        alive.iter().all(|&from| alive.iter().all(|&to| has_route(from, to)))
     }
 
     /// The ports on routes from a router to one in its group.

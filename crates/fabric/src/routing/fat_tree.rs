@@ -167,7 +167,7 @@ mod tests {
     /// For any failures: from any leaf, any choice of ports leads a packet to every leaf to which a route up
     /// and then down remains; otherwise no port is given.
     #[test]
-    fn every_way_that_is_left_is_found_and_none_leads_nowhere() {
+    fn all_remaining_routes_are_found_and_all_reach_their_destination() {
         let tree = FatTree::new(&FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3], link_classes: vec![] });
         let wiring = tree.wiring();
         let mut stream = Stream::new(1, 2, 3);
@@ -187,9 +187,9 @@ mod tests {
             for from in 0..12 {
                 for to in (0..12).filter(|&to| to != from) {
                     // Enumerates all routes up and down.
-                    let has_way = leads(&tree, &wiring, &works, from, to, true);
+                    let has_route = leads(&tree, &wiring, &works, from, to, true);
                     let mut at = vec![from];
-                    if !has_way {
+                    if !has_route {
                         assert_eq!(routes.ports(from, to), 0, "{failures}: {from} to {to}");
                         continue;
                     }

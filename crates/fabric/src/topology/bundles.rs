@@ -215,7 +215,7 @@ mod tests {
             assert_eq!(cables_between(&config, 0, 4), 12);
             check(&config.wiring());
         }
-        // Of a bundle of two cables a cabinet has one.
+        // A cabinet has one cable of a bundle of two.
         let mut config = xc(20, 2);
         config.last_group_chassis = Some(3);
         assert!((0..19).all(|group| cables_between(&config, group, 19) == 1));

@@ -1,9 +1,10 @@
-//! Dragonflies: routers in groups, all groups joined to all (Kim et al. 2008, section 3; Cray XC: Alverson et al. 2012, "Dragonfly
-//! Implementation for the Cray XC Series"). Here are the links inside groups; those between groups are in [`super::cabling`], the
-//! numbers of routers and ports in [`super::places`].
+//! Dragonflies: routers in groups, all groups joined to all (Kim et al. 2008, section 3; Cray XC: Alverson et
+//! al. 2012, "Dragonfly Implementation for the Cray XC Series"). Here are the links inside groups; those
+//! between groups are in [`super::cabling`], the numbers of routers and ports in [`super::places`].
 //!
-//! A router's ports are those of the first dimension of its group, of the second, and its global ports. In
-//! a dimension they are ordered by the peers' coordinates, its own left out, and links to the same peer lie side by side.
+//! A router's ports are those of the first dimension of its group, of the second, and its global ports. In a
+//! dimension they are ordered by the peers' coordinates, its own left out, and links to the same peer lie
+//! side by side.
 
 use super::cabling;
 use super::places::{Coordinates, coordinates, first_port, router};
@@ -33,7 +34,8 @@ pub fn wiring(config: &DragonflyConfig) -> Wiring {
     wiring
 }
 
-/// Joins a router with those of dimension `d` after it, of which `present` are there; `x` is its own coordinate.
+/// Joins a router with those of dimension `d` after it, of which `present` are there; `x` is its own
+/// coordinate.
 fn join(
     wiring: &mut Wiring,
     config: &DragonflyConfig,
@@ -46,7 +48,8 @@ fn join(
     let (first, links) = (first_port(config, d), config.links_in(d));
     for peer in x + 1..present {
         for link in 0..links {
-            // To a router with a greater coordinate the own one is left out of the count before it; back it is not.
+            // To a router with a greater coordinate the own one is left out of the count before it; back it
+            // is not.
             let there = first + ((peer - 1) * links + link) as usize;
             let back = first + (x * links + link) as usize;
             wiring.connect((router(config, at), there), (router(config, with(peer)), back), d as u8);
@@ -54,8 +57,8 @@ fn join(
     }
 }
 
-/// A router's place for people: of Cray XC the blade's name, cabinet and row, chassis and slot (`c1-0c2s7`; all cabinets stand in
-/// one row **(ours)**).
+/// A router's place for people: of Cray XC the blade's name, cabinet and row, chassis and slot (`c1-0c2s7`;
+/// all cabinets stand in one row **(ours)**).
 fn place(config: &DragonflyConfig, at: Coordinates) -> String {
     let Coordinates { group, chassis, blade } = at;
     if config.cabling == Cabling::Bundles {
@@ -118,8 +121,8 @@ mod tests {
         }
     }
 
-    /// "Each Aries is connected to each of the other 15 Aries in the chassis"; "three links from each Aries to its peer in each of the
-    /// other chassis".
+    /// "Each Aries is connected to each of the other 15 Aries in the chassis"; "three links from each Aries
+    /// to its peer in each of the other chassis".
     #[test]
     fn a_cray_xc_group() {
         let config = DragonflyConfig::cray_xc(2, 240);
@@ -168,7 +171,7 @@ mod tests {
         check(&wiring);
         assert_eq!((wiring.routers(), wiring.nodes()), (224, 896));
         assert_eq!(wiring.routers_of(2), 192..224);
-        // Of the five peers along the column one is there.
+        // One of the five peers along the column is present.
         let black = (15..30).filter(|&p| wiring.end(200, p).is_some()).count();
         assert_eq!(black, 3);
     }

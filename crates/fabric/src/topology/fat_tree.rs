@@ -1,9 +1,10 @@
-//! Fat trees: extended generalised ones (Öhring, Ibel, Das, Kumar 1995, "On Generalized Fat Trees"), which k-ary n-trees and tapered ones
-//! are.
+//! Fat trees: extended generalised ones (Öhring, Ibel, Das, Kumar 1995, "On Generalized Fat Trees"), which
+//! include k-ary n-trees and tapered ones.
 //!
-//! A tree of `n` levels of switches above the nodes is told by the children of a switch of each level, and the parents of a node or
-//! switch below each level. A switch of level `l` (leaves are 0) is named by digits: those of the children's numbers on the way down
-//! to it from the top, and those of the parents' numbers on the way up to it from below. Two switches of neighbouring levels are linked if
+//! A tree of `n` levels of switches above the nodes is described by the number of children of a switch of
+//! each level, and the number of parents of a node or switch below each level. A switch of level `l` (leaves
+//! are 0) is named by digits: those of the children's numbers on the path down to it from the top, and those
+//! of the parents' numbers on the path up to it from below. Two switches of neighbouring levels are linked if
 //! they differ in nothing but the digit between them.
 
 use super::wiring::Wiring;
@@ -84,8 +85,8 @@ impl FatTree {
         self.first[level + 1] + above * self.copies(level + 1) + parent * self.copies(level) + copy
     }
 
-    /// Its switches, links and nodes. Ports to parents come first, then those to children. Links are of a class for each level that they
-    /// lead up to.
+    /// Its switches, links and nodes. Ports to parents come first, then those to children. Links are of a
+    /// class for each level that they lead up to.
     pub fn wiring(&self) -> Wiring {
         let levels = self.down.len();
         let ports = (0..self.switches()).map(|s| self.link_ports(s)).max().unwrap_or(0);

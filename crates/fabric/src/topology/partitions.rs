@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_partition_is_told() {
+    fn invalid_partitions_are_reported() {
         let dims = [16, 8, 2];
         let p = |at: [u32; 3], lengths: [u32; 3]| Partition { at: at.into(), lengths: lengths.into() };
         let reported = |list: &[Partition]| check(list, &dims).expect_err("wrong");

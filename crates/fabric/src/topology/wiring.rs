@@ -1,5 +1,5 @@
-//! What every switched topology comes to (a dragonfly, a fat tree): routers, the links between them, and the nodes at them.
-//! Routing reads nothing else, so that it cannot tell by which rule a machine was wired.
+//! The wiring of any switched topology (a dragonfly, a fat tree): routers, the links between them, and the
+//! nodes at them. Routing reads nothing else, so it does not depend on the rule by which a machine was wired.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -43,8 +43,8 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    /// Routers of so many ports without a link yet: `groups` has the routers of each group, `routers` the nodes and the
-    /// place of each router in the order of their numbers.
+    /// Routers with `ports` ports, without links: `groups` has the routers of each group, `routers` the
+    /// nodes and the place of each router in the order of their numbers.
     ///
     /// # Panics
     /// If routers have more than [`PORTS_MAX`] ports, or the groups are not made of all the routers.
@@ -171,7 +171,7 @@ impl Wiring {
         self.first_router[group as usize]..self.first_router[group as usize + 1]
     }
 
-    /// Fewest links from a router to each; 255 where there are more, or no way.
+    /// Minimum number of links from a router to each router; 255 if there are more, or no path.
     pub fn links_from(&self, router: u32) -> Box<[u8]> {
         let mut links = vec![u8::MAX; self.routers() as usize];
         links[router as usize] = 0;
@@ -199,7 +199,7 @@ impl Wiring {
 pub(super) mod tests {
     use super::*;
 
-    /// That what it says of its links, nodes and groups fits together; any topology's wiring must pass.
+    /// Checks that links, nodes and groups are consistent; any topology's wiring must pass.
     pub(in crate::topology) fn check(wiring: &Wiring) {
         for router in 0..wiring.routers() {
             for port in 0..wiring.ports() {
@@ -238,7 +238,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_connected_is_told_from_both_ends() {
+    fn links_are_listed_at_both_ends() {
         let mut wiring = three();
         wiring.connect((0, 1), (2, 0), 1);
         wiring.connect((1, 0), (0, 0), 0);

@@ -30,9 +30,9 @@ pub const PAYLOAD_EFFICIENCY: f64 = (64.0 / 15.0) * (9.0 / 60.0);
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(non_snake_case)]
 pub struct Rates {
-    /// Of copper, Gb/s per lane and direction.
+    /// Rate of copper cables, Gb/s per lane and direction.
     pub electrical_Gb_per_s: f64,
-    /// Of optical cables, Gb/s per lane and direction.
+    /// Rate of optical cables, Gb/s per lane and direction.
     pub optical_Gb_per_s: f64,
 }
 
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_should_not_be_is_told() {
+    fn unadvised_configurations_are_reported() {
         let reported = |config: &DragonflyConfig, expected: &[&str]| {
             let warnings = config.warnings();
             assert_eq!(warnings.len(), expected.len(), "{warnings:?}");

@@ -26,7 +26,7 @@ pub struct Figures {
     pub delivered: f64,
     /// Chunks, by VC of a receiver.
     pub occupancy: [f64; VCS],
-    /// Of the packets delivered in the window, cycles.
+    /// Latency of the packets delivered in the window, cycles.
     pub latency: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Both models run on the same packets, and what each says.
+//! Runs of both models on the same packets, and their results.
 
 use super::reference_tiled::{LinkCounts, Reference, Spec};
 use netloom_engine::{Progress, Stream, Time};
@@ -35,8 +35,8 @@ impl Host<TiledFamily> for Scripted {
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
 }
 
-/// What a model says: the cycle in which three quarters of the packets were there (the last of a burst is
-/// chance), the mean latency, flits by link, what has gone wrong on links.
+/// A model's results: the cycle by which three quarters of the packets had arrived (the last of a burst is
+/// random), the mean latency, flits by link, errors on links.
 pub struct Outcome<L> {
     pub cycles: u64,
     pub latency: f64,
@@ -89,7 +89,7 @@ pub fn reference(config: &TiledConfig, script: &[Spec], seed: u64) -> Outcome<Li
     Outcome::of(script, arrived, model.carried(), model.link_counts())
 }
 
-/// Random packets of requests and responses, each node's so many at this mean distance in time.
+/// Random packets of requests and responses: `each` per node, `interval` apart on average.
 fn script(nodes: u32, each: u32, interval: f64, seed: u64) -> Vec<Spec> {
     let mut list = vec![];
     for from in 0..nodes {
@@ -106,7 +106,7 @@ fn script(nodes: u32, each: u32, interval: f64, seed: u64) -> Vec<Spec> {
     list
 }
 
-/// What the fabric's model says, beyond the reference's, and what is told of several seeds.
+/// The fabric's results relative to the reference's, over several seeds.
 #[derive(Default)]
 pub struct Comparison {
     time: Vec<f64>,
@@ -114,8 +114,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Both models on random packets, `each` a node: the same flits over the same links. Returns what has
-    /// gone wrong on links in both.
+    /// Runs both models on random packets, `each` per node: the same flits over the same links. Returns the
+    /// errors on links in both.
     pub fn add(
         &mut self,
         config: &TiledConfig,

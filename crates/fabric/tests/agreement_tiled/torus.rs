@@ -57,7 +57,7 @@ fn tori_of_small_queues_agree() {
 /// Half-way around a ring of even length both directions are minimal: a packet takes one of them, and both
 /// are used.
 #[test]
-fn equally_long_ways_are_both_taken() {
+fn both_equally_long_directions_are_taken() {
     let script: Vec<_> =
         (0..200).map(|i| Spec { at: 40 * i, from: 0, to: 2, flits: 5, response: false }).collect();
     let carried = fabric(&torus(&[4], 1, 1000), &script, 1).carried;

@@ -69,7 +69,7 @@ proptest! {
     /// point-to-point traffic: each node that is to get a result gets it once, and it is that of one
     /// combination of all contributions; the same for any blocks and threads.
     #[test]
-    fn everybody_gets_the_result_once(
+    fn all_nodes_receive_the_result_once(
         config in shape(),
         corners in proptest::collection::vec((any::<[u8; 5]>(), any::<[u8; 5]>(), any::<[u8; 5]>(), 0usize..12, 0u8..3), 1..4),
         rounds in 1usize..5,
@@ -243,7 +243,7 @@ fn long_operations_run_at_86_percent() {
     };
     let each = (time(300) - time(100)) as f64 / 200.0 / 8.0;
     let share = 512.0 / each / 2.0;
-    assert!((0.85..=0.8605).contains(&share), "{each} ns a packet, {share}");
+    assert!((0.85..=0.8605).contains(&share), "{each} ns per packet, {share}");
 }
 
 /// A sum is the same bit for bit in every run on a class route, whatever the other traffic and the blocks of
@@ -446,7 +446,7 @@ fn a_vc_is_read_packet_by_packet() {
 
 /// A missing contribution leaves the others waiting, and the report shows where.
 #[test]
-fn a_missing_contribution_is_told() {
+fn a_missing_contribution_is_reported() {
     let config = QueuedConfig::bluegene_q(&[4, 1, 1]);
     let mut scripts = whole(&config, header(2, Operation::Or, Delivers::AllReduce, 8), 1);
     scripts[3].sends.clear();

@@ -73,18 +73,18 @@ fn latency_without_load() {
     for node in 0..torus.nodes() {
         let io_node = torus.io_node_of(node).expect("each has one");
         for (link, exit) in torus.exits(io_node).into_iter().enumerate() {
-            let way = 360 * u64::from(torus.distance(node, exit)) + io_hop;
+            let path = 360 * u64::from(torus.distance(node, exit)) + io_hop;
             let mut out = scripts(&torus);
             send(&mut out, node, SYSTEM, outward(&torus, node, exit, 9));
             let arrived = run(&config, &out, &[], 1);
             let [(at, fifo, header, _, time)] = &arrived[..] else { panic!("{} came", arrived.len()) };
-            assert_eq!((*at, *time), (io_node, way + wire(9)));
+            assert_eq!((*at, *time), (io_node, path + wire(9)));
             assert_eq!(*fifo, IO_NODE_PORTS[link], "the receiver that it came by");
             assert!(header.is_system() && !header.is_to_io());
             let mut back = scripts(&torus);
             send(&mut back, io_node, SYSTEM, inward(&torus, io_node, link, node, 17));
             let arrived = run(&config, &back, &[], 1);
-            assert_eq!((arrived.len(), arrived[0].0, arrived[0].4), (1, node, way + wire(17)));
+            assert_eq!((arrived.len(), arrived[0].0, arrived[0].4), (1, node, path + wire(17)));
         }
     }
 }
@@ -237,8 +237,8 @@ proptest! {
             let io_node = torus.nodes() + any(torus.io_nodes());
             let exits = torus.exits(io_node);
             let link = any(exits.len() as u32) as usize;
-            // A packet's number in its length would be too short: each pair's are told apart by their order
-            // alone.
+            // A packet's number in its length would be too short: each pair's are distinguished by their
+            // order alone.
             let chunks = 1 + any(17);
             let (from, fifo, to, header) = match any(4) {
                 0 => (node, SYSTEM, io_node, outward(&torus, node, exits[link], chunks)),

@@ -35,7 +35,7 @@ fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) ->
     let mut network = QueuedNetwork::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
         .expect("buildable");
     assert_eq!(network.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
-    assert_eq!((network.stall(), network.under_way()), (None, 0));
+    assert_eq!((network.stall(), network.in_flight()), (None, 0));
     assert_eq!(network.unrest(), Vec::<String>::new());
     assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0, "a packet's record was left behind");
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();

@@ -40,7 +40,7 @@ fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) ->
     let mut network = QueuedNetwork::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
         .expect("buildable");
     assert_eq!(network.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
-    assert_eq!((network.stall(), network.under_way()), (None, 0));
+    assert_eq!((network.stall(), network.in_flight()), (None, 0));
     assert_eq!(network.unrest(), Vec::<String>::new());
     check_counters(&mut network);
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
@@ -91,7 +91,7 @@ fn latency_without_load() {
     let outcome = run(&config, &list, &[], 1);
     for (p, &(_, node, at)) in list.iter().zip(&outcome.delivered) {
         let (mut from, to) = (torus.coordinates(p.source), torus.coordinates(node));
-        let mut way = 0;
+        let mut path = 0;
         for d in 0..5 {
             let k = torus.length(d);
             while from[d] != to[d] {
@@ -102,11 +102,11 @@ fn latency_without_load() {
                 let next = torus.step(from[d], 2 * d + usize::from(minus)).expect("inside");
                 // The links between the midplanes of the first dimension join 1 and 2, 3 and 0.
                 let cable = d == 0 && matches!((from[d].min(next), from[d].max(next)), (1, 2) | (0, 3));
-                way += 320 + u64::from(config.link.trace_ticks[d]) + if cable { 700 } else { 0 };
+                path += 320 + u64::from(config.link.trace_ticks[d]) + if cable { 700 } else { 0 };
                 from[d] = next;
             }
         }
-        assert_eq!(at, p.made + way + wire(p.chunks), "{p:?}");
+        assert_eq!(at, p.made + path + wire(p.chunks), "{p:?}");
     }
 }
 

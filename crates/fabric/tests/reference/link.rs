@@ -74,9 +74,9 @@ pub struct Sender<S> {
     /// Tokens that the next token-ack will carry to the sender at the other end of this port's receiver.
     pub due: Tokens,
     /// Packets in flight, with their arrival times at the other end.
-    pub packets_under_way: VecDeque<(u64, Place)>,
+    pub packets_in_flight: VecDeque<(u64, Place)>,
     /// Tokens in flight, with the time at which they count at the other end.
-    pub tokens_under_way: VecDeque<(u64, Tokens)>,
+    pub tokens_in_flight: VecDeque<(u64, Tokens)>,
 }
 
 impl<S> Default for Sender<S> {
@@ -89,8 +89,8 @@ impl<S> Default for Sender<S> {
             carried: Carried::Nothing,
             busy_until: 0,
             due: Tokens::default(),
-            packets_under_way: VecDeque::new(),
-            tokens_under_way: VecDeque::new(),
+            packets_in_flight: VecDeque::new(),
+            tokens_in_flight: VecDeque::new(),
         }
     }
 }
@@ -112,14 +112,14 @@ impl<S> Sender<S> {
             && self.transfer.is_none()
             && self.busy_until <= now
             && !self.owes()
-            && self.packets_under_way.is_empty()
-            && self.tokens_under_way.is_empty()
+            && self.packets_in_flight.is_empty()
+            && self.tokens_in_flight.is_empty()
     }
 
     /// The packet and the tokens that arrive at the other end at `now`.
     pub fn arriving(&mut self, now: u64) -> (Option<Place>, Option<Tokens>) {
-        let packet = self.packets_under_way.pop_front_if(|&mut (at, _)| at == now);
-        let tokens = self.tokens_under_way.pop_front_if(|&mut (at, _)| at == now);
+        let packet = self.packets_in_flight.pop_front_if(|&mut (at, _)| at == now);
+        let tokens = self.tokens_in_flight.pop_front_if(|&mut (at, _)| at == now);
         (packet.map(|(_, place)| place), tokens.map(|(_, tokens)| tokens))
     }
 
@@ -168,7 +168,7 @@ impl<S> Sender<S> {
         self.carried = Carried::Nothing;
         if self.owes() && self.transfer.as_ref().is_none_or(|t| t.after_tokens) {
             let tokens = std::mem::take(&mut self.due);
-            self.tokens_under_way.push_back((now + times.tokens, tokens));
+            self.tokens_in_flight.push_back((now + times.tokens, tokens));
             self.carried = Carried::Ack;
             self.busy_until = now + times.ack;
             if let Some(transfer) = &mut self.transfer {
@@ -177,7 +177,7 @@ impl<S> Sender<S> {
         } else if let Some(place) =
             self.transfer.as_mut().filter(|t| t.from <= now).and_then(|t| t.waiting.take())
         {
-            self.packets_under_way.push_back((now + times.hop, place));
+            self.packets_in_flight.push_back((now + times.hop, place));
             self.carried = Carried::Data;
             self.busy_until = now + data(place.chunks);
         }

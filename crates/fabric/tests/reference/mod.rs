@@ -194,12 +194,12 @@ impl Reference {
                 let far = &self.nodes[other].ports[p ^ 1];
                 let mut tokens = port.sender.tokens;
                 let waiting = port.sender.transfer.iter().filter_map(|t| t.waiting.as_ref());
-                let under_way = port.sender.packets_under_way.iter().map(|(_, place)| place);
+                let in_flight = port.sender.packets_in_flight.iter().map(|(_, place)| place);
                 let queued = far.receiver.vcs.iter().flat_map(|vc| &vc.queue);
-                for place in waiting.chain(under_way).chain(queued).chain(&far.receiver.bypass) {
+                for place in waiting.chain(in_flight).chain(queued).chain(&far.receiver.bypass) {
                     tokens[place.vc] += place.tokens;
                 }
-                let returning = far.sender.tokens_under_way.iter().map(|(_, tokens)| tokens);
+                let returning = far.sender.tokens_in_flight.iter().map(|(_, tokens)| tokens);
                 for back in returning.chain([&far.sender.due]) {
                     tokens.iter_mut().zip(back).for_each(|(sum, &n)| *sum += n);
                 }

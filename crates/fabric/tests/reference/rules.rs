@@ -80,7 +80,7 @@ impl Rules {
         bytes / self.config.packet.chunk_B
     }
 
-    /// Ticks of a data packet on a link, or on its way into a reception FIFO.
+    /// Ticks of a data packet on a link, or in transit into a reception FIFO.
     pub fn data_ticks(&self, chunks: u32) -> u64 {
         let p = &self.config.packet;
         u64::from((p.chunk_B * chunks + p.trailer_B) * self.config.link.ticks_per_byte)
@@ -125,7 +125,7 @@ impl Rules {
             EscapeOrder::Direction => hinted.min_by_key(|&&port| (port % 2, port)),
         }
         .copied()
-        .expect("a packet on its way has a direction")
+        .expect("a packet in transit has a direction")
     }
 
     /// The escape VC for a packet over the link of a port.

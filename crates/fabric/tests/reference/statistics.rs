@@ -45,7 +45,7 @@ impl Means {
 pub trait Counted {
     /// Whether it has a link.
     fn is_linked(&self) -> bool;
-    /// What its link carries.
+    /// The packet on its link.
     fn carried(&self) -> Carried;
     /// Chunks in its receiver, by VC.
     fn chunks(&self) -> impl Iterator<Item = u32>;

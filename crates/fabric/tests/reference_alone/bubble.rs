@@ -104,7 +104,7 @@ fn a_ring_of_bubbles_is_entered_where_two_packets_have_room() {
         for (spec, place, enough) in [
             (to(2, 0), (0, 0, 2), 16), // injected
             (to(2, 0), (1, 0, 2), 8),  // straight on
-            (to(6, 0), (7, 1, 2), 8),  // straight on, the other way round
+            (to(6, 0), (7, 1, 2), 8),  // straight on, across the wrap
             (to(1, 1), (1, 2, 2), 16), // a turn
         ] {
             assert!(leaves(&config, spec, place, enough), "{place:?}");

@@ -19,7 +19,7 @@ pub struct Central {
     down: Logic,
     /// End of each read in progress.
     pub reading: Vec<(u64, Vec<Source>)>,
-    /// Packets on their way to reception FIFOs, with their completion times.
+    /// Packets in transit to reception FIFOs, with their completion times.
     pub receptions: Vec<(u64, usize)>,
 }
 

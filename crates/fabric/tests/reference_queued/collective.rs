@@ -2,7 +2,7 @@
 
 use super::rules::{COMMWORLD, SUBCOMM};
 
-/// What a class route is for.
+/// The purpose of a class route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The user's whole partition.

@@ -101,7 +101,7 @@ impl Rules {
         u64::from(ticks / cycle)
     }
 
-    /// Cycles of a data packet on a link, or on its way into a reception FIFO.
+    /// Cycles of a data packet on a link, or in transit into a reception FIFO.
     pub fn data_cycles(&self, chunks: u32) -> u64 {
         let p = &self.config.packet;
         self.cycles((p.chunk_B * chunks + p.trailer_B) * self.config.link.ticks_per_byte)

@@ -72,11 +72,11 @@ pub struct Reference {
     tiles: Vec<Vec<Tile>>,
     packets: Vec<Spec>,
     routes: Routes,
-    /// Of each node: packets that wait, the flits of the one that enters.
+    /// The waiting packets of each node, and the flits of the one that enters.
     sources: Vec<VecDeque<usize>>,
     entering: Vec<Option<(usize, u32)>>,
     entry_budget: Vec<u64>,
-    /// Flits, credits and news on their way: what is due when.
+    /// Flits, credits and load reports in flight, by the cycle of their arrival.
     due: HashMap<u64, Vec<Due>>,
     now: u64,
     /// The cycle in which each packet was whole at its node.
@@ -139,7 +139,7 @@ impl Reference {
         (0..self.tiles.len()).flat_map(|r| (0..ports).filter_map(move |p| link(r, p))).collect()
     }
 
-    /// What has gone wrong on all links.
+    /// The errors on all links.
     pub fn link_counts(&self) -> LinkCounts {
         let mut sum = LinkCounts::default();
         self.tiles
@@ -165,7 +165,7 @@ impl Reference {
     }
 
     /// The tile and the VC by which a packet leaves a router to which it came by this tile and VC.
-    fn way_out(&self, router: usize, packet: usize, (tile, vc): (usize, usize)) -> (usize, usize) {
+    fn output_of(&self, router: usize, packet: usize, (tile, vc): (usize, usize)) -> (usize, usize) {
         let (home, slot) = self.wiring.home(self.packets[packet].to);
         if home as usize == router {
             return (self.config.ports_beside_nodes(&self.wiring) + slot, vc);

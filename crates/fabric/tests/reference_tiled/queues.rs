@@ -31,14 +31,15 @@ pub struct Arbiter {
 }
 
 impl Arbiter {
-    /// Who holds it, or else the next in turn of so many. Each that has a packet says by which VC it would go
-    /// and whether there is room; where there is not, others wait for room of this VC until it has had it.
-    pub fn choose(&mut self, of: usize, asks: impl Fn(usize) -> Option<(usize, bool)>) -> Option<usize> {
+    /// The holder, or else the next requester in turn of `of`. For each requester with a packet, `request`
+    /// returns its VC and whether there is room; if there is not, others wait for room of this VC until it
+    /// has had it.
+    pub fn choose(&mut self, of: usize, request: impl Fn(usize) -> Option<(usize, bool)>) -> Option<usize> {
         for i in (1..=of).map(|step| (self.last + step) % of) {
             if self.holder.is_some() {
                 break;
             }
-            let Some((vc, fits)) = asks(i) else { continue };
+            let Some((vc, fits)) = request(i) else { continue };
             let is_first = self.short_of_room[vc].is_none_or(|first| first == i);
             if is_first && fits {
                 self.short_of_room[vc] = None;
@@ -77,10 +78,10 @@ impl Room {
     /// Whether there is space for a packet: the reserve of its VC, or the fixed multiple of the shared space
     /// that is then left.
     pub fn fits(&self, vc: usize, packet: &Spec) -> bool {
-        let beyond = |used: u32| used.saturating_sub(self.reserved);
-        let taken: u32 = self.used.iter().map(|&used| beyond(used)).sum();
-        let will = beyond(self.used[vc] + packet.flits);
-        let more = will - beyond(self.used[vc]);
+        let above_reserve = |used: u32| used.saturating_sub(self.reserved);
+        let taken: u32 = self.used.iter().map(|&used| above_reserve(used)).sum();
+        let will = above_reserve(self.used[vc] + packet.flits);
+        let more = will - above_reserve(self.used[vc]);
         let left = self.shared - taken;
         more == 0 || more <= left && will <= self.share * (left - more)
     }

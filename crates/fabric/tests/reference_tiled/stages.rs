@@ -1,4 +1,4 @@
-//! What moves flits: nodes into their tiles, row buses, column buses, links.
+//! Movement of flits: from nodes into their tiles, over row buses, column buses and links.
 
 use super::{Due, Flit, Reference};
 
@@ -43,9 +43,9 @@ impl Reference {
             return;
         }
         let (now, columns, vcs) = (self.now, self.config.router.columns as usize, self.config.vcs() as usize);
-        // Where its way leads out, the sub-switch in that column, and the queue there.
+        // The output of its route, the sub-switch in that column, and the queue there.
         let there = |packet: usize, vc: usize| {
-            let out = self.way_out(router, packet, (tile, vc));
+            let out = self.output_of(router, packet, (tile, vc));
             (out, tile / columns * columns + out.0 % columns, tile % columns * vcs + vc)
         };
         let asks = |vc: usize| {
@@ -142,7 +142,8 @@ impl Reference {
         Some(queue)
     }
 
-    /// A link, or the way to a node, sends what it may in this cycle, and then the credits of the same cycle.
+    /// A link, or the path to a node, sends what it may in this cycle, and then the credits of the same
+    /// cycle.
     pub(super) fn output(&mut self, router: usize, tile: usize) {
         let t = &mut self.tiles[router][tile];
         // It may be ahead by less than a cycle; what it could not use it has lost.
@@ -212,7 +213,7 @@ impl Reference {
         }
     }
 
-    /// What a link has sent comes to its other end, and news of it back.
+    /// Flits sent on a link arrive at its other end, and credits return.
     fn on_the_wire(&mut self, router: usize, tile: usize, sent: super::link::Sent) {
         let end = self.wiring.end(router as u32, tile).expect("a link");
         let latency =

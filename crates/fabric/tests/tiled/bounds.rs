@@ -46,8 +46,8 @@ fn kim() -> TiledConfig {
     config
 }
 
-/// What every node receives of what its link could bring, when all send as fast as they can to the group so
-/// much further on.
+/// Accepted rate per node as a fraction of its link's bandwidth, if all nodes send as fast as possible to the
+/// group so much further on.
 fn accepted(mode: Mode, further: Option<u32>, span: (u64, u64)) -> f64 {
     let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
     let traffic = Traffic { to, mode, packets: 0, interval: 0.0, flits: 1, seed: 1 };
@@ -56,17 +56,18 @@ fn accepted(mode: Mode, further: Option<u32>, span: (u64, u64)) -> f64 {
     rate
 }
 
-/// The most that nodes can send of what a link could carry, to anybody or to the group so much further on.
+/// Maximum injection rate as a fraction of a link's bandwidth, to all nodes or to the group `further` groups
+/// on.
 fn bound(mode: Mode, further: Option<u32>) -> f64 {
     let nodes = 33 * GROUP;
-    let rates = |from: u32, tell: &mut dyn FnMut(u32, f64)| match further {
-        None => (0..nodes).filter(|&to| to != from).for_each(|to| tell(to, 1.0 / f64::from(nodes - 1))),
+    let rates = |from: u32, add: &mut dyn FnMut(u32, f64)| match further {
+        None => (0..nodes).filter(|&to| to != from).for_each(|to| add(to, 1.0 / f64::from(nodes - 1))),
         Some(groups) => {
             let group = (from / GROUP + groups) % 33;
-            (0..GROUP).for_each(|to| tell(group * GROUP + to, 1.0 / f64::from(GROUP)));
+            (0..GROUP).for_each(|to| add(group * GROUP + to, 1.0 / f64::from(GROUP)));
         }
     };
-    channel_bound(&kim(), mode, rates).expect("told") * f64::from(FLIT_TICKS)
+    channel_bound(&kim(), mode, rates).expect("a bound") * f64::from(FLIT_TICKS)
 }
 
 #[test]
@@ -87,10 +88,10 @@ fn minimal_routes_share_one_link_between_two_groups() {
     assert!((accepted(Mode::Minimal, Some(1), SOON) / bound - 1.0).abs() < 0.03);
 }
 
-/// Aries' adaptive ways, whichever way they lean: where all of a group's packets want one link, most go by
-/// way of others; where nobody else sends, hardly any of the most minimal ones.
+/// Aries' adaptive modes, whatever their bias: if all of a group's packets want one link, most take
+/// non-minimal routes; if no other node sends, hardly any of the packets with the strongest minimal bias do.
 #[test]
-fn adaptive_ways_leave_a_link_that_all_want() {
+fn adaptive_routes_avoid_a_link_that_all_want() {
     let config = crate::small();
     let found = |mode, interval| {
         // Eight nodes of a group to those of the next.
@@ -111,18 +112,18 @@ fn adaptive_ways_leave_a_link_that_all_want() {
 }
 
 #[test]
-fn by_way_of_a_group_every_packet_takes_two_global_links() {
+fn through_a_group_every_packet_takes_two_global_links() {
     let found = accepted(Mode::ValiantGroup, Some(1), LATER);
     assert!((0.45..0.51).contains(&found), "{found}");
-    // What comes into the group at random from one of four groups all goes on over one local link: 4 x 32/31
-    // of a group's packets, and half of a node's load twice for what begins and ends in the group.
+    // All packets that enter the group at random from one of four groups continue over one local link: 4 x
+    // 32/31 of a group's packets, and half of a node's load twice for what begins and ends in the group.
     let bound = 1.0 / (f64::from(H * GROUP) / 31.0 + 1.0);
     let found = accepted(Mode::ValiantGroup, Some(H), LATER);
     assert!((found / bound - 1.0).abs() < 0.1, "{found} for {bound}");
 }
 
 #[test]
-fn by_way_of_a_router_no_group_is_worse_than_another() {
+fn through_a_router_no_group_is_worse_than_another() {
     let long = std::env::var("NETLOOM_LONG").is_ok_and(|v| v == "1");
     for further in if long { vec![H, 1] } else { vec![H] } {
         let found = accepted(Mode::Valiant, Some(further), LATER);
@@ -130,9 +131,9 @@ fn by_way_of_a_router_no_group_is_worse_than_another() {
     }
 }
 
-/// Kim et al.'s Figure 16: with local queues alone a packet takes the minimal way until all queues before the
-/// full link have filled, so that at a light load latency is twice what it need be. Credits held back by what
-/// they are late tell of it sooner.
+/// Kim et al.'s Figure 16: with local queues alone a packet takes the minimal path until all queues before
+/// the full link have filled, so that at a light load latency is twice what it need be. Credits held back by
+/// as much as they are late report it sooner.
 #[test]
 fn local_queues_learn_late_that_a_link_is_full() {
     let latency = |mode, credit_round_trip| {
@@ -151,11 +152,11 @@ fn local_queues_learn_late_that_a_link_is_full() {
     assert!(cured < 1.35 * global, "its cure");
 }
 
-/// Kim et al.'s UGAL-L VC and UGAL-L VC H: by the queues of all VCs together a packet cannot tell a minimal
-/// way from another that begins with the same link. By those of its own VC alone, uniform traffic goes round
-/// for nothing; by these where the first link is the same, neither.
+/// Kim et al.'s UGAL-L VC and UGAL-L VC H: by the queues of all VCs together a packet cannot distinguish a
+/// minimal path from another that begins with the same link. By those of its own VC alone, uniform traffic
+/// takes needless detours; by those only where the first link is the same, neither happens.
 #[test]
-fn queues_by_vc_tell_ways_that_begin_with_the_same_link() {
+fn queues_by_vc_distinguish_paths_that_begin_with_the_same_link() {
     let throughput = |reported, further: Option<u32>, load: f64| {
         let mut config = kim();
         config.routing.vc_discrimination = reported;

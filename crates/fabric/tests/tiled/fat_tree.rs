@@ -42,11 +42,11 @@ fn everything_arrives_in_any_blocks() {
 
 #[test]
 fn what_passes_the_top_is_what_the_taper_leaves() {
-    // Everybody sends to another quarter of the machine: with half of the links up, half of the rate.
+    // Every node sends to another quarter of the machine: with half of the links up, half of the rate.
     let far = To::Stretch { of: 16, further: 16 };
     let full = throughput(&tree(&[4, 4, 4], &[4, 4]), traffic(far, Mode::Adaptive0), (4000, 8000)).0;
     let half = throughput(&tree(&[4, 4, 4], &[2, 4]), traffic(far, Mode::Adaptive0), (4000, 8000)).0;
-    println!("{full:.3} and {half:.3} of a flit a tick");
+    println!("{full:.3} and {half:.3} of a flit per tick");
     assert!(full > 0.9 && (0.46..0.51).contains(&half), "{full} {half}");
 }
 
@@ -68,10 +68,10 @@ fn links_and_nodes_of_a_leaf_share_its_ports() {
 }
 
 #[test]
-fn adaptive_ways_up_get_more_through_than_fixed_ones() {
+fn adaptive_paths_up_have_more_throughput_than_fixed_ones() {
     let far = To::Stretch { of: 16, further: 16 };
     let rate = |mode| throughput(&tree(&[4, 4, 4], &[4, 4]), traffic(far, mode), (4000, 8000)).0;
     let (adaptive, hashed) = (rate(Mode::Adaptive0), rate(Mode::MinimalHash));
-    println!("{adaptive:.3} and {hashed:.3} of a flit a tick");
+    println!("{adaptive:.3} and {hashed:.3} of a flit per tick");
     assert!(adaptive > hashed, "{adaptive} {hashed}");
 }

@@ -1,4 +1,4 @@
-//! What goes wrong in networks of tiled routers: every packet either comes, once, or is counted as lost.
+//! Failures in networks of tiled routers: every packet either arrives once or is counted as lost.
 
 use super::tiles::two_routers;
 use super::traffic::{Senders, To, Traffic};
@@ -10,7 +10,7 @@ use netloom_fabric::config::{
 use netloom_fabric::router::tiled::{ErrorKind, FaultCounts, FirstError, Mode, Reroute, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(PartialEq, Debug)]
 struct Outcome {
     arrived: Vec<Vec<(u32, u32, u64)>>,
@@ -92,7 +92,8 @@ fn wrong_bits_cost_time_and_nothing_else() {
         assert!(rate < 1e-5 || o.ended > ended, "{rate}: {} after {ended}", o.ended);
         ended = o.ended;
     }
-    // At so high a rate a packet that is sent alone is as late as it must be: the quiet way, and a round trip for each wrong set.
+    // At this error rate a packet that is sent alone has the expected latency: that of the idle path, plus a
+    // round trip per corrupted set.
     assert!(run(&config, traffic(60, 0.0), 36, 1).first.iter().any(|e| e.kind == ErrorKind::Set));
 }
 
@@ -137,7 +138,8 @@ fn links_and_routers_that_fail_are_avoided_at_once_and_then_routed_around() {
     }
 }
 
-/// Once the tables lead around what has failed, whoever is alive reaches whoever is, however packets are routed.
+/// Once the tables lead around what has failed, whoever is alive reaches whoever is, however packets are
+/// routed.
 #[test]
 fn nothing_more_is_lost_behind_new_tables() {
     let mut par = small();
@@ -150,7 +152,7 @@ fn nothing_more_is_lost_behind_new_tables() {
                 let manager = config.faults.manager.as_mut().expect("one");
                 (manager.notice_us, manager.compute_us) = (0.0, 0.0);
                 let o = run(&config, Traffic { mode, ..traffic(60, 40.0) }, 8, 1);
-                assert_eq!(o.faults.lost_on_links, 0, "nothing was under way yet");
+                assert_eq!(o.faults.lost_on_links, 0, "nothing was in flight yet");
                 assert_eq!(o.faults.without_route, 0, "{mode:?} {seed}");
             }
         }
@@ -158,7 +160,7 @@ fn nothing_more_is_lost_behind_new_tables() {
 }
 
 #[test]
-fn without_a_manager_what_has_no_way_is_lost_for_good() {
+fn without_a_manager_packets_without_a_route_are_lost_for_good() {
     let mut config = small();
     config.faults = random(0.06, 0, 1);
     config.faults.manager = None;

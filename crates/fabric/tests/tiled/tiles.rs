@@ -1,4 +1,4 @@
-//! What stands between a link and the next: each stage of a router made the bottleneck in turn.
+//! The stages of a router, each made the bottleneck in turn.
 
 use super::traffic::{To, Traffic, throughput};
 use netloom_fabric::config::{Cabling, DragonflyConfig, LinkClass, SwitchedTopology, TiledConfig};
@@ -7,7 +7,7 @@ use netloom_fabric::router::tiled::Mode;
 const FLITS: u32 = 8;
 
 /// Two routers with a link between them, eight nodes each: tile 0 is the link's, tile 1 that of the first
-/// node and so on, in three rows and columns. Nodes take and bring four flits a tick, buses carry one.
+/// node and so on, in three rows and columns. Nodes accept and inject four flits per tick, buses carry one.
 pub fn two_routers() -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
     config.topology = SwitchedTopology::Dragonfly(DragonflyConfig {
@@ -50,12 +50,12 @@ fn rate(config: &TiledConfig, from: u64, to: u64) -> f64 {
     };
     let nodes = f64::from(config.topology.wiring().nodes());
     let found = throughput(config, traffic, (2000, 42_000)).0 * nodes;
-    println!("{found:.3} flits a tick");
+    println!("{found:.3} flits per tick");
     found
 }
 
 fn near(found: f64, expected: f64) {
-    assert!((found / expected - 1.0).abs() < 0.03, "{found:.3} flits a tick, expected {expected}");
+    assert!((found / expected - 1.0).abs() < 0.03, "{found:.3} flits per tick, expected {expected}");
 }
 
 #[test]
@@ -89,15 +89,15 @@ fn a_column_buffer_empties_no_faster_than_its_output() {
 
 #[test]
 fn room_in_a_stage_bounds_what_passes_it() {
-    // Of a queue of 14 flits the next packet needs two that the first has left: it does so after the way
-    // there, in two ticks, and who stands before it sees it a tick later.
+    // Of a queue of 14 flits the next packet needs two that the first has left: it does so after the path
+    // to it, in two ticks, and the stage before it learns of the room a tick later.
     let mut config = two_routers();
     (config.router.subswitch_flits, config.router.row_ticks) = (14, 30);
     near(rate(&config, at(1), at(8)), f64::from(FLITS) / 32.0);
     let mut config = two_routers();
     (config.router.column_flits, config.router.column_ticks) = (14, 40);
     near(rate(&config, at(1), at(8)), f64::from(FLITS) / 42.0);
-    // An input queue of so many flits for its VC: a round trip of the link, and the way to the row bus.
+    // An input queue with `room` flits for its VC: a round trip of the link, and the path to the row bus.
     let mut config = two_routers();
     let (room, latency, route) = (32, 200, config.router.route_ticks);
     (config.router.input_flits, config.router.input_reserved_flits) = (4 * room, room);
@@ -116,11 +116,11 @@ fn one_vc_alone_has_a_long_link_for_itself() {
 
 #[test]
 fn a_node_may_have_more_than_its_share_of_processor_tiles() {
-    // Of a Cray XC: nodes 0 and 1 share four tiles of a flit a tick each, and other blades send.
+    // As in a Cray XC, nodes 0 and 1 share four tiles of one flit per tick each, and other blades send.
     let mut config = TiledConfig::cray_xc(1, 1);
     config.router.bus_flits_per_tick = 2;
     let others = 0x00ff_ffff_ffff_ff00;
     let gather = rate(&config, others, 1);
-    assert!(gather > 3.5, "alone it has all four: {gather:.2} flits a tick");
+    assert!(gather > 3.5, "alone it has all four: {gather:.2} flits per tick");
     near(rate(&config, others, 0b11), gather);
 }

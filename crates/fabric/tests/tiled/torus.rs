@@ -48,12 +48,12 @@ fn everything_arrives_in_any_blocks() {
         }
     }
     let minimal = run(&config, traffic(To::Anybody, Mode::Minimal), 48, 1);
-    assert_eq!(minimal.hops.iter().max(), Some(&4), "half-way round each ring");
+    assert_eq!(minimal.hops.iter().max(), Some(&4), "half-way around each ring");
 }
 
 #[test]
-fn a_tornado_fills_one_way_round() {
-    // Everybody sends three routers further on: each link to the plus side carries the packets of three,
+fn a_tornado_fills_one_direction() {
+    // Every node sends three routers further on: each link to the plus side carries the packets of three,
     // those to the minus side none. Through a random router a packet takes two hops to each side on
     // average: one flit in two ticks.
     let further = To::Stretch { of: 1, further: 3 };
@@ -62,15 +62,15 @@ fn a_tornado_fills_one_way_round() {
         throughput(&torus(&[8], 1), load, (4000, 12_000)).0
     };
     let bound =
-        |mode| channel_bound(&torus(&[8], 1), mode, |from, tell| tell((from + 3) % 8, 1.0)).expect("told");
+        |mode| channel_bound(&torus(&[8], 1), mode, |from, add| add((from + 3) % 8, 1.0)).expect("a bound");
     assert!(
         (bound(Mode::Minimal) * 3.0 - 1.0).abs() < 1e-9 && (bound(Mode::Valiant) * 2.0 - 1.0).abs() < 1e-9
     );
     assert_eq!(channel_bound(&torus(&[8], 1), Mode::UgalL, |_, _| {}), None, "it follows loads");
-    let (below, beyond) = (rate(Mode::Minimal, 0.28), rate(Mode::Minimal, 0.4));
+    let (below, above) = (rate(Mode::Minimal, 0.28), rate(Mode::Minimal, 0.4));
     let valiant = rate(Mode::Valiant, 0.4);
-    println!("{below:.3} and {beyond:.3} minimally, {valiant:.3} through others");
+    println!("{below:.3} and {above:.3} minimally, {valiant:.3} non-minimally");
     assert!((below / 0.28 - 1.0).abs() < 0.05, "{below}");
-    assert!(beyond < 1.0 / 3.0, "{beyond}");
+    assert!(above < 1.0 / 3.0, "{above}");
     assert!((valiant / 0.4 - 1.0).abs() < 0.05, "{valiant}");
 }

@@ -129,7 +129,7 @@ pub fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -
     let reached = network.run_until(Time::at(100_000_000), threads, &Progress::default());
     if let Some(stall) = network.stall() {
         let reported = &stall.waiting[..stall.waiting.len().min(9)];
-        panic!("stalled at {}: {} under way, {reported:?}", network.now(), stall.under_way);
+        panic!("stalled at {}: {} in flight, {reported:?}", network.now(), stall.in_flight);
     }
     assert_eq!(reached, Reached::Idle);
     assert_eq!(network.unrest(), Vec::<String>::new());

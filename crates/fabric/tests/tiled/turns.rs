@@ -113,7 +113,7 @@ fn at_a_full_link() {
 }
 
 #[test]
-fn on_the_way_to_a_full_column_buffer() {
+fn before_a_full_column_buffer() {
     // Nodes 2 and 3 are in one row: their packets meet in its sub-switch, before a column buffer of one long
     // packet.
     let mut config = full_link();

@@ -57,7 +57,7 @@ fn by_fabric(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Figur
         TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
             .expect("buildable");
     assert_eq!(network.run_until(Time::at(to * 10), 2, &Progress::default()), Reached::Idle);
-    assert_eq!(network.under_way(), 0);
+    assert_eq!(network.in_flight(), 0);
     assert_eq!(network.unrest(), Vec::<String>::new());
     let links = network.links().len() as f64;
     let delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();

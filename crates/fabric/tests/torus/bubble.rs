@@ -73,7 +73,7 @@ fn ring(rule: BubbleRule, seed: u64, bit_error_rate: f64) -> TorusNetwork<RingHo
 }
 
 #[test]
-fn the_published_rule_deadlocks_and_the_stall_is_told() {
+fn the_published_rule_deadlocks_and_the_stall_is_reported() {
     let mut stalls = 0;
     for seed in 0..4 {
         let mut network = ring(BubbleRule::Published, seed, 0.0);
@@ -82,8 +82,8 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
             continue;
         };
         stalls += 1;
-        println!("seed {seed}: {} packets under way, stalled", stall.under_way);
-        assert!(stall.under_way >= i64::from(NODES) && !network.unrest().is_empty());
+        println!("seed {seed}: {} packets in flight, stalled", stall.in_flight);
+        assert!(stall.in_flight >= i64::from(NODES) && !network.unrest().is_empty());
         // Each node's bubble VC has a packet at its head that waits for space in the next node's: a cycle.
         let mut ring: HashSet<u32> = HashSet::new();
         for p in &stall.waiting {
@@ -91,7 +91,7 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
             assert_eq!(
                 (output.port, output.vc),
                 (0, ESCAPE),
-                "all travel in the same direction round the ring"
+                "all travel in the same direction around the ring"
             );
             assert!(p.chunks >= 1 && output.tokens < Some(if p.port.is_some() { FULL } else { 2 * FULL }));
             if let Some(port) = p.port {
@@ -117,7 +117,7 @@ fn the_corrected_rule_does_not() {
     for rate in [0.0, 1e-5] {
         for seed in 0..4 {
             let mut network = ring(BubbleRule::Corrected, seed, rate);
-            assert_eq!((network.stall(), network.under_way()), (None, 0));
+            assert_eq!((network.stall(), network.in_flight()), (None, 0));
             assert_eq!(network.unrest(), Vec::<String>::new());
             let delivered: u64 = network.blocks().map(|b| b.host().delivered).sum();
             let errors = network.errors();

@@ -41,7 +41,7 @@ fn no_link_sends_longer_than_there_is_time() {
             let whole =
                 |l: &LinkCounts| 4 * l.packets + 32 * l.chunks.iter().sum::<u64>() + 12 * l.acks > span;
             assert!(links.iter().any(whole), "the machine is saturated");
-            assert_eq!(links.iter().map(|l| l.busy).sum::<u64>(), series, "links and series tell the same");
+            assert_eq!(links.iter().map(|l| l.busy).sum::<u64>(), series, "links and series agree");
         }
     }
 }

@@ -141,7 +141,7 @@ fn run(config: &TorusConfig, sizes: &[u32], seed: u64, block: &[u32]) {
     .expect("a machine");
     let reached = network.run_until(Time::MAX, 1, &Progress::default());
     assert!(network.stall().is_none(), "{dead:?}: {:?}", network.stall());
-    assert_eq!(network.under_way(), 0, "{dead:?}: {reached:?}");
+    assert_eq!(network.in_flight(), 0, "{dead:?}: {reached:?}");
     assert_eq!(network.unrest(), Vec::<String>::new(), "{dead:?}");
     let mut relayed = 0;
     for block in network.blocks() {

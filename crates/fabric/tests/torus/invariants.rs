@@ -126,10 +126,10 @@ fn run(config: &TorusConfig, list: &[Packet], seed: u64, block: &[u32], pauses: 
     for &pause in pauses {
         let reached = network.run_until(Time::at(pause), 1, &progress);
         assert!(reached == Reached::Idle || network.now() == Time::at(pause));
-        assert!(network.under_way() >= 0 && network.under_way() <= list.len() as i64);
+        assert!(network.in_flight() >= 0 && network.in_flight() <= list.len() as i64);
     }
     assert_eq!(network.run_until(Time::at(1 << 40), 1, &progress), Reached::Idle);
-    assert_eq!((network.stall(), network.under_way()), (None, 0));
+    assert_eq!((network.stall(), network.in_flight()), (None, 0));
     assert_eq!(network.unrest(), Vec::<String>::new());
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
     delivered.sort_unstable();

@@ -61,7 +61,7 @@ fn run(config: &TorusConfig, list: &[Packet], block: &[u32], threads: usize) -> 
         TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
             .expect("buildable");
     assert_eq!(network.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
-    assert_eq!((network.under_way(), network.stall()), (0, None));
+    assert_eq!((network.in_flight(), network.stall()), (0, None));
     assert_eq!(network.unrest(), Vec::<String>::new());
     assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0, "a packet's record was left behind");
     assert_eq!(network.crc_mismatches(), vec![]);

@@ -1,4 +1,4 @@
-//! Nodes of Blue Gene/Q's routers that each send what a script tells them, by the injection FIFOs that it
+//! Nodes of Blue Gene/Q's routers that each send the packets of a script, through the injection FIFOs that it
 //! names; and runs of them.
 
 use netloom_engine::{Progress, Reached, Time};
@@ -10,7 +10,7 @@ use netloom_fabric::router::queued::{QueuedFamily, QueuedNetwork, QueuedSignal};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a node sends by each injection FIFO.
+/// The packets that a node sends through each injection FIFO.
 pub type Sends = BTreeMap<usize, VecDeque<(Header, Option<Data>)>>;
 
 /// The same, and its class routes.
@@ -20,7 +20,7 @@ pub struct Script {
     pub sends: Sends,
 }
 
-/// What came: node, reception FIFO, header, data, when.
+/// Arrivals: node, reception FIFO, header, data, time.
 pub type Arrival = (u32, usize, Header, Option<Data>, u64);
 
 pub struct Scripted {

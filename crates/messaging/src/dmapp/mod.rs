@@ -86,7 +86,7 @@ impl Dmapp {
     /// `dmapp_init`: attaches to a job, and creates a symmetric heap of `bytes`.
     ///
     /// # Errors
-    /// Of the job, the memory or the NIC's descriptors.
+    /// Those of the job, the memory or the NIC's descriptors.
     pub async fn init(gni: Gni, ptag: u8, cookie: u32, bytes: u64, page: PageSize) -> Result<Self, Refusal> {
         gni.cdm_attach(ptag, cookie)?;
         match gni.reserve_virtual_handles(gni.processes().into()) {

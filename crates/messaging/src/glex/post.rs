@@ -128,8 +128,8 @@ impl ThDevice {
         let config = &self.common.config;
         let Request { operation, to, local, remote, bytes, options, step } = request;
         let mut more = VecDeque::from(to);
-        let nobody = Address { node: self.node, vp: endpoint, key: 0 };
-        let to = more.pop_front().unwrap_or(nobody);
+        let no_child = Address { node: self.node, vp: endpoint, key: 0 };
+        let to = more.pop_front().unwrap_or(no_child);
         let descriptor =
             Descriptor { vp: endpoint, operation, to, more, local, remote, bytes, options, step };
         let length = descriptor.length(config);
@@ -166,7 +166,7 @@ impl ThDevice {
         let Request { operation, to, local, remote, bytes, step, options } = request;
         let most = u64::from(self.common.packet.data_max_B) << 24;
         let is_length = match operation {
-            Operation::Mini(data) | Operation::Control(data, _) | Operation::Tell(data) => {
+            Operation::Mini(data) | Operation::Control(data, _) | Operation::Deliver(data) => {
                 data.len() <= config.mini_packet_B as usize
             }
             Operation::Immediate(data) => (1..=config.immediate_max_B as usize).contains(&data.len()),
@@ -175,14 +175,14 @@ impl ThDevice {
         };
         let fits = |address: &u64| address.checked_add(*bytes).is_some_and(|end| end <= 1 << 48);
         let is_port = |to: &Address| to.node < self.common.nodes && to.node != self.node && to.vp < PORTS;
-        let is_here = matches!(operation, Operation::Nothing | Operation::Tell(_));
+        let is_here = matches!(operation, Operation::Nothing | Operation::Deliver(_));
         let is_addressed = match is_here {
             true => to.is_empty() && !options.connect,
             false => (1..=CHILDREN).contains(&to.len()) && to.iter().all(is_port),
         };
         let is_reduced = step.reduction.is_none()
             || match operation {
-                Operation::Control(data, _) | Operation::Mini(data) | Operation::Tell(data) => {
+                Operation::Control(data, _) | Operation::Mini(data) | Operation::Deliver(data) => {
                     data.len() % 8 == 0
                         && (1..=REDUCED_WORDS).contains(&(data.len() / 8))
                         && step.after.is_some()

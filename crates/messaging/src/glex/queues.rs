@@ -7,7 +7,7 @@ use crate::device::Device;
 use netloom_nic::th::{ErrorPacket, Event, FailedRequest, Interrupt, MiniPacket, Watch};
 
 impl ThDevice {
-    /// Whether there is an event, or a mini-packet: not timed, for programs that wait in another way.
+    /// Whether there is an event, or a mini-packet: not timed, for programs that wait by other means.
     pub fn has_any(&self, endpoint: u8) -> (bool, bool) {
         let mut here = lock(&self.here);
         self.own(&mut here, endpoint)

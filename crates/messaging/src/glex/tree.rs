@@ -63,7 +63,7 @@ impl Tree {
             TreeOperation::Barrier => {
                 Request::nothing().with(Options { local_event: Some(0), ..Options::default() })
             }
-            _ => Request::tell(&[]).swap(swap),
+            _ => Request::deliver(&[]).swap(swap),
         };
         list.push(if self.parent.is_some() && count == 0 { reported.after(1) } else { reported });
         list
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_but_the_root_is_somebodys_child() {
+    fn every_node_but_the_root_has_a_parent() {
         let address = |node| Address { node, vp: 0, key: 0 };
         for count in 1..40 {
             let places: Vec<Tree> = (0..count).map(|me| Tree::regular(me, count, 3, address)).collect();

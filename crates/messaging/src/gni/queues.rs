@@ -35,7 +35,7 @@ impl AriesDevice {
         Ok(then(q))
     }
 
-    /// Whether a queue of the process has an event: not timed, for programs that wait in another way.
+    /// Whether a queue of the process has an event: not timed, for programs that wait by other means.
     pub fn cq_has_event(&self, queue: u16) -> bool {
         self.with_queue(queue, |q| q.has_any()).unwrap_or(false)
     }

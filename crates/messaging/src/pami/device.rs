@@ -90,6 +90,20 @@ pub trait PamiDevice {
     /// If it cannot.
     fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64) -> Result<(), Remote>;
 
+    /// Moves several pieces: ranges of this task's memory, and their addresses in the other's. After an
+    /// error, some may have moved.
+    ///
+    /// # Errors
+    /// If it cannot move all.
+    fn transfer_pieces(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        pieces: &[(Range, u64)],
+    ) -> Result<(), Remote> {
+        pieces.iter().try_for_each(|&(local, remote)| self.transfer(way, with, local, remote))
+    }
+
     /// Whether a task has ended before it left the job.
     fn is_gone(&self, task: u32) -> bool;
 }

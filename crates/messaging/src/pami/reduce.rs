@@ -133,8 +133,8 @@ impl Element {
     }
 }
 
-/// Combines the elements of the second slice into those of the first. What is longer than the other, or not a
-/// whole element, is left as it is.
+/// Combines the elements of the second slice (the source) into those of the first (the target). Only whole
+/// elements that both slices have are changed.
 pub type Reduction = fn(&mut [u8], &[u8]);
 
 /// Combines elements of `N` bytes. Compilers vectorise it for arithmetic on numbers.
@@ -256,8 +256,8 @@ macro_rules! located {
     }};
 }
 
-/// The reduction of an operation and an element; `None` if they do not go together. Arithmetic on `long double`
-/// is that of x86-64 only.
+/// The reduction of an operation and an element; `None` if they do not go together. Arithmetic on `long
+/// double` is that of x86-64 only.
 pub fn reduction(operation: Operation, element: Element) -> Option<Reduction> {
     use Element::*;
     match operation {
@@ -298,8 +298,9 @@ pub fn reduction(operation: Operation, element: Element) -> Option<Reduction> {
     }
 }
 
-/// `long double` of x86-64: a sign, 15 bits of exponent, 64 bits of significand with its integer bit. Rust has no
-/// such type, so sums and products are computed on integers, rounded to the nearest value, ties to even.
+/// `long double` of x86-64: a sign, 15 bits of exponent, 64 bits of significand with its integer bit. Rust
+/// has no such type, so sums and products are computed on integers, rounded to the nearest value, ties to
+/// even.
 mod extended {
     use super::{Operation, Reduction, each};
     use std::cmp::Ordering;

@@ -1,8 +1,10 @@
-//! Types: layouts of data in memory. A type is a list of runs; a run is a block that repeats at a stride, and a
-//! block is contiguous bytes or another type. Memory grows with the calls that build a type, not with counts.
+//! Types: layouts of data in memory. A type is a list of runs; a run is a block that repeats at a stride, and
+//! a block is contiguous bytes or another type. Memory grows with the calls that build a type, not with
+//! counts.
 //!
 //! Offsets in memory are signed and relative to the address of a buffer. Offsets of data count bytes of data
-//! without gaps. In use, a type repeats without end at steps of its extent, so an offset of data has no limit.
+//! without gaps. In use, a type repeats without end at steps of its extent, so an offset of data has no
+//! limit.
 
 use std::collections::HashMap;
 use std::iter::FusedIterator;
@@ -38,7 +40,7 @@ pub enum TypeError {
     Serialized,
 }
 
-/// What a run repeats.
+/// The unit that a run repeats.
 #[derive(Clone, Debug)]
 enum Block {
     /// Contiguous bytes.
@@ -447,15 +449,15 @@ pub struct Pair {
     pub bytes: u64,
 }
 
-/// Iterator over what is contiguous in two layouts.
+/// Iterator over the pieces that are contiguous in two layouts.
 #[derive(Clone, Debug)]
 pub struct Pairs<'a> {
     pieces: [Pieces<'a>; 2],
     current: [Piece; 2],
 }
 
-/// What is to be copied to move data from one layout to another, in the order of the data; up to the shorter of
-/// the two.
+/// The copies that move data from one layout to another, in the order of the data. They end with the shorter
+/// of the two.
 pub fn pairs<'a>(source: Pieces<'a>, target: Pieces<'a>) -> Pairs<'a> {
     Pairs { pieces: [source, target], current: [Piece { offset: 0, bytes: 0 }; 2] }
 }

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(kernel.allocate(Resource::ReceptionFifo, 3), Ok(vec![0, 1, 2]));
         assert_eq!(kernel.free(Resource::ReceptionFifo, 1), Ok(()));
         assert_eq!(kernel.allocate(Resource::ReceptionFifo, 2), Ok(vec![1, 3]));
-        let again = kernel.free(Resource::ReceptionFifo, 7).expect_err("nobody has it");
+        let again = kernel.free(Resource::ReceptionFifo, 7).expect_err("it is not allocated");
         assert_eq!(again.to_string(), "reception FIFO 7: expected one that was allocated");
         let all = kernel.allocate(Resource::ReceptionFifo, 261).expect_err("too many");
         assert_eq!(all.to_string(), "261 times a free reception FIFO: expected at most 260");

@@ -49,7 +49,7 @@ fn pulses_keep_clocks_together() {
 
 /// Times a put from one node to another by the clocks of both.
 #[test]
-fn the_global_clock_times_one_way() {
+fn the_global_clock_times_one_direction() {
     let outcome = run(&chassis(2), |gni| {
         Box::pin(async move {
             gni.cdm_attach(PTAG, COOKIE).expect("of the job");

@@ -23,7 +23,7 @@ async fn put_wrongly(gni: Gni) {
                 assert_eq!(gni.cq_wait_event(queue).await.map(|e| e.status), Ok(expected));
             }
         }
-        let event = gni.wait_error_event(errors, None).await.expect("it was told");
+        let event = gni.wait_error_event(errors, None).await.expect("it was reported");
         assert_eq!((event.kind, event.from), (ErrorKind::Timeout, None));
         assert_eq!(
             gni.get_error_event(errors).await,
@@ -49,13 +49,13 @@ async fn put_wrongly(gni: Gni) {
                 Err(refusal) => break refusal,
             }
         };
-        assert_eq!((more, end), (64, Refusal::Overrun), "so many are kept");
+        assert_eq!((more, end), (64, Refusal::Overrun), "the queue keeps 64");
         assert_eq!(gni.get_error_event(others).await, Err(Refusal::NotDone));
     }
 }
 
 #[test]
-fn errors_are_told_to_system_software() {
+fn errors_are_reported_to_system_software() {
     let mut machine = Machine { dead: vec![7], ..chassis(2) };
     machine.nic.timeout_milliticks = 200 * MICROSECOND;
     run(&machine, |gni| Box::pin(put_wrongly(gni)));

@@ -27,7 +27,7 @@ async fn exchange(gni: Gni) {
         let datagram = gni.wait_datagram(key, None).await.expect("it is there");
         assert_eq!(datagram.state, DatagramState::Completed);
         assert_eq!((datagram.with, datagram.data), (Some((other, 0)), text(other, me)));
-        assert_eq!(gni.test_datagram(key).await, Err(Refusal::NoMatch), "it has been told");
+        assert_eq!(gni.test_datagram(key).await, Err(Refusal::NoMatch), "it has been reported");
     }
     if me == 0 {
         for id in 1..all {
@@ -67,8 +67,8 @@ fn datagrams_are_bounded_and_can_be_taken_back() {
             gni.cdm_attach(PTAG, COOKIE).expect("of the job");
             let too_long = gni.post_datagram(Some((1, 0)), None, &[0; NODE_MESSAGE_MAX_B + 1]).await;
             assert_eq!(too_long, Err(Refusal::Size));
-            let nobody = gni.post_datagram(Some((99, 0)), None, &[]).await;
-            assert_eq!(nobody, Err(Refusal::InvalidParam));
+            let no_node = gni.post_datagram(Some((99, 0)), None, &[]).await;
+            assert_eq!(no_node, Err(Refusal::InvalidParam));
             let key = DatagramKey::For(Some((4, 0)));
             if gni.node() == 0 {
                 // Cancelled before the other side tests, which then sees only the second.
@@ -149,7 +149,7 @@ fn letters_that_find_no_receive_are_sent_again() {
             let queue = Msgq::init(&gni, EACH.into()).expect("signed on");
             if gni.place() > 0 {
                 for n in 0..EACH {
-                    queue.send((0, 0), &[], &[n], 0).await.expect("so many credits");
+                    queue.send((0, 0), &[], &[n], 0).await.expect("enough credits");
                 }
                 queue.idle().await;
                 gni.measure(0, gni.now());

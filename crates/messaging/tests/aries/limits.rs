@@ -124,7 +124,7 @@ async fn overrun(gni: Gni) {
 }
 
 #[test]
-fn a_full_queue_tells_that_it_has_lost_events() {
+fn a_full_queue_reports_that_it_has_lost_events() {
     run(&chassis(2), |gni| Box::pin(overrun(gni)));
 }
 

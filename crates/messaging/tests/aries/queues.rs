@@ -11,7 +11,7 @@ const MICROSECOND: u64 = 875_000;
 
 /// Node 0 notifies node 4 in two queues, by events of two memories: three in the first, then one in the
 /// second.
-async fn tell(gni: &Gni, memories: [netloom_nic::aries::address::MemHandle; 2]) {
+async fn notify(gni: &Gni, memories: [netloom_nic::aries::address::MemHandle; 2]) {
     gni.compute_milliticks(20 * MICROSECOND).await;
     for (n, which) in [0, 0, 0, 1].into_iter().enumerate() {
         let memory = memories[which];
@@ -37,7 +37,7 @@ fn many_queues_are_watched_at_once() {
         Box::pin(async move {
             let (queues, memories) = two(&gni, [QueueMode::Polled; 2]);
             if gni.node() == 0 {
-                tell(&gni, memories).await;
+                notify(&gni, memories).await;
             } else if gni.node() == 4 {
                 let soon = gni.cq_wait_event_for(queues[0], 5 * MICROSECOND).await;
                 assert_eq!(soon, Err(Refusal::NotDone));
@@ -65,7 +65,7 @@ fn blocking_queues_interrupt() {
         Box::pin(async move {
             let (queues, memories) = two(&gni, [2, 1].map(|delay_count| QueueMode::Blocking { delay_count }));
             if gni.node() == 0 {
-                tell(&gni, memories).await;
+                notify(&gni, memories).await;
             } else if gni.node() == 4 {
                 // The second event wakes it a microsecond later.
                 assert_eq!(gni.cq_wait_event(queues[0]).await.map(|e| e.user), Ok(0));

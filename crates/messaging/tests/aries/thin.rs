@@ -98,7 +98,7 @@ async fn post(gni: Gni) {
 }
 
 #[test]
-fn posted_puts_and_gets_move_their_bytes_and_tell_both_ends() {
+fn posted_puts_and_gets_move_their_bytes_and_notify_both_ends() {
     run(&chassis(2), |gni| Box::pin(post(gni)));
 }
 

@@ -95,7 +95,7 @@ fn transfers_that_break_on_pci_express_are_sent_again() {
 /// Gets while many packets are lost and transfers give up soon: each is reported, and those reported as
 /// successful have arrived.
 #[test]
-fn a_get_whose_answer_is_given_up_is_told_of() {
+fn a_get_whose_answer_is_given_up_is_reported() {
     async fn gets(glex: Glex) {
         let ep = glex.create_endpoint(Submission::Dma, KEY, 256).expect("free");
         glex.register(ep, AT, 1 << 22, true).expect("free");

@@ -76,8 +76,8 @@ fn wrong_keys_and_addresses_are_refused() {
             glex.put(ep, to, (AT, AT + PAGE_B, 64), physical).await.expect("possible");
             assert_eq!(glex.wait_event(ep).await.map(|e| e.status), Ok(Status::Success));
             let connectless = Options { connect: false, ..options };
-            let nobody = Address { key: 0, ..to };
-            glex.put_immediate(ep, nobody, AT, &[1], connectless).await.expect("possible");
+            let no_port = Address { key: 0, ..to };
+            glex.put_immediate(ep, no_port, AT, &[1], connectless).await.expect("possible");
             assert_eq!(glex.wait_event(ep).await.map(|e| e.status), Ok(Status::Success));
         })
     });

@@ -27,7 +27,7 @@ async fn six_puts(glex: &Glex, ep: u8, to: Address, options: Options) {
 }
 
 #[test]
-fn a_full_event_queue_loses_what_comes_and_tells() {
+fn a_full_event_queue_drops_arrivals_and_reports_it() {
     let outcome = run(&ThConfig::th_express_2(), |glex: Glex| {
         Box::pin(async move {
             let ep = endpoint(&glex);
@@ -51,7 +51,7 @@ fn a_full_event_queue_loses_what_comes_and_tells() {
 /// An interrupt for each descriptor that requests one; while the queue is not empty the core is interrupted
 /// only once.
 #[test]
-fn a_full_interrupt_queue_loses_what_comes_and_tells() {
+fn a_full_interrupt_queue_drops_arrivals_and_reports_it() {
     let nic = ThConfig { interrupt_entries: 4, ..ThConfig::th_express_2() };
     let outcome = run(&nic, |glex: Glex| {
         Box::pin(async move {

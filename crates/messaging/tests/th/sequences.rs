@@ -52,7 +52,7 @@ async fn barriers(glex: Glex, submission: Submission) {
 }
 
 #[test]
-fn nobody_leaves_a_barrier_before_the_last_has_come() {
+fn no_rank_leaves_a_barrier_before_the_last_has_entered() {
     for submission in [Submission::Pio, Submission::Dma] {
         let outcome = run(&ThConfig::th_express_2(), |glex| Box::pin(barriers(glex, submission)));
         let times = |outcome: &Outcome, of: u64| -> Vec<u64> {
@@ -74,10 +74,10 @@ async fn small_broadcast(glex: Glex) {
     if glex.node() == 0 {
         return glex.post(ep, Request::control(&children, &data)).await.expect("possible");
     }
-    let tell = Request::tell(&[]).swap(DATA);
+    let deliver = Request::deliver(&[]).swap(DATA);
     let list = match children.is_empty() {
-        true => vec![tell.after(1)],
-        false => vec![Request::control(&children, &[]).after(1).swap(DATA), tell],
+        true => vec![deliver.after(1)],
+        false => vec![Request::control(&children, &[]).after(1).swap(DATA), deliver],
     };
     glex.post_list(ep, list).await.expect("possible");
     assert_eq!(glex.wait_mini_packet(ep).await.map(|mini| mini.data), Ok(data));
@@ -95,9 +95,9 @@ async fn large_broadcast(glex: Glex) {
         glex.store(mine, &data);
         return glex.post(ep, Request::control(&children, &here)).await.expect("possible");
     }
-    let nobody = Address { key: KEY + 1, ..port(glex.node() ^ 1, ep) };
+    let no_port = Address { key: KEY + 1, ..port(glex.node() ^ 1, ep) };
     let swap = Swap { address: true, port: true, data: false };
-    let get = Request::get(nobody, (mine, 0, data.len() as u64)).with(event(9)).after(1).swap(swap);
+    let get = Request::get(no_port, (mine, 0, data.len() as u64)).with(event(9)).after(1).swap(swap);
     let mut list = vec![get];
     if !children.is_empty() {
         let fence = Options { fence: true, ..Options::default() };
@@ -108,18 +108,18 @@ async fn large_broadcast(glex: Glex) {
     assert_eq!(glex.load(mine, data.len()), data);
 }
 
-/// A sum on the way up, and its result on the way down.
+/// A sum up the tree, and its result down the tree.
 async fn sum(glex: Glex) {
     let ep = endpoint(&glex, Submission::Dma);
     let (parent, children) = tree(glex.node(), ep);
     let count = children.len() as u32;
     let mine: Vec<u8> = (1..=6).flat_map(|n| (n * u64::from(glex.node() + 1)).to_le_bytes()).collect();
     let up = |to: &[Address]| Request::control(to, &mine).after(count).reduce(Reduction::Sum);
-    let tell = Request::tell(&[]).swap(DATA);
+    let deliver = Request::deliver(&[]).swap(DATA);
     let list = match (glex.node(), count) {
-        (0, _) => vec![up(&children), tell],
-        (_, 0) => vec![up(&[parent]), tell.after(1)],
-        _ => vec![up(&[parent]), Request::control(&children, &[]).after(1).swap(DATA), tell],
+        (0, _) => vec![up(&children), deliver],
+        (_, 0) => vec![up(&[parent]), deliver.after(1)],
+        _ => vec![up(&[parent]), Request::control(&children, &[]).after(1).swap(DATA), deliver],
     };
     glex.post_list(ep, list).await.expect("possible");
     let expected: Vec<u8> =
@@ -164,8 +164,8 @@ fn a_port_keeps_so_many_control_packets() {
                 glex.compute_milliticks(100_000_000).await;
                 let never = Request::nothing().after(5);
                 assert_eq!(glex.post(ep, never).await, Err(Refusal::Invalid));
-                let tell = Request::tell(&[]).swap(DATA);
-                glex.post_list(ep, vec![tell.clone().after(3), tell.after(1)]).await.expect("possible");
+                let deliver = Request::deliver(&[]).swap(DATA);
+                glex.post_list(ep, vec![deliver.clone().after(3), deliver.after(1)]).await.expect("possible");
                 for last in [2, 3] {
                     assert_eq!(glex.wait_mini_packet(ep).await.map(|mini| mini.data), Ok(vec![last]));
                 }

@@ -52,7 +52,7 @@ async fn one_by_one(glex: Glex, submission: Submission, connect: bool) {
 }
 
 #[test]
-fn every_operation_moves_its_bytes_and_tells_both_ends() {
+fn every_operation_moves_its_bytes_and_notifies_both_ends() {
     for submission in [Submission::Pio, Submission::Dma] {
         for connect in [false, true] {
             let program =

@@ -89,10 +89,10 @@ impl Nic {
         for located in std::mem::take(&mut word.waiting) {
             self.operate(c, t, at, located);
         }
-        self.go_on_with_stalled(c, t);
+        self.resume_stalled(c, t);
     }
 
-    fn go_on_with_stalled(&mut self, c: &Common, t: Microticks) {
+    fn resume_stalled(&mut self, c: &Common, t: Microticks) {
         if !self.amo.is_stalled() {
             return;
         }
@@ -156,7 +156,7 @@ impl Nic {
         self.write(c, t, 8, MemoryWrite::Data { process, address, bytes: 8, data });
         self.counters.amo_writes += 1;
         if was_due {
-            self.go_on_with_stalled(c, t);
+            self.resume_stalled(c, t);
         }
     }
 }

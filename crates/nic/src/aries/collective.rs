@@ -267,7 +267,7 @@ impl Nic {
     }
 }
 
-/// A message between engines: a partial result on its way up, or the result on its way down.
+/// A message between engines: a partial result in transit up the tree, or the result in transit down.
 struct Partial {
     op: Op,
     ptag: u8,

@@ -1,4 +1,4 @@
-//! What a machine says of its Aries NICs and of the software on them.
+//! Configuration of Aries NICs and of the software on them.
 
 use super::clock::ClockConfig;
 use crate::pcie::PcieConfig;
@@ -26,7 +26,8 @@ pub struct AriesConfig {
     pub in_milliticks: u64,
     /// PCI-Express.
     pub pcie: PcieConfig,
-    /// How long the AMO unit waits before it writes a changed variable to memory, and so writes several changes at once. 0: each at once.
+    /// How long the AMO unit waits before it writes a changed variable to memory, and so writes several
+    /// changes at once. 0: each at once.
     pub amo_lazy_milliticks: u64,
     /// An operation of the collective engine on one contribution, cycles.
     pub collective_cycles: u32,
@@ -46,7 +47,7 @@ pub struct AriesConfig {
     pub core: CoreConfig,
 }
 
-/// What cores take.
+/// Times of instructions on the cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoreConfig {
@@ -56,13 +57,13 @@ pub struct CoreConfig {
     pub store_milliticks: u64,
     /// A further line of 64 B stored to it without one.
     pub line_milliticks: u64,
-    /// A turn of a loop that polls memory.
+    /// One iteration of a loop that polls memory.
     pub poll_milliticks: u64,
-    /// From the poll that finds something until the program goes on.
+    /// From the poll that finds something until the program resumes.
     pub found_milliticks: u64,
     /// A system call.
     pub system_call_milliticks: u64,
-    /// From an event that interrupts until who slept goes on.
+    /// From an event that interrupts until the sleeping program resumes.
     pub interrupt_milliticks: u64,
 }
 
@@ -78,8 +79,9 @@ impl CoreConfig {
 impl AriesConfig {
     /// A Cray XC's, for ticks of 875 MHz.
     ///
-    /// The sources are in `docs/aries-nic.md`. Fitted: `core.library_milliticks` and `core.store_milliticks`, to the put rates of one core
-    /// and of a node whose MDH changes; `out_milliticks` and `in_milliticks`, which are the same, to the latency of a put.
+    /// The sources are in `docs/aries-nic.md`. Fitted: `core.library_milliticks` and `core.store_milliticks`,
+    /// to the put rates of one core and of a node whose MDH changes; `out_milliticks` and `in_milliticks`,
+    /// which are the same, to the latency of a put.
     pub fn cray_xc() -> Self {
         AriesConfig {
             // 800 MHz; five cycles for 64 B.
@@ -173,8 +175,8 @@ impl AriesConfig {
         Ok(())
     }
 
-    /// What the data path takes for a packet with so many bytes: a cycle for its header, and one for each 16 B, which makes five for
-    /// 64 B and two for an AMO, as the paper counts them (inferred).
+    /// Time of the data path for a packet of `bytes` bytes: a cycle for its header, and one for each 16
+    /// B, which makes five for 64 B and two for an AMO, as the paper counts them (inferred).
     pub(super) fn passage(&self, bytes: u32) -> Microticks {
         Microticks(u64::from(1 + bytes.div_ceil(self.datapath_B)) * self.cycle_microticks)
     }
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_values_are_rejected() {
         let mut c = AriesConfig::cray_xc();
         c.pcie.dword_microticks = 0;
         assert_eq!(c.check().expect_err("no rate").key, "aries.pcie.dword_microticks");

@@ -331,7 +331,7 @@ impl Nic {
             self.sync_changed(c, t, descriptor);
             return;
         };
-        let says = if let What::Event { user } = what { Some(user) } else { None };
+        let own_event = if let What::Event { user } = what { Some(user) } else { None };
         let (op, command, bytes, data, then) = match what {
             What::Put { bytes, data } => (Op::Put, 0, bytes, data, Then::Count),
             What::Get { bytes, process, address, flag } => {
@@ -366,7 +366,7 @@ impl Nic {
             ssid: d.open.unwrap_or(0),
             event: remote.is_some() && op != Op::Get,
             packets: if d.open.is_some() { d.packets.max(1) } else { 1 },
-            user: says.or(remote).unwrap_or(0),
+            user: own_event.or(remote).unwrap_or(0),
         };
         if let Some(ssid) = d.open {
             let transaction = self.transactions.get(ssid);

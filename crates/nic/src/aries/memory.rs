@@ -88,7 +88,7 @@ impl Nic {
         );
     }
 
-    /// The host's memory has the data, which is queued for the way back.
+    /// The host's memory has the data, which is queued for the return transfer.
     pub(super) fn at_host(&mut self, c: &Common, t: Microticks, mut reading: Box<Reading>) {
         let read = &reading.what;
         let at = match read {

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_nobody_waits_for_is_refused_as_a_whole() {
+    fn a_message_without_a_receiver_is_rejected_as_a_whole() {
         let mut table = MessageTable::default();
         let (first, is_last) = table.message((1, 1), 2, 64, || None);
         assert_eq!((first.status, is_last), (Status::NoReceive, false));

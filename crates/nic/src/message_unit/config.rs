@@ -1,4 +1,4 @@
-//! What a machine says of its Message Unit.
+//! Configuration of a Message Unit.
 
 use netloom_fabric::config::ConfigError;
 use netloom_node::cores::CoresConfig;
@@ -28,9 +28,9 @@ pub struct MessageUnitConfig {
     pub collective_ticks: u32,
     /// Room of the L2 cache, through which all of the unit's reads and writes pass, bytes.
     pub l2_B: u64,
-    /// What the memory behind it moves, reads and writes together.
+    /// Bandwidth of the memory behind it, reads and writes together.
     pub ddr_bytes_per_tick: f64,
-    /// What an IO node's PCIe moves, each way.
+    /// Bandwidth of an IO node's PCIe, per direction.
     pub pcie_bytes_per_tick: f64,
     /// Packets that a network injection FIFO holds.
     pub network_fifo_packets: u32,
@@ -48,9 +48,9 @@ pub struct SoftwareConfig {
     pub inject_ticks: u32,
     /// To store to a register of the unit.
     pub store_ticks: u32,
-    /// A turn of the loop that polls a counter or the tail of a reception FIFO.
+    /// One iteration of the loop that polls a counter or the tail of a reception FIFO.
     pub poll_ticks: u32,
-    /// From the poll that finds what it waits for until the program goes on.
+    /// From the poll that finds what it waits for until the program resumes.
     pub found_ticks: u32,
 }
 

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_told() {
+    fn invalid_descriptors_are_reported() {
         let kind = Kind::DirectPut { base: 0, offset: 0, counter_base: 0, counter_offset: 0 };
         let fine =
             Descriptor { payload: 0, length: 8, map: 1, network: Network::to(1), kind, prefetch_only: false };
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_no_io_link_is_told() {
+    fn messages_without_an_io_link_are_reported() {
         let kind = Kind::MemoryFifo { fifo: 0, software: 0, interrupt: false };
         let of =
             |map, network| Descriptor { payload: 0, length: 8, map, network, kind, prefetch_only: false };

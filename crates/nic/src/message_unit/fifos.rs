@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_settings_are_reported() {
         let fine = InjectionFifo { start: 1024, ..InjectionFifo::usual(0) };
         assert_eq!(check_injection(0, &fine, [].into_iter()), None);
         let reported =

@@ -229,7 +229,7 @@ impl Out {
     }
 }
 
-/// A packet on its way to the network, with its payload.
+/// A packet in transit to the network, with its payload.
 type Packet = (Header, Meta, Option<Data>);
 
 /// Complete packets in a network injection FIFO.

@@ -27,7 +27,7 @@ const OTHER_FIFO_B: u64 = 4096;
 /// The system's network FIFO.
 const SYSTEM: usize = descriptor::SYSTEM.trailing_zeros() as usize;
 
-/// A packet on its way to memory.
+/// A packet in transit to memory.
 #[derive(Clone)]
 pub(super) struct Store {
     header: UnitHeader,
@@ -99,7 +99,7 @@ impl Unit {
     }
 
     /// A packet is complete in a network reception FIFO: only now are its check bytes verified, and its
-    /// engine starts to read it **(ours: the paper does not say when)**. Returns its interrupts.
+    /// engine starts to read it **(ours: the paper does not specify when)**. Returns its interrupts.
     pub fn arrived(
         &mut self,
         common: &Common,

@@ -81,7 +81,7 @@ mod tests {
         assert!(checker.allows(3, 9, 4 * PAGE_B, 2 * PAGE_B, false));
         assert!(!checker.allows(3, 9, 4 * PAGE_B, 2 * PAGE_B, true), "read only");
         assert!(!checker.allows(3, 8, 4 * PAGE_B, 1, false), "another key");
-        assert!(!checker.allows(3, 9, 6 * PAGE_B - 1, 2, false), "beyond its top");
+        assert!(!checker.allows(3, 9, 6 * PAGE_B - 1, 2, false), "above its top");
         assert_eq!(checker.remove(number, 2), Err(Refusal::NotOwned));
         assert_eq!(checker.remove(number, 3), Ok(item));
         assert!(!checker.allows(3, 9, 4 * PAGE_B, 1, false));

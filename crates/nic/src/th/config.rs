@@ -1,4 +1,4 @@
-//! What a machine says of its TH Express NICs and of the software on them.
+//! Configuration of TH Express NICs and of the software on them.
 
 use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
@@ -17,7 +17,8 @@ pub struct ThConfig {
     pub pcie: PcieConfig,
     /// Most data of a transfer over it.
     pub pcie_payload_max_B: u32,
-    /// Descriptors that a virtual port holds on the chip: the HDQ of a PIO port, the SDQ buffer of a DMA port.
+    /// Descriptors that a virtual port holds on the chip: the HDQ of a PIO port, the SDQ buffer of a DMA
+    /// port.
     pub port_descriptors: u32,
     /// Descriptors that the SDQ of a DMA port has room for in host memory.
     pub sdq_descriptors: u32,
@@ -43,13 +44,13 @@ pub struct ThConfig {
     pub checker_items: u32,
     /// Entries of the address translation cache.
     pub cache_entries: u32,
-    /// Its ways.
+    /// Its associativity, ways per set.
     pub cache_ways: u32,
     /// Whether it is used as a buffer of all translations that there are.
     pub is_buffer: bool,
     /// Descriptors that are carried out at once.
     pub transfers: u32,
-    /// Packets whose data may be under way from the host's memory, or wait for the network.
+    /// Packets whose data may be in flight from the host's memory, or wait for the network.
     pub packets: u32,
     /// Packets from the network that wait before it gives no more.
     pub input_packets: u32,
@@ -79,7 +80,7 @@ pub struct ThConfig {
     pub core: ThCoreConfig,
 }
 
-/// What cores take.
+/// Times of instructions on the cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThCoreConfig {
@@ -89,11 +90,11 @@ pub struct ThCoreConfig {
     pub line_milliticks: u64,
     /// A line copied in memory: data into a descriptor, or out of a queue.
     pub copy_line_milliticks: u64,
-    /// A turn of a loop that polls memory.
+    /// One iteration of a loop that polls memory.
     pub poll_milliticks: u64,
-    /// From the poll that finds something until the program goes on.
+    /// From the poll that finds something until the program resumes.
     pub found_milliticks: u64,
-    /// From a hardware interrupt until its handler goes on.
+    /// From a hardware interrupt until its handler runs.
     pub interrupt_milliticks: u64,
 }
 
@@ -228,10 +229,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_values_are_rejected() {
         let mut c = ThConfig::th_express_2();
         assert!(c.check().is_ok());
         c.receiver_contexts = 0;
-        assert_eq!(c.check().expect_err("nobody could connect").key, "th.receiver_contexts");
+        assert_eq!(c.check().expect_err("no node could connect").key, "th.receiver_contexts");
     }
 }

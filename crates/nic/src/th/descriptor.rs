@@ -53,7 +53,7 @@ pub enum Operation {
     /// Only an event.
     Nothing,
     /// A mini-packet to the port itself.
-    Tell(Data),
+    Deliver(Data),
     /// The response to a get, which the NIC submits to itself.
     Answer,
 }
@@ -93,7 +93,7 @@ impl Descriptor {
             + CHILD_B * self.more.len() as u32
             + match &self.operation {
                 Operation::Immediate(data) => data.len() as u32,
-                Operation::Mini(_) | Operation::Control(..) | Operation::Tell(_) => c.mini_packet_B,
+                Operation::Mini(_) | Operation::Control(..) | Operation::Deliver(_) => c.mini_packet_B,
                 Operation::Put | Operation::Get | Operation::Nothing | Operation::Answer => 0,
             }
     }

@@ -73,7 +73,7 @@ impl Nic {
         let d = &descriptor;
         let connect = d.options.connect;
         if d.operation != Operation::Answer {
-            *self.under_way.entry(d.vp).or_default() += 1;
+            *self.in_flight.entry(d.vp).or_default() += 1;
         }
         if d.operation == Operation::Get {
             self.ticket = self.ticket.wrapping_add(1);
@@ -118,10 +118,10 @@ impl Nic {
         let number = self.number;
         let Some(transfer) = self.transfer_of(id) else { return };
         let d = &transfer.descriptor;
-        if let Operation::Nothing | Operation::Tell(_) = d.operation {
+        if let Operation::Nothing | Operation::Deliver(_) = d.operation {
             let (vp, from) = (d.vp, (number, d.vp));
             let reported = match &d.operation {
-                Operation::Tell(data) => {
+                Operation::Deliver(data) => {
                     let data = data.to_vec();
                     self.queue_mini_packet(c, t, vp, MiniPacket { from, data })
                 }
@@ -187,7 +187,7 @@ impl Nic {
                     let data: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
                     self.have(c, t, id, sequence, Some(data.into()));
                 }
-                Operation::Nothing | Operation::Tell(_) => {}
+                Operation::Nothing | Operation::Deliver(_) => {}
                 Operation::Put | Operation::Answer => {
                     let offset = u64::from(sequence) * u64::from(most);
                     let (vp, at, physical) = (d.vp, d.local + offset, d.options.physical);
@@ -206,7 +206,7 @@ impl Nic {
         self.schedule.at(end + at_host(&c.config.pcie), Action::AtHost(read));
     }
 
-    /// The host's memory has it; it is queued for the way back.
+    /// The host's memory has it; it is queued for the return transfer.
     pub(super) fn at_host(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
         let end = self.transfer(c, Direction::Down, t, read.bytes);
         self.schedule
@@ -251,11 +251,11 @@ impl Nic {
             }
             Operation::Immediate(data) => (Kind::Put, data.len() as u32, data.len() as u32),
             Operation::Mini(data) => (Kind::Mini, data.len() as u32, c.config.mini_packet_B),
-            Operation::Control(data, tell) => {
-                let kind = if *tell { Kind::ControlMini } else { Kind::Control };
+            Operation::Control(data, delivers) => {
+                let kind = if *delivers { Kind::ControlMini } else { Kind::Control };
                 (kind, data.len() as u32, c.config.mini_packet_B)
             }
-            Operation::Get | Operation::Nothing | Operation::Tell(_) => (Kind::Get, 32, 32),
+            Operation::Get | Operation::Nothing | Operation::Deliver(_) => (Kind::Get, 32, 32),
         };
         let packet = Packet {
             kind,
@@ -311,13 +311,13 @@ impl Nic {
         let Options { local_event: event, local_interrupt: interrupt, .. } = d.options;
         let from = if is_answer { (d.to.node, d.to.vp) } else { (self.number, d.vp) };
         let ended = Ended { event: event.is_some(), interrupt, from };
-        self.tell(c, t, d.vp, ended, Event { kind, user: event.unwrap_or(0), status });
+        self.report_end(c, t, d.vp, ended, Event { kind, user: event.unwrap_or(0), status });
         self.feed(c, t);
     }
 
     /// An operation of a port has ended.
     fn one_less(&mut self, vp: u8) {
-        if let Some(count) = self.under_way.get_mut(&vp) {
+        if let Some(count) = self.in_flight.get_mut(&vp) {
             *count -= 1;
         }
     }
@@ -332,7 +332,7 @@ impl Nic {
         let Some(Expected { vp, event, interrupt }) = self.expected.remove(&ticket) else { return };
         self.one_less(vp);
         let ended = Ended { event: event.is_some(), interrupt, from };
-        self.tell(c, t, vp, ended, Event { kind: EventKind::Local, user: event.unwrap_or(0), status });
+        self.report_end(c, t, vp, ended, Event { kind: EventKind::Local, user: event.unwrap_or(0), status });
         self.feed(c, t);
     }
 

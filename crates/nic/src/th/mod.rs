@@ -138,7 +138,7 @@ pub struct Nic {
     /// Number of them with a connection.
     senders: u32,
     /// Pending operations of each port; gets among them without their data, by number; the last such number.
-    under_way: BTreeMap<u8, u32>,
+    in_flight: BTreeMap<u8, u32>,
     expected: BTreeMap<u32, Expected>,
     ticket: u32,
     /// Number of packets whose data is being read; the transfer served last.
@@ -174,7 +174,7 @@ impl Nic {
             transfers: BTreeMap::new(),
             uses: BTreeMap::new(),
             senders: 0,
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             expected: BTreeMap::new(),
             ticket: 0,
             reads: 0,

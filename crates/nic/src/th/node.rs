@@ -118,10 +118,10 @@ pub struct Port {
     /// Its mini-packet queue.
     pub mini_packets: Queue<MiniPacket>,
     /// Mini-packets being written to memory.
-    pub(super) mini_under_way: usize,
+    pub(super) mini_in_flight: usize,
     /// Descriptors in host memory that the NIC has not fetched.
     pub sdq: VecDeque<Descriptor>,
-    /// Descriptors on the chip, or on the way there.
+    /// Descriptors on the chip, or in transit to it.
     pub held: u32,
     /// Control packets received for its sequences.
     pub(super) control: Control,
@@ -138,7 +138,7 @@ impl Port {
             events: Queue::new(config.events),
             failed: Queue::new(QueueConfig::pinned(FAILED)),
             mini_packets: Queue::new(config.mini_packets),
-            mini_under_way: 0,
+            mini_in_flight: 0,
             sdq: VecDeque::new(),
             held: 0,
             control: Control::default(),

@@ -101,8 +101,8 @@ impl<T> Queue<T> {
         self.is_overflown = true;
     }
 
-    pub(super) fn has_room(&self, under_way: usize) -> bool {
-        self.list.len() + under_way < self.room
+    pub(super) fn has_room(&self, in_flight: usize) -> bool {
+        self.list.len() + in_flight < self.room
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -240,7 +240,7 @@ impl Nic {
     }
 
     /// Reports the end of an operation to a port, by its event and by an interrupt.
-    pub(super) fn tell(&mut self, c: &Common, t: Microticks, vp: u8, ended: Ended, event: Event) {
+    pub(super) fn report_end(&mut self, c: &Common, t: Microticks, vp: u8, ended: Ended, event: Event) {
         if ended.event {
             self.write_queue(c, t, vp, (EVENT_B, MemoryWrite::Event(vp, event)));
         }
@@ -293,8 +293,8 @@ impl Nic {
         mini: MiniPacket,
     ) -> Status {
         let has_room = lock(&self.here).port(vp).is_some_and(|port| {
-            let has_room = port.mini_packets.has_room(port.mini_under_way);
-            port.mini_under_way += usize::from(has_room);
+            let has_room = port.mini_packets.has_room(port.mini_in_flight);
+            port.mini_in_flight += usize::from(has_room);
             has_room
         });
         self.counters.overflows += u64::from(!has_room);
@@ -310,7 +310,7 @@ impl Nic {
         let Some(mini) = mini else { return port.mini_packets.overflow() };
         let asks = port.interrupts[1] && port.mini_packets.is_empty();
         let from = mini.from;
-        port.mini_under_way -= 1;
+        port.mini_in_flight -= 1;
         port.mini_packets.push(mini);
         drop(here);
         if asks {

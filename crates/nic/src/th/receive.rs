@@ -192,7 +192,7 @@ impl Nic {
         if packet.kind != Kind::Get && status == Status::Success {
             let ended = Ended { event: packet.event.is_some(), interrupt: packet.interrupt, from };
             let user = packet.event.unwrap_or(0);
-            self.tell(c, t, packet.vp, ended, Event { kind: EventKind::Remote, user, status });
+            self.report_end(c, t, packet.vp, ended, Event { kind: EventKind::Remote, user, status });
         }
     }
 

@@ -180,8 +180,8 @@ impl Request {
     }
 
     /// A mini-packet of the port to itself: the data that a sequence swapped in, or summed.
-    pub fn tell(data: &[u8]) -> Self {
-        Request::new(Operation::Tell(data.into()), &[], (0, 0, 0))
+    pub fn deliver(data: &[u8]) -> Self {
+        Request::new(Operation::Deliver(data.into()), &[], (0, 0, 0))
     }
 
     /// The same with these options.
@@ -216,7 +216,7 @@ impl Descriptor {
             Operation::Immediate(data)
             | Operation::Mini(data)
             | Operation::Control(data, _)
-            | Operation::Tell(data) => Some(data),
+            | Operation::Deliver(data) => Some(data),
             _ => None,
         }
     }
@@ -269,7 +269,7 @@ impl Nic {
     /// for have arrived.
     pub(super) fn is_ready(&self, vp: u8) -> bool {
         let Some(first) = self.buffers.get(&vp).and_then(VecDeque::front) else { return false };
-        let waits = first.options.fence && self.under_way.get(&vp).is_some_and(|&count| count > 0);
+        let waits = first.options.fence && self.in_flight.get(&vp).is_some_and(|&count| count > 0);
         let is_set_off = first.step.after.is_none_or(|after| {
             lock(&self.here).port(vp).is_none_or(|port| port.control.arrived.len() >= after as usize)
         });

@@ -78,7 +78,7 @@ impl Nic {
         }
     }
 
-    /// The host's memory has a descriptor, which is queued for the way back.
+    /// The host's memory has a descriptor, which is queued for the return transfer.
     pub(super) fn descriptor_at_host(&mut self, c: &Common, t: Microticks, descriptor: Box<Descriptor>) {
         let end = self.transfer(c, Direction::Down, t, descriptor.length(&c.config));
         let there = end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks);

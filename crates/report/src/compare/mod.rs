@@ -13,7 +13,8 @@ pub use show::{page, text};
 
 use serde::Serialize;
 
-/// Results side by side. Every list has an element per result; the first result is what the others are compared with.
+/// Results side by side. Every list has an element per result; the first result is what the others are
+/// compared with.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     /// Where the results are.
@@ -58,9 +59,11 @@ impl Figure {
         self.values.iter().any(|value| *value != self.values[0])
     }
 
-    /// Whether a result differs from the first by more than the confidence intervals of both explain; `None` where they are unknown.
+    /// Whether a result differs from the first by more than the confidence intervals of both explain; `None`
+    /// where they are unknown.
     ///
-    /// The difference of two independent means has a half width that is the root of the sum of the squares of theirs.
+    /// The difference of two independent means has a half width that is the root of the sum of the squares of
+    /// theirs.
     pub fn exceeds_intervals(&self, result: usize) -> Option<bool> {
         let (first, other) = (self.values[0]?, self.values[result]?);
         let (a, b) = (self.half_widths[0]?, self.half_widths[result]?);
@@ -97,7 +100,7 @@ pub fn compare(results: &[(String, Vec<Stored>)]) -> Comparison {
             figures.push(figure(point, &name, &all));
         }
     }
-    // What differs everywhere in the same way is said once.
+    // Settings that differ everywhere alike are listed once.
     let repeated: Vec<Setting> = std::mem::take(&mut configuration);
     for setting in repeated {
         if !configuration
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_tell_noise_from_difference() {
+    fn intervals_distinguish_noise_from_difference() {
         let results = [(0.5, "1"), (0.52, "2"), (0.6, "2")]
             .map(|(u, seed)| (u.to_string(), vec![stored(u, 0.02, seed)]));
         let all = compare(&results);

@@ -104,7 +104,8 @@ fn half_widths(result: &RunResult) -> Vec<(String, f64)> {
     all
 }
 
-/// Calls `f` with each value that is no table, by its path. Lists of plain values are one value; of other lists each element is a path.
+/// Calls `f` with each value that is no table, by its path. Lists of plain values are one value; of other
+/// lists each element is a path.
 fn flatten(path: &str, value: &Value, f: &mut impl FnMut(&str, &Value)) {
     let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {

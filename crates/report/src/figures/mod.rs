@@ -1,4 +1,5 @@
-//! The figures of a result for people, in groups: those of all machines here, those of each kind in a file of its own.
+//! The figures of a result for people, in groups: those of all machines here, those of each kind in a file of
+//! its own.
 
 mod jobs;
 mod switched;
@@ -11,7 +12,7 @@ use netloom_workload::config::Runs;
 
 /// Figures that belong together.
 pub struct Group {
-    /// What they are about.
+    /// Their subject.
     pub title: String,
     /// Name and value of each.
     pub rows: Vec<(String, String)>,
@@ -93,7 +94,7 @@ fn group(title: &str, rows: Vec<(&str, String)>) -> Group {
     Group { title: title.into(), rows: rows.into_iter().map(|(name, value)| (name.into(), value)).collect() }
 }
 
-/// How long packets were on their way.
+/// Latency of packets.
 fn latency(result: &RunResult) -> Group {
     group(
         "Latency",

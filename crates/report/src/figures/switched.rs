@@ -4,7 +4,7 @@ use super::{Group, count, group, stats};
 use netloom_study::number::{percent, short};
 use netloom_study::result::{FaultFigures, RunResult, SwitchedFigures, Throughput};
 
-/// What nodes offered and took, and by which ways it came.
+/// Offered and accepted load of nodes, and the paths of packets.
 pub(super) fn throughput(s: &SwitchedFigures, load: Option<&Throughput>) -> Vec<Group> {
     let accepted = || vec![("accepted", format!("{} flits/tick per node", short(s.accepted_flits_per_tick)))];
     let mut rates = load.map_or_else(accepted, Throughput::rows);
@@ -54,7 +54,7 @@ pub(super) fn throughput(s: &SwitchedFigures, load: Option<&Throughput>) -> Vec<
     groups
 }
 
-/// What went wrong, and what was done about it.
+/// Errors and failures, and the recovery from them.
 pub(super) fn faults(f: &FaultFigures) -> Group {
     let mut rows = vec![
         (

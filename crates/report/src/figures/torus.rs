@@ -92,7 +92,7 @@ pub(super) fn buffers(study: &ResolvedStudy, torus: &TorusFigures) -> Vec<Group>
     groups
 }
 
-/// What went wrong and was made good: what happened at all, of what may happen.
+/// Corrected errors: the kinds that occurred, of those that may.
 fn errors(e: &LinkErrors) -> Vec<(&'static str, String)> {
     let [spare, data @ ..] = {
         let mut fibres = e.fibre_errors;

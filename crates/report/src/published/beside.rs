@@ -1,4 +1,5 @@
-//! Published figures beside what a program measures: the tables that studies name under `published`, looked up.
+//! Published figures beside what a program measures: the tables that studies name under `published`, looked
+//! up.
 
 use super::{Entry, published};
 use netloom_fabric::config::ConfigError;
@@ -8,7 +9,8 @@ use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{PublishedCurve, RunResult};
 use netloom_study::run::{ProgressSink, Simulate};
 
-/// A simulator whose results show the published figures that a study names beside those that its program measured.
+/// A simulator whose results show the published figures that a study names beside those that its program
+/// measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WithPublished<S>(pub S);
 
@@ -28,10 +30,10 @@ impl<S: Simulate> Simulate for WithPublished<S> {
     }
 }
 
-/// Checks that there is such a table with such columns.
+/// Checks that the table and its columns exist.
 ///
 /// # Errors
-/// The table or the column that there is not, and what there is.
+/// The unknown table or column, and the known ones.
 fn check(beside: &Beside) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: String| Err(ConfigError { key: format!("published.{key}"), message });
     let all = published().unwrap_or_default();
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told() {
+    fn unknown_entries_are_reported() {
         assert!(check(&beside("bgq.table1_ping_pong", "hardware_ns")).is_ok());
         let reported = check(&beside("bgq.table9", "x")).expect_err("none").message;
         assert!(reported.contains("bgq.table1_ping_pong") && !reported.contains("bgl."), "{reported}");

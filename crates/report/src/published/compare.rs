@@ -78,7 +78,7 @@ impl Tolerance {
     }
 }
 
-/// What became of an entry.
+/// The verdict of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -149,8 +149,8 @@ impl Verdict {
     }
 }
 
-/// Whether a simulated figure agrees with a published one, and by how much they differ. A figure that is not a number
-/// never agrees.
+/// Whether a simulated figure agrees with a published one, and by how much they differ. A figure that is not
+/// a number never agrees.
 pub fn judge(published: f64, simulated: f64, bound: Bound, tolerance: Option<Tolerance>) -> (bool, f64) {
     let tolerance = tolerance.unwrap_or(if bound == Bound::About { ABOUT } else { Tolerance::Relative(0.0) });
     let difference = tolerance.difference(published, simulated);

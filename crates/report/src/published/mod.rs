@@ -1,7 +1,8 @@
-//! What the papers published, entry by entry, from the files in `published/`.
+//! Published figures, entry by entry, from the files in `published/`.
 //!
-//! An entry's name is `paper.table[row].column`: the paper's file in `published/`, its table, the key of the row (left
-//! out where a table has one row), and the column (left out where the paper gives no numbers, only a behaviour).
+//! An entry's name is `paper.table[row].column`: the paper's file in `published/`, its table, the key of the
+//! row (left out where a table has one row), and the column (left out where the paper gives no numbers, only
+//! a behaviour).
 
 mod beside;
 pub mod compare;
@@ -39,7 +40,7 @@ pub struct Entry {
     pub simulated: Option<f64>,
     /// Their difference: in the unit for an absolute tolerance, else as a fraction of the published figure.
     pub difference: Option<f64>,
-    /// How far apart they may be, as the table says.
+    /// Tolerance, as the table states it.
     pub tolerance: String,
     /// `predict`, `calibrate` or `parameter`.
     pub role: String,
@@ -47,9 +48,9 @@ pub struct Entry {
     pub kind: String,
     /// How the simulated figure is obtained; `None` of a behaviour in words and of what was not run.
     pub evidence: Option<Evidence>,
-    /// What became of it.
+    /// Its verdict.
     pub verdict: Verdict,
-    /// What the run says, else what the paper says.
+    /// The run's note, else the paper's.
     pub note: String,
     /// The table, `paper.table`.
     #[serde(skip)]
@@ -57,7 +58,7 @@ pub struct Entry {
     /// How the published figure bounds the simulated one.
     #[serde(skip)]
     pub bound: Bound,
-    /// How far apart they may be; `None` where the table does not say.
+    /// Tolerance; `None` if the table has none.
     #[serde(skip)]
     pub allowed: Option<Tolerance>,
 }
@@ -156,7 +157,7 @@ fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String
     for row in rows {
         let key = row[..keys].iter().map(plain).collect::<Vec<_>>().join("/");
         let row_id = if keys == 0 { id.to_owned() } else { format!("{id}[{key}]") };
-        // A row that says "at most" in its name is a bound whatever the table is.
+        // A row with "at most" in its name is a bound whatever the table is.
         let bound = match (key.ends_with("at most"), key.ends_with("at least")) {
             (true, _) => Bound::AtMost,
             (_, true) => Bound::AtLeast,
@@ -186,7 +187,8 @@ fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String
     }
 }
 
-/// How many of the first columns name a row: as many as `calibrate_rows` joins, else as few as tell all rows apart.
+/// Number of first columns that name a row: as many as `calibrate_rows` joins, else as few as distinguish all
+/// rows.
 fn key_columns(rows: &[&[Tree]], fitted: &[String]) -> usize {
     let columns = rows[0].len();
     let key = |row: &[Tree], n: usize| row[..n].iter().map(plain).collect::<Vec<_>>().join("/");

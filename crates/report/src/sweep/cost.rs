@@ -1,4 +1,5 @@
-//! What the networks of a sweep are made of, beside the most that they carry: for sweeps that compare networks of switches.
+//! What the networks of a sweep are made of, beside the most that they carry: for sweeps that compare
+//! networks of switches.
 
 use super::{Outcome, shown};
 use netloom_study::machine::{Facts, SwitchedFacts};

@@ -2,7 +2,7 @@
 
 use super::table::RUN_TIME;
 
-/// What is drawn: a column of the sweep's table.
+/// The drawn figure: a column of the sweep's table.
 #[derive(Clone, Copy)]
 pub(super) struct Figure<'a> {
     /// The column.
@@ -20,11 +20,11 @@ pub(super) struct Figure<'a> {
     pub bound: Option<&'a str>,
     /// Another column of the same unit, drawn dashed beside it.
     pub beside: Option<&'a Figure<'a>>,
-    /// What hollow points are.
+    /// The meaning of hollow points.
     pub hollow: &'static str,
 }
 
-/// What hollow points are, unless a figure says otherwise.
+/// Meaning of hollow points, unless a figure sets another.
 const SATURATED_POINT: &str = "saturated: accepts less than is offered";
 
 impl<'a> Figure<'a> {

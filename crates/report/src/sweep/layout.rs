@@ -1,5 +1,5 @@
-//! Which parameters of a sweep go across its figures, tell curves apart, and have panels: as `[sweep.plot]`
-//! says, or chosen.
+//! Which parameters of a sweep its figures have on their x axis, for curves and for panels: as set by
+//! `[sweep.plot]`, or chosen.
 
 use netloom_study::resolve::{Axis, PlotConfig, ResolvedStudy, axis_named};
 use netloom_study::sweep::saturation::load_axis;
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(layout(&axes, &plot), (0, vec![1, 2], vec![]));
         let plot = PlotConfig { panels: keys(&["routing"]), ..PlotConfig::default() };
         assert_eq!(layout(&axes, &plot), (0, vec![2], vec![1]));
-        // What a figure does not depend on.
+        // Parameters on which a figure does not depend.
         assert_eq!(chosen(&axes, &plot, Some(0), Some(0)).map(|l| (l.x, l.panels)), Some((2, vec![1])));
     }
 

@@ -1,5 +1,5 @@
-//! What limits the points of a sweep: the sentences that their own pages begin with, of all points or of
-//! those that stand out.
+//! The bottlenecks of the points of a sweep: the sentences that their own pages begin with, of all points or
+//! of those that stand out.
 
 use super::table::RUN_TIME;
 use super::{Outcome, columns};
@@ -13,10 +13,10 @@ use std::path::Path;
 const ALL_MAX: usize = 24;
 /// Saturated points that are described where there are more.
 const SATURATED_MAX: usize = 8;
-/// What the sentences of a point are about: what limits it, not how that is spread.
+/// The subject of a point's sentences: its bottleneck, not the distribution of its load.
 const ABOUT: [&str; 4] = ["programs", "load", "links", "buffers"];
 
-/// What limits a point.
+/// The bottleneck of a point.
 pub(super) struct Limited<'a> {
     /// The point.
     pub outcome: &'a Outcome,
@@ -26,7 +26,8 @@ pub(super) struct Limited<'a> {
     pub text: String,
 }
 
-/// What limits the points: all of them if they are few, else the best, the worst and some saturated ones.
+/// The bottlenecks of the points: all of them if they are few, else the best, the worst and some saturated
+/// ones.
 pub(super) fn of<'a>(study: &ResolvedStudy, outcomes: &'a [Outcome], folder: &Path) -> Vec<Limited<'a>> {
     let ran: Vec<(&Outcome, &RunResult)> =
         outcomes.iter().filter_map(|o| Some((o, o.result.as_ref()?))).collect();
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn few_points_are_all_told_of() {
+    fn few_points_are_all_listed() {
         let (study, outcomes) = points(5);
         let limited = of(&study, &outcomes, Path::new("nowhere"));
         assert_eq!(limited.len(), 5);

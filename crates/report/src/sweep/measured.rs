@@ -1,5 +1,6 @@
-//! What programs measured at the points of a sweep, side by side: where each point has a table over some setting, such as the size of
-//! messages, a table and a drawing of each figure with a row or a curve for each point.
+//! The measurements of programs at the points of a sweep, side by side: where each point has a table over
+//! some setting, such as the size of messages, a table and a drawing of each figure with a row or a curve for
+//! each point.
 
 use super::{Outcome, shown};
 use crate::text_table::aligned;
@@ -12,7 +13,7 @@ use netloom_study::number::{grouped, short};
 pub(super) struct Beside {
     /// The figure, with its unit.
     figure: String,
-    /// What it depends on, with its unit.
+    /// The independent variable, with its unit.
     setting: String,
     /// Its unit; empty for counts, which are not drawn.
     unit: String,
@@ -97,7 +98,7 @@ pub(super) fn single(outcomes: &[Outcome]) -> Vec<(String, String, String)> {
     for table in tables.filter(|table| table.rows.len() == 1) {
         for column in table.columns.iter().filter(|column| !column.is_setting && !column.unit.is_empty()) {
             let what = if column.label.is_empty() { String::new() } else { format!(": {}", column.label) };
-            // Behind a comma a title says what differs from point to point.
+            // After a comma, a title has what differs from point to point.
             let title = table.title.split(',').next().unwrap_or_default();
             let figure = (column.key(), format!("{title}{what}"), column.unit.clone());
             if all.iter().all(|known| known.0 != figure.0) {

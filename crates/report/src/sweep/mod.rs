@@ -1,5 +1,5 @@
-//! The folder of a sweep. Each point is kept in a folder of its own as soon as it is done, so that a sweep that was interrupted resumes
-//! where it stopped.
+//! The folder of a sweep. Each point is kept in a folder of its own as soon as it is done, so that a sweep
+//! that was interrupted resumes where it stopped.
 
 use crate::claims::{self, Judged, Ran};
 use crate::write;
@@ -40,7 +40,7 @@ pub fn holds(folder: &Path, study: &ResolvedStudy) -> bool {
 /// Forgets the points that a folder holds, so that all are run again.
 ///
 /// # Errors
-/// Of the file system.
+/// File system errors.
 pub fn forget(folder: &Path) -> Result<(), Problem> {
     for point in std::fs::read_dir(folder.join("points"))? {
         let summary = point?.path().join("summary.json");
@@ -51,12 +51,12 @@ pub fn forget(folder: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What claims begin with where they are written out.
+/// The header of claims that are written out.
 const CLAIMS: &str = "\n[[claim]]\n";
-/// The same of what figures are drawn over.
+/// The same for the axes of figures.
 const PLOT: &str = "\n[sweep.plot]\n";
 
-/// What the points of a sweep follow from, as a TOML file: running it repeats the sweep.
+/// The configuration of a sweep's points, as a TOML file: running it repeats the sweep.
 fn identity(study: &ResolvedStudy) -> String {
     let mut text = study.to_toml();
     text.push_str("\n[sweep]\n");
@@ -72,11 +72,11 @@ fn complete(study: &ResolvedStudy) -> String {
     identity(study) + &study.plot_to_toml() + &study.claims_to_toml()
 }
 
-/// Runs a sweep into a folder. Points that the folder holds already, complete and with the same configuration, are not
-/// run again.
+/// Runs a sweep into a folder. Points that the folder holds already, complete and with the same
+/// configuration, are not run again.
 ///
 /// # Errors
-/// Of a point or of the file system; points that were done before stay.
+/// Errors of a point or of the file system; points that were completed before are kept.
 pub fn run(
     study: &ResolvedStudy,
     simulator: &dyn Simulate,
@@ -90,7 +90,7 @@ pub fn run(
     }
 }
 
-/// The same, where the results that there are come back with what went wrong.
+/// The same, but returns the completed results together with the problem.
 ///
 /// # Errors
 /// A sweep that cannot begin.
@@ -221,7 +221,7 @@ fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> 
 /// Judges the claims of a sweep's study by its points.
 ///
 /// # Errors
-/// Of the published figures.
+/// Errors of the published figures.
 pub fn judge(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Result<Vec<Judged>, Problem> {
     let mut points: Vec<Ran> = vec![];
     for outcome in outcomes {
@@ -234,7 +234,8 @@ pub fn judge(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Resu
     claims::judge_points(&study.claims, &points, points.len() == outcomes.len())
 }
 
-/// What ends a sweep, for people: the table of its points, what they are made of, warnings, and what became of its claims.
+/// What ends a sweep, for people: the table of its points, what they are made of, warnings, and what became
+/// of its claims.
 pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
     let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
     let mut head = names;

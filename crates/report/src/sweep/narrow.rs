@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_table_keeps_what_varies_and_says_where_the_rest_is() {
+    fn a_wide_table_keeps_what_varies_and_references_the_rest() {
         let long = "x".repeat(60);
         let head = texts(&["load", "a", "b", "c", "d", "e", "f", "ended", "folder"]);
         let row = |load: &str| {

@@ -8,7 +8,8 @@ use crate::write::tables::read_series;
 use netloom_study::result::Series;
 use std::path::Path;
 
-/// The curves over time of a point: those of the run, or those that an earlier run of the sweep left in the folder.
+/// The curves over time of a point: those of the run, or those that an earlier run of the sweep left in the
+/// folder.
 pub(super) fn series(outcome: &Outcome, folder: &Path) -> Option<Vec<Series>> {
     let result = outcome.result.as_ref()?;
     if !result.series.is_empty() {

@@ -83,9 +83,9 @@ fn saturation_load(study: &ResolvedStudy, found: &[Saturation]) -> Vec<Plot> {
     Sheets::new(study, &rows, &layout).plots(&figure, &remark)
 }
 
-/// What the panels of a sweep's figures are drawn from.
+/// The data of the panels of a sweep's figures.
 struct Sheets<'a> {
-    /// What tells each panel apart, and its sheet.
+    /// The name of each panel, and its sheet.
     all: Vec<(String, Sheet<'a>)>,
     /// Where runs differ in their seed alone: that points are means of them.
     seeds: String,

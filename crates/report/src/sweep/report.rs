@@ -48,8 +48,8 @@ pub fn to_html(
     }
     if let Some((head, rows)) = super::cost::table(study, outcomes) {
         html.push_str(
-            "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; what is accepted, flits a tick and \
-             node, is the most of all points.</p>\n",
+            "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; the accepted load, in flits per tick \
+             and node, is the maximum over all points.</p>\n",
         );
         page::table(&mut html, &head, &rows, &[]);
     }
@@ -68,7 +68,7 @@ pub fn to_html(
     html
 }
 
-/// What limits the points, each with the way to its page.
+/// The points' bottlenecks, each with a link to its page.
 fn limits(html: &mut String, study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) {
     let limited = super::limits::of(study, outcomes, folder);
     if limited.is_empty() {

@@ -1,4 +1,4 @@
-//! What a sweep's search for saturation found, as a table.
+//! The results of a sweep's search for saturation, as a table.
 
 use super::{Outcome, short_names, shown, value_json};
 use netloom_study::number::short;
@@ -28,7 +28,7 @@ pub(super) fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Option<(Vec<
     Some((head, found(study, outcomes).iter().map(row).collect()))
 }
 
-/// What the network accepts at the points of a combination.
+/// Accepted load at the points of a combination.
 fn accepted<'a>(
     found: &'a Saturation,
     load: usize,

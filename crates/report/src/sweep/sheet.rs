@@ -26,7 +26,7 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// That of a point, if it has run.
+    /// The row of a point, if it has run.
     pub fn of(outcome: &'a Outcome) -> Option<Row<'a>> {
         let figures = columns(outcome.result.as_ref()?);
         Some(Row { values: Cow::Borrowed(&outcome.point.values), figures })
@@ -52,14 +52,14 @@ pub(super) fn label(study: &ResolvedStudy, axes: &[usize], values: &[Tree]) -> S
     axes.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What the drawings of a panel have in common.
+/// The common properties of a panel's drawings.
 pub(super) struct Sheet<'a> {
     /// The parameter that goes across, its place among the sweep's parameters, and whether its values are
     /// numbers.
     across: &'a Axis,
     place: usize,
     numeric: bool,
-    /// The parameters that tell curves apart, and the name and values of each curve.
+    /// The parameters that distinguish curves, and the name and values of each curve.
     apart: Vec<usize>,
     named: Vec<(String, Vec<Tree>)>,
     rows: Vec<&'a Row<'a>>,
@@ -247,7 +247,7 @@ fn steps(points: &[(f64, f64)], numeric: bool) -> Vec<(f64, f64, f64)> {
     steps
 }
 
-/// Ends a curve where it first goes above a value, on the way there.
+/// Ends a curve where it first exceeds a value, at an interpolated point.
 fn end_at(points: &mut Vec<(f64, f64)>, most: f64) {
     let Some(first) = points.iter().position(|p| p.1 > most) else { return };
     let (x, y) = points[first];

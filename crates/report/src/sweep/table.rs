@@ -1,4 +1,5 @@
-//! The table of a sweep: the figures of each point, for programs (`sweep.json`, `sweep.parquet`) and for people.
+//! The table of a sweep: the figures of each point, for programs (`sweep.json`, `sweep.parquet`) and for
+//! people.
 
 use super::{Outcome, saturation, shown, where_time_goes};
 use crate::write::tables::{Column, Table};
@@ -17,11 +18,11 @@ const SLOWDOWNS: [&str; 4] =
 pub(super) const RUN_TIME: &str = "run_time_us";
 /// 1 where the network accepts less than is offered, else 0.
 pub(super) const SATURATED: &str = "saturated";
-/// What a search for saturation found: the highest load at which the network keeps up.
+/// The result of a search for saturation: the highest load at which the network keeps up.
 pub(super) const SATURATION_LOAD: &str = "saturation_load";
 
-/// The figures of a point that the sweep's table shows: column name and value. Results of machines of one kind have the same, but for what only some
-/// are asked for or can tell.
+/// The figures of a point that the sweep's table shows: column name and value. Results of machines of one
+/// kind have the same columns, except those that only some measure.
 pub fn columns(result: &RunResult) -> Vec<(Cow<'static, str>, f64)> {
     let own = own_columns(result).into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
     own.chain(result.measured_figures().into_iter().map(|(key, value)| (key.into(), value))).collect()
@@ -87,7 +88,7 @@ fn own_columns(result: &RunResult) -> Vec<(&'static str, f64)> {
     all
 }
 
-/// What `sweep.parquet` and `sweep.csv` hold: a row for each point that has run.
+/// The contents of `sweep.parquet` and `sweep.csv`: a row for each point that has run.
 pub(super) fn columns_of(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
     let done: Vec<(&Outcome, &RunResult)> =
         outcomes.iter().filter_map(|o| Some((o, o.result.as_ref()?))).collect();
@@ -113,7 +114,7 @@ pub(super) fn columns_of(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
     }
     let figures: Vec<_> = done.iter().map(|(_, r)| columns(r)).collect();
     for name in &names {
-        // Not all points have all: some were asked for more, or can tell more.
+        // Not all points have all columns: some measure more.
         let values = figures.iter().map(|all| all.iter().find(|c| c.0 == *name).map_or(f64::NAN, |c| c.1));
         let column = match &**name {
             SATURATED => Column::Flags(values.map(flag).collect()),
@@ -146,7 +147,7 @@ pub(super) fn remarks(result: &RunResult) -> Vec<String> {
     result.partial.iter().chain(&result.warnings).cloned().collect()
 }
 
-/// What programs measured, if it is one row.
+/// The measurements of programs, if they have one row.
 fn one_row(tables: &[MeasuredTable]) -> Option<(&[MeasuredColumn], &[f64])> {
     match tables {
         [MeasuredTable { columns, rows, .. }] if rows.len() == 1 => Some((columns, &rows[0])),

@@ -58,7 +58,7 @@ pub(super) fn plot(outcomes: &[Outcome]) -> Option<Plot> {
         svg.text(x + 6.0, y + 14.0, "start", "s", &short(total(figures)));
     }
     let caption = format!(
-        "{title}. A bar ends when the rank does, on average; the run time is that of the last rank. Injection: held by its network interface. Wire: waiting for what is under way, as long as that takes on a machine that is otherwise empty; queueing: as far as it takes longer."
+        "{title}. A bar ends when the rank does, on average; the run time is that of the last rank. Injection: held by its network interface. Wire: waiting for what is in flight, as long as that takes on a machine that is otherwise empty; queueing: as far as it takes longer."
     );
     Some(Plot::drawn("where-time-goes", caption, svg.finish(title)))
 }

@@ -1,18 +1,18 @@
-//! Pictures of coloured cells, one for each link or for several: each says what it shows, and gives the
-//! page's script the names and values of its cells.
+//! Pictures of coloured cells, one for each link or for several: each has a description, and gives the page's
+//! script the names and values of its cells.
 
 use super::colour::picture;
 use super::svg::{Svg, escape};
 use netloom_study::number::percent;
 use serde_json::json;
 
-/// What the cells of a picture are called.
+/// The names of a picture's cells.
 pub(super) struct Names {
-    /// What all of them have in common.
+    /// Their common prefix.
     pub of: String,
-    /// What comes before the number of a column.
+    /// The text before the number of a column.
     pub across: String,
-    /// What comes before the number of a row.
+    /// The text before the number of a row.
     pub along: String,
     /// Whether rows are counted from below.
     pub upwards: bool,

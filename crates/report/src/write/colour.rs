@@ -34,8 +34,8 @@ pub fn viridis(x: f64) -> [u8; 3] {
     })
 }
 
-/// A picture of values from 0 to 1, row by row from the top; what is absent is transparent. As a `data:` address of a
-/// PNG with one pixel for each value.
+/// A picture of values from 0 to 1, row by row from the top; what is absent is transparent. As a `data:`
+/// address of a PNG with one pixel for each value.
 pub fn picture(width: usize, values: &[Option<f64>]) -> String {
     let height = values.len() / width;
     let pixels: Vec<u8> = values

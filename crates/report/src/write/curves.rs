@@ -41,8 +41,8 @@ fn without_zeros<'a>(curves: Vec<(&'a str, &'a Series)>) -> Option<(Vec<(&'a str
     (!shown.is_empty()).then_some((shown, zero))
 }
 
-/// Throughput, use of the links, latency and, where counted, token-acks that free a packet: each in one chart for several runs, by
-/// their names.
+/// Throughput, use of the links, latency and, where counted, token-acks that free a packet: each in one chart
+/// for several runs, by their names.
 pub fn compared(runs: &[(String, Vec<Series>)]) -> Vec<Plot> {
     let chart = |chart: &&str| {
         let first = |all: &'_ Vec<Series>| all.iter().position(|s| s.chart == *chart);

@@ -1,4 +1,5 @@
-//! What is written: each file of a result's folder, and each column of its tables. A test holds the lists against what is written.
+//! The output files: each file of a result's folder, and each column of its tables. A test holds the lists
+//! against what is written.
 
 /// A file of a result's folder.
 pub struct FileEntry {
@@ -163,7 +164,10 @@ pub const TABLES: &[TableEntry] = &[
             ("software_us", "A rank's mean time in messaging software, us."),
             ("injection_us", "A rank's mean time in the network interface, us."),
             ("queueing_us", "A rank's mean wait for messages queued behind others, us."),
-            ("wire_us", "A rank's mean wait for messages under way, without others in their way, us."),
+            (
+                "wire_us",
+                "A rank's mean wait for messages in flight, up to their time on an otherwise empty machine, us.",
+            ),
             ("partner_us", "A rank's mean wait for a partner that had not sent yet, us."),
             ("offered_MB_per_s", "Offered load per node, MB/s of payload; of tori."),
             ("accepted_MB_per_s", "Accepted load per node, MB/s of payload; of tori."),

@@ -1,4 +1,5 @@
-//! Link utilization by direction: which dimension is busy, and how unevenly. The maps of `links.rs` then show where.
+//! Link utilization by direction: which dimension is busy, and how unevenly. The maps of `links.rs` then show
+//! where.
 
 use super::Plot;
 use super::svg::{Axis, Frame, Svg, WIDTH};
@@ -9,7 +10,8 @@ use netloom_study::result::{FROM_IO, LinkRow, TO_IO, direction_name};
 const ROW: f64 = 24.0;
 const TOP: f64 = 56.0;
 
-/// The mean of each direction as a bar, and the least and most used link as a line across; nothing for fewer than two dimensions.
+/// The mean of each direction as a bar, and the least and most used link as a line across; nothing for fewer
+/// than two dimensions.
 pub fn plot(dims: &[u32], rows: &[LinkRow]) -> Option<Plot> {
     let of = |direction: u8| -> Vec<f64> {
         rows.iter().filter(|r| r.direction == direction).map(|r| r.utilization).collect()

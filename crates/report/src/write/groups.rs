@@ -1,4 +1,5 @@
-//! Link utilization of a dragonfly: between each two groups, and inside one of them, as matrices of who sends to whom.
+//! Link utilization of a dragonfly: between each two groups, and inside one of them, as matrices of who sends
+//! to whom.
 
 use super::Plot;
 use super::cells::Names;
@@ -20,7 +21,8 @@ const CELL_MAX: f64 = 22.0;
 /// Most of the side of the matrix of groups, px.
 const SIDE_MAX: f64 = 480.0;
 
-/// The drawings, where the links' figures were kept: the links between groups, and those of the group whose own links are busiest.
+/// The drawings, where the links' figures were kept: the links between groups, and those of the group whose
+/// own links are busiest.
 pub fn plots(topology: &SwitchedTopology, rows: &[PortRow]) -> Vec<Plot> {
     let SwitchedTopology::Dragonfly(dragonfly) = topology else { return vec![] };
     between(dragonfly, rows).into_iter().chain(inside(dragonfly, rows)).collect()
@@ -185,7 +187,7 @@ fn busiest(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Rows of all links of a dragonfly, used as a function of both ends says.
+    /// Rows of all links of a dragonfly, with utilization as a function of both ends.
     fn rows(dragonfly: &DragonflyConfig, used: impl Fn(u32, u32) -> f64) -> Vec<PortRow> {
         let wiring = dragonfly.wiring();
         let row = |router, port| {

@@ -13,7 +13,7 @@ use netloom_study::result::{LevelUse, PortRow};
 
 /// Left and right margin, px.
 const MARGIN: f64 = 28.0;
-/// Room between the pictures of both ways, px.
+/// Gap between the pictures of both directions, px.
 const GAP: f64 = 20.0;
 /// Most columns of a picture; where there are more switches, neighbours share one.
 const COLUMNS_MAX: usize = 380;
@@ -24,7 +24,8 @@ const HIGH: (f64, f64) = (4.0, 12.0);
 /// Most points of a curve.
 const POINTS_MAX: usize = 400;
 
-/// The drawings, where the links' figures were kept: the links between each two levels, and their loads in order.
+/// The drawings, where the links' figures were kept: the links between each two levels, and their loads in
+/// order.
 pub fn plots(topology: &SwitchedTopology, wiring: &Wiring, rows: &[PortRow]) -> Vec<Plot> {
     let SwitchedTopology::FatTree(tree) = topology else { return vec![] };
     let colours = range(rows.iter().map(|r| r.utilization));
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
     use netloom_fabric::config::FatTreeConfig;
 
-    /// Rows of all links of a fat tree, used as a function of both ends and the port says.
+    /// Rows of all links of a fat tree, with utilization as a function of both ends and the port.
     fn rows(wiring: &Wiring, used: impl Fn(u32, u32, u8) -> f64) -> Vec<PortRow> {
         let row = |router, port: usize| {
             let end = wiring.end(router, port)?;

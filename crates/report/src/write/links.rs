@@ -1,4 +1,5 @@
-//! Link utilization laid out over the torus: for each dimension a drawing of its two directions, plane by plane.
+//! Link utilization laid out over the torus: for each dimension a drawing of its two directions, plane by
+//! plane.
 
 use super::Plot;
 use super::cells::{self, Names};
@@ -18,8 +19,8 @@ const RIGHT: f64 = 14.0;
 
 /// How the planes of a machine are laid out on the page.
 struct Layout {
-    /// The dimensions that are longer than one node: the first goes across a plane, the second up, the rest from plane
-    /// to plane.
+    /// The dimensions that are longer than one node: the first goes across a plane, the second up, the rest
+    /// from plane to plane.
     axes: Vec<usize>,
     /// The lengths of all dimensions.
     dims: Vec<usize>,

@@ -10,7 +10,7 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// So many columns and rows, of nothing yet.
+    /// An empty matrix with these numbers of columns and rows.
     pub fn new(columns: usize, rows: usize) -> Matrix {
         Matrix { columns, sums: vec![(0.0, 0); columns * rows] }
     }

@@ -1,4 +1,5 @@
-//! What programs measured themselves: drawings of each table, with published points beside its curves, and the table for people.
+//! What programs measured themselves: drawings of each table, with published points beside its curves, and
+//! the table for people.
 
 use super::Plot;
 use super::chart::{self, Chart, from_zero};
@@ -61,7 +62,7 @@ pub fn plots(table: &MeasuredTable) -> Vec<Plot> {
 pub fn plot(title: &str, label: &str, unit: &str, curves: &[Curve]) -> Plot {
     let across = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
     let (low, high) = (across().fold(f64::INFINITY, f64::min), across().fold(f64::NEG_INFINITY, f64::max));
-    // A quick run has fewer rows than the paper: what is beyond them is not shown.
+    // A quick run has fewer rows than the paper: points outside them are not shown.
     let near = |point: &&(f64, f64)| (low..=high).contains(&point.0);
     let drawn = |curve| {
         let Curve { points, published, .. }: &Curve = curve;

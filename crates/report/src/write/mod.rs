@@ -1,4 +1,5 @@
-//! A run's folder: `summary.json`, `study.toml` to repeat it, tables as Parquet, plots as SVG, and `report.html`.
+//! A run's folder: `summary.json`, `study.toml` to repeat it, tables as Parquet, plots as SVG, and
+//! `report.html`.
 
 mod bars;
 mod cells;
@@ -117,11 +118,11 @@ pub fn files(
     Ok(files)
 }
 
-/// Writes everything about a run into a folder, creating it. Each file is complete or absent: it is written beside its
-/// place and moved there.
+/// Writes everything about a run into a folder, creating it. Each file is complete or absent: it is written
+/// beside its place and moved there.
 ///
 /// # Errors
-/// Of the file system.
+/// File system errors.
 pub fn write_all(
     folder: &Path,
     study: &ResolvedStudy,
@@ -134,7 +135,7 @@ pub fn write_all(
 /// Writes the [`files`] of a run into a folder, creating it, in the place of those of an earlier run.
 ///
 /// # Errors
-/// Of the file system.
+/// File system errors.
 pub fn write_files(folder: &Path, contents: &[(String, Vec<u8>)]) -> Result<(), Problem> {
     let context = |e: std::io::Error| Problem::new(format!("cannot write to {}: {e}", folder.display()));
     fs::create_dir_all(folder).map_err(context)?;
@@ -165,8 +166,8 @@ pub fn write_files(folder: &Path, contents: &[(String, Vec<u8>)]) -> Result<(), 
     files.finish()
 }
 
-/// The files of a folder, written one by one: where one cannot be written, others may be, since they are smaller or since there is
-/// room again.
+/// The files of a folder, written one by one: where one cannot be written, others may be, since they are
+/// smaller or since there is room again.
 pub struct Files<'a> {
     folder: &'a Path,
     failed: Vec<String>,
@@ -203,7 +204,7 @@ impl<'a> Files<'a> {
 /// Writes one file whole.
 ///
 /// # Errors
-/// Of the file system.
+/// File system errors.
 pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     let beside = folder.join(format!(".{name}.part"));
     let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, folder.join(name)));

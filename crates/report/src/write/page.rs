@@ -1,4 +1,4 @@
-//! What all pages have in common: their look, their head and end, drawings and warnings.
+//! The common parts of all pages: their look, their head and end, drawings and warnings.
 
 use super::Plot;
 use super::svg::escape;
@@ -44,7 +44,7 @@ pub fn description(html: &mut String, text: &str) {
     }
 }
 
-/// What a reader must know before all else.
+/// The warnings of a result, which come first.
 pub fn warning(html: &mut String, what: &str, text: &str) {
     let _ = writeln!(html, "<div class=\"warn\"><b>{}</b> {}</div>", escape(what), escape(text));
 }

@@ -51,7 +51,7 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot], claims
          <details><summary>Complete configuration</summary><pre>{toml}</pre></details>\n\
          <p class=\"soft\">Files beside this page: <code>summary.json</code>, <code>study.toml</code>, tables as Parquet \
          (<code>series</code>, <code>latency</code>, <code>links</code> and others), and every drawing as SVG. Simulated by netloom \
-         {version} on {threads} in {wall}: {rate} packet-hops a second.</p>\n",
+         {version} on {threads} in {wall}: {rate} packet-hops per second.</p>\n",
         version = escape(env!("CARGO_PKG_VERSION")),
         threads = counted(result.host.threads as usize, "thread"),
         wall = duration(result.host.wall_s),
@@ -128,7 +128,7 @@ fn limits(html: &mut String, study: &ResolvedStudy, result: &RunResult, plots: &
 
 fn tiles(html: &mut String, result: &RunResult) {
     let links = &result.links;
-    // A figure that rounds to zero says nothing of this run.
+    // A figure that rounds to zero is not informative.
     let share = |name: &'static str, share: f64| (share >= 0.0005).then(|| (name, percent(share)));
     let mut tiles: Vec<(&str, String)> = vec![];
     tiles.extend(share("mean link utilization", links.mean_utilization));

@@ -16,7 +16,7 @@ struct Summary<'a> {
     unmet_expectations: Vec<String>,
     #[serde(skip_serializing_if = "<[Judged]>::is_empty")]
     claims: &'a [Judged],
-    /// What limits the run: sentences, and the busiest links.
+    /// The bottleneck of the run: sentences, and the busiest links.
     limits: Vec<Finding>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     busiest_links: Vec<BusyLink>,

@@ -1,4 +1,5 @@
-//! A small writer of SVG: text, lines, and the frame of a chart. Drawings follow the reader's light or dark theme.
+//! A small writer of SVG: text, lines, and the frame of a chart. Drawings follow the reader's light or dark
+//! theme.
 
 use netloom_study::number::{tick_label, ticks};
 use std::fmt::Write;
@@ -79,7 +80,7 @@ impl Svg {
         row + 18.0
     }
 
-    /// Adds a row that says what kinds of lines and marks mean; returns the height that it takes, px.
+    /// Adds a legend of lines and marks; returns its height, px.
     pub fn key(&mut self, x: f64, y: f64, samples: &[(Sample, &str)]) -> f64 {
         let mut at = x;
         let line_y = y - 4.0;

@@ -25,7 +25,7 @@ fn us(ns: u64) -> Value {
     Value::from(ns as f64 / 1e3)
 }
 
-/// The sender, the receiver and the number of a message: what tells its two ends apart from others.
+/// The sender, the receiver and the number of a message, which identify its two ends.
 type MessageId = (u32, u32, u32);
 
 struct Writer {
@@ -124,7 +124,7 @@ impl Writer {
             let done = whole(receive.to_ns);
             let name = format!("received {} B from rank {}", receive.bytes, receive.peer);
             self.slice((of.node, RECEIVES), (done, done), ("receive", &name), facts(receive));
-            // Of a sender that is not shown only the receiver's part is known.
+            // If the sender is not shown, only the receiver's part is known.
             let sent = ends.sent.get(&id).copied();
             if sent.is_some() {
                 self.arrow("f", (of.node, RECEIVES), done, id);
@@ -152,7 +152,7 @@ impl Writer {
     }
 }
 
-/// What is known of a message.
+/// The known parts of a message.
 fn facts(message: &MessageSpan) -> Value {
     json!({ "peer": message.peer, "bytes": message.bytes, "tag": message.tag })
 }

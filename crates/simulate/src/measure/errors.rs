@@ -1,5 +1,5 @@
-//! What went wrong on links and in buffers, and was made good, as figures; and what could not be made good, as the reason why a
-//! run failed.
+//! What went wrong on links and in buffers, and was made good, as figures; and what could not be made good,
+//! as the reason why a run failed.
 
 use netloom_fabric::config::QueuedRouter;
 use netloom_fabric::router::{Network, NodeBlock};
@@ -67,8 +67,8 @@ pub(super) fn stopped<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network
     ))
 }
 
-/// At the end, when nothing is on its way: whether the CRCs of all packets sent and received say that something got through all
-/// checks.
+/// At the end, when nothing is in flight: whether the CRCs of all packets sent and received show that an
+/// error escaped all checks.
 pub(super) fn escaped<B: NodeBlock>(network: &mut Network<B>) -> Option<String> {
     let links = network.crc_mismatches();
     let &(node, port, system) = links.first()?;

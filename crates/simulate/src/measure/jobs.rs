@@ -12,9 +12,10 @@ use std::collections::BTreeSet;
 /// The rates of a job in the unit of its kind of machine.
 pub(crate) struct Unit<'a> {
     pub name: &'static str,
-    /// What a node offers.
+    /// Offered load per node.
     pub offered: &'a dyn Fn(&Rate) -> Option<f64>,
-    /// What a node accepts, from what arrived at all nodes of a job in all ticks, divided by those nodes and ticks.
+    /// Accepted load per node, from what arrived at all nodes of a job in all ticks, divided by those nodes
+    /// and ticks.
     pub accepted: &'a dyn Fn(&JobCounts, f64) -> f64,
 }
 

@@ -22,12 +22,12 @@ pub(crate) trait Readout<B: RouterBlock> {
         None
     }
 
-    /// At the end, when nothing is on its way: whether anything wrong got through all checks.
+    /// At the end, when nothing is in flight: whether an error escaped all checks.
     fn escaped(&self, _: &mut Network<B>) -> Option<String> {
         None
     }
 
-    /// What synthetic traffic offers, and what some windows accepted of it.
+    /// The offered load of synthetic traffic, and the accepted load of some windows.
     fn load(&self, study: &ResolvedStudy, result: &RunResult, windows: &[WindowRecord]) -> throughput::Load;
 
     /// The figures of a run over its measured span.
@@ -41,7 +41,7 @@ pub(crate) struct Span {
     pub to: u64,
 }
 
-/// What every run reports: its end, what arrived, how long it took.
+/// The figures of every run: its end, the arrived packets, its duration.
 pub(crate) fn common<B: RouterBlock<Host: Driver>>(
     study: &ResolvedStudy,
     network: &mut Network<B>,
@@ -49,7 +49,7 @@ pub(crate) fn common<B: RouterBlock<Host: Driver>>(
 ) -> RunResult {
     let (payload, delivered) =
         network.blocks().map(|b| b.host().arrived_so_far()).fold((0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
-    let under_way = network.under_way();
+    let in_flight = network.in_flight();
     let totals = network.totals();
     let mut result = RunResult {
         title: study.heading(),
@@ -62,7 +62,7 @@ pub(crate) fn common<B: RouterBlock<Host: Driver>>(
             ..Simulated::default()
         },
         totals: Totals {
-            packets_injected: (delivered as i64 + under_way).max(0) as u64,
+            packets_injected: (delivered as i64 + in_flight).max(0) as u64,
             packets_delivered: delivered,
             payload_bytes: payload,
             packet_hops: network.so_far().hops,
@@ -130,7 +130,7 @@ pub(crate) struct Mark {
     pub ticks: u64,
 }
 
-/// What depends on the computer. `first` is when the first window ended.
+/// Figures that depend on the computer. `first` is when the first window ended.
 pub(crate) fn host<B: RouterBlock>(
     result: &mut RunResult,
     network: &mut Network<B>,

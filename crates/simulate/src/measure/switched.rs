@@ -19,7 +19,7 @@ use netloom_study::result::{
 use netloom_workload::traffic::{Counts, SwitchedPlan};
 use std::sync::Arc;
 
-/// What rates of nodes are in.
+/// The unit of rates of nodes.
 const UNIT: &str = "flits/tick";
 
 /// How networks of tiled routers are read out.
@@ -27,7 +27,7 @@ const UNIT: &str = "flits/tick";
 pub(crate) struct SwitchedReadout {
     /// Flits that a node offers in a tick; none for as many as go.
     pub offered: Option<f64>,
-    /// What nodes send that have no programs.
+    /// Offered load of nodes without programs.
     pub plan: Option<Arc<SwitchedPlan>>,
 }
 
@@ -106,7 +106,7 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
 
     fn load(&self, study: &ResolvedStudy, result: &RunResult, windows: &[WindowRecord]) -> Load {
         let ticks = study.window() as f64 * f64::from(study.switched().wiring.nodes());
-        // What is offered is requests alone.
+        // The offered load consists of requests alone.
         let responses = result.switched.as_ref().and_then(|s| s.responses.as_ref());
         let requests = responses.map_or(1.0, |r| {
             r.request_flits_per_tick / (r.request_flits_per_tick + r.response_flits_per_tick).max(1e-300)
@@ -119,7 +119,7 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
     }
 }
 
-/// What went wrong, where anything was to.
+/// Errors and failures, if any were configured.
 fn faults<H: Host<TiledFamily>>(
     study: &ResolvedStudy,
     network: &mut TiledNetwork<H>,
@@ -185,7 +185,8 @@ fn rows(wiring: &Wiring, tiles: &[(u32, usize, TileCounts)], ticks: f64) -> Vec<
             class: wiring.classes()[usize::from(end.class)].clone(),
             to: end.router,
             to_group: wiring.group(end.router),
-            // What began to leave is counted whole, so that a full link may come out a packet above.
+            // Packets that began to leave are counted whole, so a full link may exceed its capacity by one
+            // packet.
             utilization: (counts.busy_milliticks as f64 / 1000.0 / ticks.max(1.0)).min(1.0),
             flits: counts.flits,
             packets: counts.packets,
@@ -287,7 +288,7 @@ fn stall(study: &ResolvedStudy, now: Time, wiring: &Wiring, report: &router::Sta
     });
     StallReport {
         since_us: study.micros(now.ticks()),
-        packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
+        packets_waiting: report.in_flight.max(0) as u64 + at_injection as u64,
         examples: examples.collect(),
     }
 }

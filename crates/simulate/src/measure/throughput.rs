@@ -4,7 +4,7 @@ use crate::steady;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{RunResult, Throughput};
 
-/// What nodes offer and what the measured windows accepted, per node.
+/// Offered load and the accepted load of the measured windows, per node.
 pub(crate) struct Load {
     pub unit: &'static str,
     /// None for as much as the network accepts.

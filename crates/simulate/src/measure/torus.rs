@@ -21,7 +21,8 @@ pub(crate) fn payload_of_full_packet(network: &Outline) -> u32 {
     p.chunk_B * p.chunks_max - p.header_B - p.software_header_B
 }
 
-/// Bytes on a link, by what they are. Software headers count as headers, and so does what a packet leaves empty.
+/// Bytes on a link, by what they are. Software headers count as headers, and so does what a packet leaves
+/// empty.
 struct Bytes {
     chunks: [f64; 3],
     headers: f64,
@@ -66,7 +67,7 @@ fn scaled(c: ByClass, by: f64) -> ByClass {
     ByClass { dynamic: c.dynamic * by, escape: c.escape * by, high: c.high * by }
 }
 
-/// What rates of nodes are in.
+/// The unit of rates of nodes.
 const UNIT: &str = "MB/s";
 
 /// How tori are read out.
@@ -74,7 +75,7 @@ const UNIT: &str = "MB/s";
 pub(crate) struct TorusReadout {
     /// Packets that a node offers per tick; none for programs and for as many as the network takes.
     pub offered: Option<f64>,
-    /// What nodes send that have no programs.
+    /// Offered load of nodes without programs.
     pub plan: Option<Arc<TorusPlan>>,
 }
 
@@ -175,7 +176,8 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     });
     let mean = per_tick(config, list.len() as f64, ticks);
     let all = share(&sum);
-    // Not from the bytes, which are those of packets that began in the span: a full link would come out above 1 at times.
+    // Not from the bytes, which are those of packets that began in the span: a full link would come out above
+    // 1 at times.
     let used = |c: &LinkCounts| c.busy as f64 / ticks.max(1.0);
     let each = |f: fn(f64, f64) -> f64, start| list.iter().map(|l| used(&l.2)).fold(start, f);
     // All of them, with those to and from IO nodes, which are not in the means.
@@ -292,7 +294,7 @@ fn stall<B: NodeBlock<Host: Driver>>(
 ) -> StallReport {
     let torus = network.torus();
     let n = torus.dimensions();
-    // What has no VC of its own is in the bypass.
+    // Packets without a VC of their own are in the bypass.
     let vc = |number: usize| study.torus().vcs.get(number).map_or("bypass", |vc| &vc.name);
     let output = |o: &PossibleOutput| {
         let tokens = o.tokens.unwrap_or_default();
@@ -316,12 +318,12 @@ fn stall<B: NodeBlock<Host: Driver>>(
     });
     StallReport {
         since_us: study.micros(network.now().ticks()),
-        packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
+        packets_waiting: report.in_flight.max(0) as u64 + at_injection as u64,
         examples: examples.collect(),
     }
 }
 
-/// What the performance counters of all links say together, if they are on.
+/// The sums of the performance counters of all links, if they are on.
 fn counters<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network<B>, ticks: f64) -> Option<Counters> {
     let all = network.counters();
     if all.is_empty() || ticks == 0.0 {

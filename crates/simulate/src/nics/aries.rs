@@ -58,7 +58,7 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
 
 impl Driver for AriesNics {
     fn arrived_so_far(&self) -> (u64, u64) {
-        // What programs move is in their own figures.
+        // The data moved by programs is in their own figures.
         (0, self.counters().map(|(_, c)| c.served).sum())
     }
 

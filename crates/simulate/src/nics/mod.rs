@@ -23,10 +23,11 @@ use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
 use std::any::Any;
 
-/// What came of programs.
+/// The outcome of programs.
 pub(super) type Ran = Result<RunResult, Problem>;
 
-/// Runs ranks over a network interface of a torus, or of a network of switches; none if the machine has not that.
+/// Runs ranks over a network interface of a torus, or of a network of switches; none if the machine has not
+/// that.
 type OverTorus<F> = fn(&F, &OnTorus) -> Option<Ran>;
 type OverSwitches = fn(&OnSwitches) -> Option<Ran>;
 
@@ -34,7 +35,8 @@ type OverSwitches = fn(&OnSwitches) -> Option<Ran>;
 type ForTorus<F> = fn(&F, &ResolvedStudy, &dyn Any, To) -> Option<Ran>;
 type ForSwitches = fn(&ResolvedStudy, &dyn Any, To) -> Option<Ran>;
 
-/// The network interfaces of tori. Ranks run over the first that the machine has; the last is for all. Whoever adds one adds it here.
+/// The network interfaces of tori. Ranks run over the first that the machine has; the last is for all.
+/// Whoever adds one adds it here.
 pub(super) fn over_torus<F: RouterFamily>() -> [OverTorus<F>; 2] {
     [message_unit::ranks, fifos::ranks]
 }

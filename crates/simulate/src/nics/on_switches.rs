@@ -1,4 +1,5 @@
-//! What programs on the network interfaces of machines of switches have in common: their run, and what is reported of it.
+//! What programs on the network interfaces of machines of switches have in common: their run, and what is
+//! reported of it.
 
 use crate::course::Run;
 use crate::driver::Driver;

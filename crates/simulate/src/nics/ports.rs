@@ -24,7 +24,8 @@ impl PacketFormat<TiledHeader> for FlitPackets {
     }
 
     fn header(&self, from: u32, to: u32, bytes: u32, draw: u64) -> TiledHeader {
-        // Packets of a pair of nodes stay in order where their routing promises that: then their draw is the same.
+        // Packets of a pair of nodes stay in order where their routing promises that: then their draw is the
+        // same.
         let seed = if self.mode.is_in_order() { from.wrapping_mul(0x9e37_79b9) ^ to } else { draw as u32 };
         TiledHeader::new(to, self.network.packet.request_flits(bytes), Class::Request, self.mode, seed)
     }

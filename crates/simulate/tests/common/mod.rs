@@ -1,4 +1,4 @@
-//! What several tests run on.
+//! Helpers of several tests.
 
 /// Every machine, smaller where its own size takes long to build.
 pub const MACHINES: [&[&str]; 7] = [

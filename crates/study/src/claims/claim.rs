@@ -31,7 +31,7 @@ fn place(at: &At) -> String {
     if parts.is_empty() { "any place".into() } else { parts.join(", ") }
 }
 
-/// What becomes of the figures of several points.
+/// Reduction of the figures of several points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
@@ -65,13 +65,14 @@ pub enum Evidence {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What it says, for people.
+    /// Its statement, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub says: String,
     /// The published entry that it is compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// How the figure is obtained, where it is compared with an entry: `derived` for another entry's figure in other units.
+    /// How the figure is obtained, where it is compared with an entry: `derived` for another entry's figure
+    /// in other units.
     #[serde(default)]
     pub evidence: Evidence,
     /// The figure.
@@ -82,11 +83,11 @@ pub struct Claim {
     /// Read between the points: where this figure has this value, by straight lines.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub when: BTreeMap<String, f64>,
-    /// With `when` and `over`: the condition is read off the points divided by alone, and the others are taken where this
-    /// figure is the same.
+    /// With `when` and `over`: the condition is read off the points divided by alone, and the others are
+    /// taken where this figure is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same: Option<String>,
-    /// What becomes of several points.
+    /// Reduction of several points.
     #[serde(default)]
     pub take: Take,
     /// The points whose figure it is divided by.
@@ -113,7 +114,7 @@ fn yes() -> bool {
     true
 }
 
-/// What a claim came out at.
+/// The measured value of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
     /// The value.
@@ -196,7 +197,7 @@ impl Claim {
         })
     }
 
-    /// What the claim says and what was read, in words, and whether it holds.
+    /// Whether it holds, and the claim's statement with the value that was read.
     pub fn judge(&self, read: &Read, quick: bool) -> (bool, String) {
         let (low, high) = self.range(quick);
         let says = if self.says.is_empty() { &self.of } else { &self.says };
@@ -228,7 +229,7 @@ impl Claim {
         let value = match self.take {
             Take::One if figures.len() > 1 => {
                 return Err(format!(
-                    "{} points are at {}: say which, or how to `take` them",
+                    "{} points are at {}: set which, or how to `take` them",
                     figures.len(),
                     place(at)
                 ));
@@ -274,7 +275,8 @@ mod tests {
         }
     }
 
-    /// The base is 0.9 busy where it carries 0.8. The other is as busy with less, and is read where it carries as much.
+    /// The base is 0.9 busy where it carries 0.8. The other is as busy with less, and is read where it
+    /// carries as much.
     #[test]
     fn two_curves_are_read_where_they_carry_the_same() {
         let points = [

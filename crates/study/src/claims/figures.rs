@@ -1,6 +1,6 @@
-//! Figures of a result by name: those of its summary by dotted path (`links.mean_utilization`), those that programs measured
-//! (`measured.latency_us`, or `measured.latency_us_at_8_B` of a table over sizes), and those that are read off its curves over time and its
-//! links.
+//! Figures of a result by name: those of its summary by dotted path (`links.mean_utilization`), those that
+//! programs measured (`measured.latency_us`, or `measured.latency_us_at_8_B` of a table over sizes), and
+//! those that are read off its curves over time and its links.
 //!
 //! | name | what it is |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `peak_of_shape` | highest link utilization that an all-to-all can reach on this shape, in closed form |
 //! | `throughput.peak` | the highest window |
 //! | `throughput.level` | mean of the last third |
-//! | `throughput.fall_us` | from the peak until half of the way down to the level |
+//! | `throughput.fall_us` | from the peak until half-way down to the level |
 //! | `throughput.lowest` | the lowest window after the peak |
 //! | `throughput.swing` | greatest less least window of the second half, over its mean; windows averaged by threes |
 //! | `throughput.turns` | how often that stretch turns by more than a fifth of its mean: waves |
@@ -84,7 +84,7 @@ fn level(curve: &[f64]) -> f64 {
     mean(&curve[curve.len() * 2 / 3..])
 }
 
-/// Windows from the peak until half of the way down to the level. None of a curve that does not come down.
+/// Windows from the peak until half-way down to the level; NaN for a curve that does not come down.
 fn fall(curve: &[f64]) -> f64 {
     let ((at, top), level) = (peak(curve), level(curve));
     let half = f64::midpoint(top, level);
@@ -114,7 +114,7 @@ fn swing(curve: &[f64]) -> f64 {
     (high - low) / mean(&half)
 }
 
-/// How often the second half goes the other way by more than a fifth of its mean.
+/// Number of times that the second half changes direction by more than a fifth of its mean.
 fn turns(curve: &[f64]) -> f64 {
     let half = smoothed(curve);
     let step = mean(&half) / 5.0;

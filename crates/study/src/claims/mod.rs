@@ -1,6 +1,7 @@
-//! The `[[claim]]` tables of a study: what its results must show. A claim names a figure (`of`, see [`figure`]), the points of the
-//! sweep that it is read at, and the range or the published entry that it is compared with. A single run is one point: what is read
-//! at others cannot be judged by it ([`Claim::beyond_one_run`]).
+//! The `[[claim]]` tables of a study: what its results must show. A claim names a figure (`of`, see
+//! [`figure`]), the points of the sweep that it is read at, and the range or the published entry that it is
+//! compared with. A single run is one point: what is read at others cannot be judged by it
+//! ([`Claim::beyond_one_run`]).
 
 mod claim;
 mod figures;
@@ -16,7 +17,7 @@ use crate::tree::{Tree, Value};
 /// Reads the claims of a study.
 ///
 /// # Errors
-/// What is wrong with one, in its place.
+/// The error of a claim, with its place.
 pub fn read(claims: &Tree) -> Result<Vec<Claim>, Problem> {
     let Value::List(list) = &claims.value else {
         let mut problem = Problem::new("`claim` has the wrong type of value").at(&claims.origin);
@@ -45,7 +46,7 @@ pub trait Measured {
     /// A figure by name.
     ///
     /// # Errors
-    /// A figure that there is not, in words.
+    /// An unknown figure, in words.
     fn figure(&self, name: &str) -> Result<f64, String>;
     /// Where the point is and how it was measured, in words.
     fn description(&self) -> String;

@@ -1,9 +1,9 @@
 //! Every key of studies and machines: its type, unit, default and help, and which machines take it.
 //!
-//! Nothing is listed here. A key is a field of a structure that is read from a study's or a machine's file; its type and default are
-//! the field's, its help is the comment above it, its unit is the end of its name, and the machines that take it are those whose family
-//! has it ([`FAMILIES`]) or that the field names (`x-families`). Keys of machines have the names and units of
-//! files (`machine/units`).
+//! Nothing is listed here. A key is a field of a structure that is read from a study's or a machine's file;
+//! its type and default are the field's, its help is the comment above it, its unit is the end of its name,
+//! and the machines that take it are those whose family has it ([`FAMILIES`]) or that the field names
+//! (`x-families`). Keys of machines have the names and units of files (`machine/units`).
 
 mod unit;
 mod walk;
@@ -21,9 +21,10 @@ use std::sync::LazyLock;
 /// A key of studies or machines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Key {
-    /// Its dotted path: `traffic.load`. `*` stands for a name that the file chooses, `[]` for each element of a list.
+    /// Its dotted path: `traffic.load`. `*` stands for a name that the file chooses, `[]` for each element of
+    /// a list.
     pub path: String,
-    /// What other keys must be for it to be there: `workload.kind` is `hot-region`.
+    /// Conditions on other keys under which it exists: `workload.kind` is `hot-region`.
     pub only_if: Vec<Condition>,
     /// Other names of it.
     pub aliases: Vec<String>,
@@ -50,7 +51,7 @@ impl Key {
     }
 }
 
-/// What another key must be.
+/// A condition on another key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Condition {
     /// Its path.
@@ -87,7 +88,7 @@ static ENGINE: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let mut keys: Vec<Key> = vec![];
     for family in FAMILIES {
         for key in walk::keys(&(family.schema)(), &[family.name]) {
-            // What several families have alike is one key.
+            // A key that several families share is listed once.
             let known = keys
                 .iter_mut()
                 .find(|known| Key { families: key.families.clone(), ..(*known).clone() } == key);

@@ -30,7 +30,7 @@ const UNITS: &[(&str, &str)] = &[
     ("packets", "packets"),
 ];
 
-/// Words behind a unit that say nothing of it: `credits_max_B` has one before, `data_max` none.
+/// Suffixes that may follow a unit and are not part of it: `credits_max_B` has one before, `data_max` none.
 const LIMITS: [&str; 2] = ["_max", "_min"];
 
 /// The unit of a key, by its name.

@@ -64,7 +64,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the value of a key holds.
+    /// The contents of a key's value.
     fn inside(&mut self, value: &Value, path: &str) {
         self.table(value, path);
         if let Some(items) = value.get("items") {
@@ -148,7 +148,7 @@ fn without_null(schema: &Value) -> &Value {
     }
 }
 
-/// The key that says which alternative a table is, and its value.
+/// The key that identifies the alternative that a table is, and its value.
 fn tag_of(table: &Value) -> Option<(&str, &str)> {
     properties(table).find_map(|(name, value)| Some((name.as_str(), value.get("const")?.as_str()?)))
 }

@@ -1,5 +1,5 @@
-//! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program. Here is what can be
-//! asked of all of them; what tori and networks of switches are is in a folder each.
+//! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program.
+//! Here is what can be asked of all of them; what tori and networks of switches are is in a folder each.
 
 mod size;
 mod switched;
@@ -63,13 +63,13 @@ pub enum Family {
 
 /// A family of machines: how its file is read, and which keys that may have.
 pub struct FamilyEntry {
-    /// What `family` says.
+    /// The value of `family`.
     pub family: Family,
     /// The same as a word.
     pub name: &'static str,
     /// What it is.
     pub help: &'static str,
-    /// Whether its machines are tori or have switches, to those who say which workloads they take.
+    /// Whether its machines are tori or have switches, for checks of the workloads that they run.
     pub machines: Machines,
     /// Reads a machine of it.
     pub(crate) read: fn(&Tree) -> Result<Machine, Problem>,
@@ -87,9 +87,9 @@ impl FamilyEntry {
 /// All families. Whoever adds one adds a line here and a value of [`Family`].
 pub const FAMILIES: &[FamilyEntry] = &[torus::TORUS, torus::QUEUED_TORUS, switched::TILED];
 
-/// What every kind of machine provides. The folders below implement it, and everything else uses it.
+/// The interface of every kind of machine. The folders below implement it, and everything else uses it.
 trait MachineKind {
-    /// What every machine's file has.
+    /// The keys of every machine's file.
     fn common(&self) -> Common<'_>;
     /// See [`Machine::check`].
     fn check(&self) -> Result<(), ConfigError>;
@@ -109,7 +109,7 @@ trait MachineKind {
     fn memory(&self, study: &ResolvedStudy) -> Estimate;
 }
 
-/// What every machine's file has.
+/// The keys of every machine's file.
 struct Common<'a> {
     /// See [`Machine::name`].
     name: &'a str,
@@ -150,7 +150,7 @@ pub enum Facts {
     Switched(SwitchedFacts),
 }
 
-/// What the layers above need to know of a machine's network.
+/// The properties of a machine's network that the layers above need.
 #[derive(Clone, Debug)]
 pub enum NetworkOutline {
     /// Of a torus.
@@ -186,14 +186,14 @@ impl NetworkOutline {
 }
 
 impl Machine {
-    /// Reads a machine, whose `family` says what it has.
+    /// Reads a machine, whose `family` determines its keys.
     ///
     /// # Errors
     /// Unknown keys, wrong types, unknown alternatives and missing keys, in their place.
     pub fn read(tree: &Tree) -> Result<Machine, Problem> {
         let family: Option<Family> = tree.get("family").map(decode).transpose()?;
         let entry = FAMILIES.iter().find(|entry| Some(entry.family) == family);
-        // Without a family, the reader of the first says so, in its place.
+        // Without a family, the reader of the first reports that, with its place.
         let (tree, mut problems) = units::to_engine(tree)?;
         match (entry.unwrap_or(&FAMILIES[0]).read)(&tree).map_err(units::problem_of_file) {
             Ok(machine) => Problem::of_all(problems).map_or(Ok(machine), Err),
@@ -241,7 +241,7 @@ impl Machine {
         self.kind().shape()
     }
 
-    /// What the layers above need to know of its network; of a checked machine.
+    /// The properties of its network that the layers above need; for a checked machine.
     pub fn outline(&self) -> NetworkOutline {
         self.kind().outline()
     }
@@ -251,7 +251,8 @@ impl Machine {
         self.kind().nodes()
     }
 
-    /// Whether it takes a kind of workload: by its network, and by the interface that programs of that kind are written for.
+    /// Whether it takes a kind of workload: by its network, and by the interface that programs of that kind
+    /// are written for.
     pub fn takes(&self, kind: &str) -> bool {
         let own = if self.torus().is_some() { Machines::Tori } else { Machines::Switches };
         let entry = KINDS.iter().find(|entry| entry.name == kind);
@@ -259,7 +260,7 @@ impl Machine {
         entry.is_some_and(|entry| fits((entry.machines)())) && has_interface_for(self, kind)
     }
 
-    /// What can be said of the machine without a run; of a checked machine.
+    /// Figures of the machine that need no run; for a checked machine.
     pub fn facts(&self) -> Facts {
         self.kind().facts()
     }
@@ -280,7 +281,7 @@ impl Machine {
         }
     }
 
-    /// Checks what a study says against the machine, and fills in what follows from it.
+    /// Checks a study against the machine, and fills in what follows from it.
     ///
     /// # Errors
     /// The first invalid value, with its key and what was expected.

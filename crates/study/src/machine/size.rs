@@ -1,11 +1,11 @@
-//! A machine made as large as a study needs: `nodes = 64` gives each machine a shape of its own kind with that many nodes, so that the
-//! same study runs on all of them.
+//! A machine made as large as a study needs: `nodes = 64` gives each machine a shape of its own kind with
+//! that many nodes, so that the same study runs on all of them.
 
 /// A change of a machine's topology: key and value.
 pub(crate) type Change = (&'static str, Vec<u32>);
 
-/// Lengths of `count` dimensions, as equal as the prime factors of `nodes` allow, the longest first, as partitions of the BlueGenes
-/// have them (4x4x4x4x2).
+/// Lengths of `count` dimensions, as equal as the prime factors of `nodes` allow, the longest first, as
+/// partitions of the BlueGenes have them (4x4x4x4x2).
 pub(super) fn dims(nodes: u32, count: usize) -> Option<Vec<u32>> {
     let mut factors = vec![];
     let (mut left, mut factor) = (nodes, 2);

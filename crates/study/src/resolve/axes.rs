@@ -6,8 +6,8 @@ use crate::diagnose::Problem;
 use crate::keys;
 use crate::tree::{Entry, Tree, Value, entry_at};
 
-/// The axis of a sweep that goes over tables of changes, each with a `name`, rather than over values of one parameter:
-/// `curve = [{ name = "one path", router.paths = 1 }, ...]`.
+/// The axis of a sweep that goes over tables of changes, each with a `name`, rather than over values of one
+/// parameter: `curve = [{ name = "one path", router.paths = 1 }, ...]`.
 pub const CURVE: &str = "curve";
 
 /// A parameter of a sweep and its values.

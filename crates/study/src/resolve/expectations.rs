@@ -8,7 +8,8 @@ use crate::tree::{Entry, Tree, Value};
 /// Figures that programs measure have names of their own, which only the run knows.
 const MEASURED: &str = "measured.";
 
-/// Turns tables in `[expect]`, as keys with dots that stand in no quotes make them, into such keys, and checks the names.
+/// Turns tables in `[expect]`, as keys with dots that stand in no quotes make them, into such keys, and
+/// checks the names.
 ///
 /// # Errors
 /// A name that no figure has, in its place, with the one that is meant.

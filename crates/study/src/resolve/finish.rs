@@ -86,7 +86,7 @@ fn both<A, B>(a: Result<A, Problem>, b: Result<B, Problem>) -> Result<(A, B), Pr
 /// Relative rounding of a machine's value that a result warns of.
 const COARSE: f64 = 0.01;
 
-/// What is simulated quite differently from what the machine's file says.
+/// Warnings of values that are simulated quite differently from those of the machine's file.
 fn coarse(machine: &Tree) -> Vec<String> {
     let coarse = roundings(machine).into_iter().filter(|rounding| rounding.error().abs() >= COARSE);
     let advice = |finer| if finer { "; a faster clock_MHz has finer steps" } else { "" };

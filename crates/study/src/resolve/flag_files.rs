@@ -1,5 +1,5 @@
-//! File names in `--set` flags. They are relative to the current folder, like all arguments of a command; file
-//! names in a study are relative to its folder.
+//! File names in `--set` flags. They are relative to the current folder, like all arguments of a command;
+//! file names in a study are relative to its folder.
 
 use crate::diagnose::Problem;
 use crate::machine::is_built_in as is_built_in_machine;
@@ -20,7 +20,7 @@ pub(super) fn relative_to_study(mut entry: Entry, directory: &Path) -> Result<En
 
 fn in_entry(entry: &mut Entry, above: &str, directory: &Path) -> Result<(), Problem> {
     let path = match above {
-        // What is swept is named below `sweep`.
+        // Swept keys are named below `sweep`.
         "" | "sweep" => entry.key.clone(),
         above => format!("{above}.{}", entry.key),
     };

@@ -1,4 +1,5 @@
-//! The layers of a study: its file, its machine, its `[set]` table and `--set` flags, each laid over the one before.
+//! The layers of a study: its file, its machine, its `[set]` table and `--set` flags, each laid over the one
+//! before.
 
 use super::axes::{CURVE, Side, axes_of, flatten, side};
 use super::expectations;
@@ -19,7 +20,7 @@ use std::path::Path;
 /// Reads a study from a file, or a built-in one by its name.
 ///
 /// # Errors
-/// What is wrong with the study, its machine, or a flag, in its place.
+/// Errors of the study, its machine, or a flag, with their places.
 pub fn load(path_or_name: &str, sets: &[String]) -> Result<ResolvedStudy, Problem> {
     let path = Path::new(path_or_name);
     if let Some((name, text)) = library::text_of(path_or_name).filter(|_| !path.is_file()) {
@@ -41,14 +42,14 @@ pub fn load(path_or_name: &str, sets: &[String]) -> Result<ResolvedStudy, Proble
 /// Reads a study from its text.
 ///
 /// # Errors
-/// What is wrong with the study, its machine, or a flag, in its place.
+/// Errors of the study, its machine, or a flag, with their places.
 pub fn resolve(
     file: std::sync::Arc<SourceFile>,
     directory: &Path,
     sets: &[String],
 ) -> Result<ResolvedStudy, Problem> {
     let mut study_tree = Tree::parse(&file)?;
-    // What is wrong is removed, so that other problems can be found in the same pass.
+    // Invalid values are removed, so that other problems can be found in the same pass.
     let mut problems = renamed::take(&mut study_tree);
     if let Value::Table(entries) = &mut study_tree.value {
         entries.retain(|entry| {
@@ -188,12 +189,12 @@ fn nodes_of(study: &Tree) -> Option<(u32, &Tree)> {
 /// Reads and checks a machine by name or path, with changes.
 ///
 /// # Errors
-/// What is wrong with it, in its place.
+/// Its errors, with their places.
 pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
     checked_machine(&machine_tree(name, sets)?)
 }
 
-/// What is simulated in place of each value of a machine that has another unit in the simulator.
+/// The simulated value for each value of a machine that has another unit in the simulator.
 ///
 /// # Errors
 /// As [`load_machine`].

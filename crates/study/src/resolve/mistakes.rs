@@ -1,4 +1,5 @@
-//! What is said of a key that is not there, or of a value that cannot be: in its place, with the nearest key that there is.
+//! Errors of unknown keys and invalid values: with their places, with the nearest key
+//! that there is.
 
 use crate::diagnose::{Problem, WrongKey, nearest, suggest};
 use crate::keys::{self, Key};
@@ -34,7 +35,7 @@ fn below(known: &[&str]) -> Vec<&'static Key> {
     keys
 }
 
-/// Whether a file says what it must for a key to be there.
+/// Whether a file meets the conditions of a key.
 fn is_there(key: &Key, tree: &Tree) -> bool {
     let value = |path: &str| path.split('.').try_fold(tree, |tree, key| tree.get(key)).and_then(Tree::text);
     key.only_if.iter().all(|condition| value(&condition.path) == Some(&condition.value))
@@ -58,7 +59,8 @@ pub(super) fn unknown(entry: &Entry, known: &[&str]) -> Problem {
     problem.at(&entry.origin)
 }
 
-/// A key that does not exist where it stands may do so in another table: below its own, or else in the nearest to the top.
+/// A key that does not exist where it stands may do so in another table: below its own, or else in the
+/// nearest to the top.
 pub(super) fn elsewhere(problem: Problem, known: &[&str], tree: &Tree) -> Problem {
     let Some((table, name)) = problem.unknown().and_then(|path| path.rsplit_once('.')) else {
         return problem;
@@ -87,7 +89,8 @@ pub(super) fn explained(problem: Problem, tree: &Tree, keys: &[Key]) -> Problem 
     })
 }
 
-/// A key that this machine does not have, although others do, may be one of the study's, written without its table.
+/// A key that this machine does not have, although others do, may be one of the study's, written without its
+/// table.
 pub(super) fn of_the_study(problem: Problem) -> Problem {
     let Some(name) = problem.unknown().filter(|path| !path.contains('.')) else { return problem };
     let found = below(keys::study_keys()).into_iter().filter(|key| depth(key) > 0 && key.name() == name);

@@ -1,5 +1,5 @@
-//! From files and flags to a study that can run: the study's file, its machine, its `[set]` table and `--set` flags,
-//! each laid over the one before, then read and checked.
+//! From files and flags to a study that can run: the study's file, its machine, its `[set]` table and `--set`
+//! flags, each laid over the one before, then read and checked.
 //!
 //! | file | what |
 //! |---|---|
@@ -41,7 +41,7 @@ use std::path::PathBuf;
 /// A study with everything that it needs, read and checked.
 #[derive(Clone, Debug)]
 pub struct ResolvedStudy {
-    /// What it says.
+    /// The study itself.
     pub study: Study,
     /// Its machine, with the study's changes.
     pub machine: Machine,
@@ -51,11 +51,11 @@ pub struct ResolvedStudy {
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
     pub axes: Vec<Axis>,
-    /// What the figures of its sweep are drawn over.
+    /// The axes of the figures of its sweep.
     pub plot: PlotConfig,
     /// The search for saturation at each point of its sweep.
     pub saturation: Option<SaturationConfig>,
-    /// What its results are to show.
+    /// The claims that its results must satisfy.
     pub claims: Vec<Claim>,
     /// Whether its file has a `[sweep]` table, so that one run of it is a point among others.
     pub has_sweep: bool,
@@ -65,7 +65,7 @@ pub struct ResolvedStudy {
     study_tree: Tree,
     /// The machine, with what the study and flags change of it.
     machine_layers: MachineLayers,
-    /// What the study and flags change of its machine.
+    /// The changes of the study and of flags to its machine.
     changes: Vec<Entry>,
 }
 
@@ -76,8 +76,8 @@ struct MachineLayers {
     value: Tree,
     /// Its file, changed.
     tree: Tree,
-    /// Dimensions of its own torus, before changes; `None` if the study describes the machine itself, or it is
-    /// no torus.
+    /// Dimensions of its own torus, before changes; `None` if the study describes the machine itself, or it
+    /// is no torus.
     own_dimensions: Option<usize>,
 }
 
@@ -85,7 +85,8 @@ struct MachineLayers {
 const LONG_WINDOW: u64 = 1 << 32;
 
 impl ResolvedStudy {
-    /// The path of a file that the study names: relative to its own folder, unless it is the name of a built-in trace.
+    /// The path of a file that the study names: relative to its own folder, unless it is the name of a
+    /// built-in trace.
     pub fn path_of(&self, file: &str) -> String {
         if goal::is_built_in(file) {
             return file.to_owned();
@@ -96,7 +97,7 @@ impl ResolvedStudy {
     /// The network of a study on a torus.
     ///
     /// # Panics
-    /// Of a study on another machine: those who ask know that it is a torus.
+    /// If the machine is not a torus; callers must know that it is.
     pub fn torus(&self) -> &Outline {
         self.network.torus().expect("a torus")
     }
@@ -112,13 +113,13 @@ impl ResolvedStudy {
     /// The network of a study on a machine of switches.
     ///
     /// # Panics
-    /// Of a study on another machine: those who ask know that it is one.
+    /// If the machine is not one of switches; callers must know that it is.
     pub fn switched(&self) -> &SwitchedOutline {
         self.network.switched().expect("switches")
     }
 
-    /// The value that the study or its machine has for a parameter, by its dotted key: as it is written, or the one that holds where it is
-    /// left out.
+    /// The value that the study or its machine has for a parameter, by its dotted key: as it is written, or
+    /// the one that holds where it is left out.
     pub fn value(&self, path: &str) -> Option<Tree> {
         let written = self.study_tree.at(path).or_else(|| self.machine_layers.tree.at(path));
         written.cloned().or_else(|| {
@@ -127,7 +128,7 @@ impl ResolvedStudy {
         })
     }
 
-    /// What is found impossible only when the study is built, in its place.
+    /// An error that is found only when the study is built, with its place.
     pub fn impossible(&self, e: ConfigError) -> Problem {
         of_either(e, &self.study_tree, &self.machine_layers.tree)
     }
@@ -161,7 +162,7 @@ impl ResolvedStudy {
         ResolvedStudy { windows, ..self.clone() }
     }
 
-    /// What a reader of the result must know that is clear before the run.
+    /// Warnings for the reader of the result that are known before the run.
     pub fn warnings(&self) -> Vec<String> {
         [&self.windows.warnings[..], &self.about_machine].concat()
     }

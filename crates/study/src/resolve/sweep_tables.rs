@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 /// Tables in `[sweep]` that are no parameters.
 pub(super) const TABLES: [&str; 2] = ["plot", "saturation"];
 
-/// What the figures of a sweep are drawn over. Keys are swept ones, whole or by as much of their end as tells
-/// them apart.
+/// The axes of the figures of a sweep. Keys are swept ones, whole or by as much of their end as distinguishes
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlotConfig {
@@ -22,8 +22,8 @@ pub struct PlotConfig {
     /// numbers, else the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// The key, or a list of keys, whose values tell curves apart. If omitted: the last that is neither
-    /// across nor told apart by panels.
+    /// The key, or a list of keys, whose values distinguish curves. If omitted: the last that is neither
+    /// `x` nor distinguished by panels.
     #[serde(skip_serializing_if = "Keys::is_empty")]
     pub curves: Keys,
     /// The key, or a list of keys, each of whose values has figures of its own, all with the same scales. If
@@ -124,7 +124,7 @@ impl SaturationConfig {
     }
 }
 
-/// A swept key by its whole path, or by as much of its end as tells it apart.
+/// A swept key by its whole path, or by as much of its end as distinguishes it.
 pub fn axis_named(axes: &[Axis], key: &str) -> Option<usize> {
     let paths: Vec<&str> = axes.iter().map(|axis| axis.path.as_str()).collect();
     let whole = paths.iter().position(|path| *path == key);
@@ -149,7 +149,7 @@ fn with_example(mut problem: Problem) -> Problem {
 /// sweep has.
 ///
 /// # Errors
-/// What is wrong with it, in its place.
+/// Its errors, with their places.
 pub(super) fn saturation(entry: &Entry, axes: &mut Vec<Axis>) -> Result<SaturationConfig, Problem> {
     let search: SaturationConfig = decode_below("sweep.saturation", &entry.value)
         .map_err(|problem| with_example(explained(problem, &entry.value, keys::of_studies())))?;

@@ -30,7 +30,8 @@ impl ResolvedStudy {
         Configuration { study: &self.study, machine: &self.machine }
     }
 
-    /// The same as one TOML file, complete: running it from anywhere repeats the run. File names are absolute.
+    /// The same as one TOML file, complete: running it from anywhere repeats the run. File names are
+    /// absolute.
     pub fn to_toml(&self) -> String {
         // The machine below has its size already, which a change of it may have made another than asked for.
         let mut study = Study { nodes: None, ..self.study.clone() };
@@ -49,8 +50,8 @@ impl ResolvedStudy {
         toml::to_string_pretty(&configuration).expect("a configuration can be written as TOML")
     }
 
-    /// The claims as TOML, to be written after all else of the study; empty where there are none. They are no part of what a run follows
-    /// from.
+    /// The claims as TOML, to be written after all else of the study; empty where there are none. They are no
+    /// part of what a run follows from.
     pub fn claims_to_toml(&self) -> String {
         match &self.claims[..] {
             [] => String::new(),

@@ -1,4 +1,4 @@
-//! What a run with several jobs found of each of them.
+//! The results of each job of a run with several jobs.
 
 use super::{LatencyStats, ProgramFigures};
 use schemars::JsonSchema;
@@ -17,22 +17,22 @@ pub struct JobFigures {
     pub routers: u32,
     /// Groups that they are in; of a torus planes of its last dimension.
     pub groups: u32,
-    /// Of synthetic traffic: what arrived, in packets.
+    /// Packets of synthetic traffic that arrived.
     pub packets: u64,
     /// The unit of `offered` and `accepted`.
     pub unit: String,
-    /// What its nodes offered; `None` for programs, and if nodes offer as much as the network accepts.
+    /// Offered load of its nodes; `None` for programs, and if nodes offer as much as the network accepts.
     pub offered: Option<f64>,
-    /// What arrived.
+    /// Accepted load.
     pub accepted: f64,
     /// Time of its packets, since they were made.
     pub latency: LatencyStats,
     /// When the last of them arrived, us.
     pub last_arrival_us: f64,
-    /// Of a skeleton or a trace: what its ranks did.
+    /// Figures of the ranks of a skeleton or a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programs: Option<ProgramFigures>,
-    /// Of a skeleton or a trace whose ranks have all ended: when the last of them did, us.
+    /// End of the last rank of a skeleton or a trace, if all ranks have ended, us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_time_us: Option<f64>,
     /// The same job on the same nodes without the others, where it was run.
@@ -40,10 +40,10 @@ pub struct JobFigures {
     pub alone: Option<JobAlone>,
 }
 
-/// A job without the others, and what they cost it.
+/// A job without the others, and the slowdown that they cause.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAlone {
-    /// What arrived, in the job's unit.
+    /// Accepted load, in the job's unit.
     pub accepted: f64,
     /// Time of its packets, since they were made.
     pub latency: LatencyStats,
@@ -77,7 +77,8 @@ impl JobFigures {
         });
     }
 
-    /// By how much the others slow it down: run time of a program, latency of synthetic traffic, in times of that alone.
+    /// By how much the others slow it down: run time of a program, latency of synthetic traffic, in times of
+    /// that alone.
     pub fn slowdown(&self) -> Option<f64> {
         let alone = self.alone.as_ref()?;
         Some(if self.programs.is_some() { alone.run_time_slowdown? } else { alone.latency_slowdown })

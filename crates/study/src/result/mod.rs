@@ -1,4 +1,5 @@
-//! What a run found. Means are over the measured part of the run, after the warm-up, unless they say otherwise.
+//! The result of a run. Means are over the measured part of the run, after the warm-up, unless their
+//! definitions state otherwise.
 
 mod jobs;
 mod switched;
@@ -16,7 +17,8 @@ use netloom_workload::measured::{Measured, figures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read back.
+/// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read
+/// back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// The study's title.
@@ -68,7 +70,7 @@ pub struct RunResult {
     /// Figures of each link of a machine of switches. In a table of their own, not in the summary.
     #[serde(skip)]
     pub ports: Vec<PortRow>,
-    /// What some nodes did when, if that was asked for. In a file of its own, not in the summary.
+    /// The timeline of some nodes, if requested. In a file of its own, not in the summary.
     #[serde(skip)]
     pub timeline: Option<Timeline>,
     /// Figures of the computer that ran the simulation.
@@ -76,7 +78,8 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// The figures that programs measured, by their keys: those of a sweep's columns. A claim names them `measured.KEY`.
+    /// The figures that programs measured, by their keys: those of a sweep's columns. A claim names them
+    /// `measured.KEY`.
     pub fn measured_figures(&self) -> Vec<(String, f64)> {
         self.measured.iter().flat_map(|table| figures(&table.columns, &table.rows)).collect()
     }
@@ -102,22 +105,23 @@ impl RunResult {
     }
 }
 
-/// What only tori have.
+/// Figures of tori only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TorusFigures {
     /// Occupancy of the receivers' buffers.
     pub occupancy: Occupancy,
     /// How long packets wait in VCs.
     pub waits: Waits,
-    /// What the machine's own performance counters say, where they are on.
+    /// The machine's own performance counters, if they are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
-    /// What went wrong on links and in buffers and was made good, where anything was to go wrong.
+    /// Corrected errors on links and in buffers, if any were configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<LinkErrors>,
     /// Fraction of the packet-hops that went over escape VCs.
     pub escape_share: f64,
-    /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them move.
+    /// Fraction of the token-acks that reached a node with blocked packets that let at least one of these
+    /// move.
     pub unblock_probability: f64,
 }
 
@@ -150,7 +154,7 @@ pub struct PublishedCurve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// What programs did: a skeleton's or a trace's.
+/// Figures of programs: of a skeleton or a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramFigures {
     /// Ranks.
@@ -182,7 +186,7 @@ pub struct ProgramFigures {
     /// Mean wait of a rank for messages on the wire, as long as they take on an otherwise idle machine, us.
     #[serde(default)]
     pub wire_us: f64,
-    /// Mean wait of a rank for messages beyond that: queued behind others, us.
+    /// Additional mean wait of a rank for messages: queued behind others, us.
     #[serde(default)]
     pub queueing_us: f64,
     /// Mean hops of a byte under the mapping; absent if the messages are not known before the run.
@@ -230,7 +234,7 @@ impl Ended {
         self.name().replace(' ', "-")
     }
 
-    /// What it means, for people.
+    /// Its meaning, for people.
     pub fn meaning(self) -> &'static str {
         match self {
             Ended::Finished => "everything that was to be sent has arrived",
@@ -295,12 +299,12 @@ pub struct LinkSummary {
     pub min_utilization: f64,
     /// Maximum over all links.
     pub max_utilization: f64,
-    /// What the links of tori carry.
+    /// Traffic of the links of tori.
     #[serde(flatten)]
     pub torus: Option<TorusLinks>,
 }
 
-/// What the links of tori carry.
+/// Traffic of the links of tori.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TorusLinks {
     /// Mean fraction of the raw rate that carries payload.
@@ -377,8 +381,8 @@ pub struct LatencyBin {
     pub count: u64,
 }
 
-/// How long packets stood in VCs before they moved on, by class of VC; packets that passed through a bypass did not stand
-/// in any.
+/// How long packets stood in VCs before they moved on, by class of VC; packets that passed through a bypass
+/// did not stand in any.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// In dynamic VCs.
@@ -389,10 +393,12 @@ pub struct Waits {
     pub high: LatencyStats,
 }
 
-/// What the machine's own performance counters say of all receivers together, beside what was measured directly.
+/// Sums of the machine's own performance counters over all receivers, beside the same figures measured
+/// directly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
-    /// Chunks sent: the users' from point to point; the system's; collective ones of whole partitions; of other sets of nodes.
+    /// Chunks sent: the users' from point to point; the system's; collective ones of whole partitions; of
+    /// other sets of nodes.
     pub chunks: [u64; 4],
     /// Packets that came to receivers.
     pub packets: u64,
@@ -448,7 +454,7 @@ pub struct WaitingPacket {
     pub destination: Vec<u32>,
     /// Its size, chunks.
     pub chunks: u32,
-    /// What it waits for, in words.
+    /// The object of its wait, in words.
     pub waits_for: String,
     /// Where it is, in words, on a machine whose routers have names; `at` is then the router's number.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -469,7 +475,7 @@ pub struct Series {
     pub chart: String,
     /// Its name in the legend.
     pub name: String,
-    /// Its unit, such as `B/us` or `fraction`.
+    /// Its unit, such as `MB/s per node` or `fraction`.
     pub unit: String,
     /// Length of a window, us. Value i is for the window from i times this.
     pub window_us: f64,
@@ -477,14 +483,14 @@ pub struct Series {
     pub values: Vec<f64>,
 }
 
-/// What went wrong on one link.
+/// Errors of one link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkErrorRow {
     /// Coordinates of the node that sends.
     pub node: Vec<u32>,
     /// Direction as a port: twice the dimension, plus one for minus.
     pub direction: u8,
-    /// What was counted there.
+    /// Its counts.
     pub errors: LinkErrors,
 }
 
@@ -505,7 +511,7 @@ pub struct LinkRow {
     pub by_class: ByClass,
 }
 
-/// What depends on the computer.
+/// Figures that depend on the computer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Wall time, s.
@@ -514,11 +520,11 @@ pub struct Host {
     pub threads: u32,
     /// Wall time to build the machine, s.
     pub build_s: f64,
-    /// Packet-hops simulated in a second of wall time, after the first window: at first the memory is new.
+    /// Packet-hops simulated per second of wall time, after the first window: at first the memory is new.
     pub packet_hops_per_s: f64,
-    /// Microseconds simulated in a second of wall time, likewise.
+    /// Microseconds simulated per second of wall time, likewise.
     pub simulated_us_per_s: f64,
-    /// Memory of the simulated machine, bytes a node.
+    /// Memory of the simulated machine, bytes per node.
     pub bytes_per_node: f64,
     /// Maximum memory of the program so far, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

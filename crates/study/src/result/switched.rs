@@ -1,11 +1,11 @@
-//! What a run on a network of switches found, beside what all runs do.
+//! Results of a run on a network of switches, besides those of all runs.
 
 use super::LatencyStats;
 use crate::number::percent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What only machines of switches have. Rates are a node's mean.
+/// Figures of machines of switches only. Rates are means per node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(non_snake_case)]
 pub struct SwitchedFigures {
@@ -50,7 +50,7 @@ impl SwitchedFigures {
     }
 }
 
-/// What went wrong in a network of switches, and what was done about it.
+/// Errors and failures in a network of switches, and the recovery from them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultFigures {
     /// Sets of flits that came wrong over a link and were sent again, with those behind them.
@@ -90,9 +90,9 @@ pub struct RerouteFigures {
     pub notice_us: f64,
     /// How long it computed, while traffic went on.
     pub compute_us: f64,
-    /// From when nodes held packets back until none was under way.
+    /// From when nodes held packets back until none was in flight.
     pub quiesce_us: f64,
-    /// Packets that were under way nevertheless.
+    /// Packets that were in flight nevertheless.
     pub left: u64,
     /// When the tables were there and nodes could send again.
     pub released_at_us: f64,
@@ -107,7 +107,7 @@ pub struct FirstErrorFigures {
     pub place: String,
     /// The tile.
     pub tile: u32,
-    /// What it was.
+    /// Its kind.
     pub what: String,
 }
 
@@ -126,9 +126,9 @@ pub struct ResponseFigures {
     pub round_trip: LatencyStats,
 }
 
-/// By how much packets arrived out of order, as RFC 4737 has it: among those from one node to another a packet is reordered if one that
-/// was sent later has arrived before it, and its extent is the number of arrivals from the first of those to itself. Requests and
-/// responses apart.
+/// By how much packets arrived out of order, as RFC 4737 has it: among those from one node to another a
+/// packet is reordered if one that was sent later has arrived before it, and its extent is the number of
+/// arrivals from the first of those to itself. Requests and responses apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reordering {
     /// Packets that arrived.
@@ -169,11 +169,11 @@ pub struct ClassUse {
     pub min_utilization: f64,
     /// Maximum.
     pub max_utilization: f64,
-    /// Links of the class on a packet's way, mean.
+    /// Mean number of links of the class on a packet's path.
     pub hops: f64,
 }
 
-/// Use of the links between a level of a fat tree and the next, one way; fractions of what they can carry.
+/// Utilization of the links between a level of a fat tree and the next, in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelUse {
     /// The lower level; leaves are 0.
@@ -191,7 +191,7 @@ pub struct LevelUse {
 }
 
 impl LevelUse {
-    /// Of the links that lead up from a level, or down to it.
+    /// Utilization of the links that lead up from a level, or down to it.
     pub fn of(level: u32, up: bool, rows: &[PortRow]) -> LevelUse {
         let mut loads: Vec<f64> = rows.iter().filter(|r| r.is_of(level, up)).map(|r| r.utilization).collect();
         loads.sort_by(f64::total_cmp);

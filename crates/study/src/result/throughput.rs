@@ -4,22 +4,22 @@ use crate::number::{percent, short};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What synthetic traffic offers and what the network accepts of it: means per node.
+/// Offered and accepted load of synthetic traffic: means per node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
     /// The unit, per node: `MB/s` of payload on tori, `flits/tick` on machines of switches.
     pub unit: String,
-    /// What nodes offer; `None` if they always have another packet.
+    /// Offered load; `None` if nodes always have another packet.
     pub offered: Option<f64>,
-    /// What arrives; where packets are answered, of the requests.
+    /// Accepted load; of the requests, if packets are answered.
     pub accepted: f64,
-    /// Half width of the 95% confidence interval of what arrives, by batch means over the measured windows; none where
-    /// those are too few.
+    /// Half width of the 95% confidence interval of what arrives, by batch means over the measured windows;
+    /// none where those are too few.
     pub accepted_half_width_95: Option<f64>,
     /// Measured windows.
     pub windows: u64,
-    /// Whether the network accepts less than is offered: by more than 1%, even at the upper end of the interval. None where
-    /// no load is given, where the traffic ends, and where packets were lost.
+    /// Whether the network accepts less than is offered: by more than 1%, even at the upper end of the
+    /// interval. None where no load is given, where the traffic ends, and where packets were lost.
     pub saturated: Option<bool>,
 }
 

@@ -15,7 +15,7 @@ use crate::result::RunResult;
 use crate::run::{Progress, ProgressSink, Simulate};
 use crate::tree::{Tree, Value};
 
-/// What the search found for a combination of the other parameters.
+/// The result of the search for a combination of the other parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Saturation {
     /// The values of the sweep's parameters, without the load's.
@@ -58,7 +58,7 @@ pub fn without_load(values: &[Tree], load: usize) -> Vec<Tree> {
     others
 }
 
-/// What was found, by combination in the order of the sweep; nothing for a sweep without a search.
+/// The results, by combination in the order of the sweep; empty for a sweep without a search.
 pub fn found(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Saturation> {
     let (Some(search), Some(axis)) = (&study.saturation, load_axis(study)) else { return vec![] };
     let mut all: Vec<(Saturation, Vec<(f64, bool)>)> = vec![];
@@ -80,7 +80,7 @@ pub fn found(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Saturation> {
     all.into_iter().map(bracket).collect()
 }
 
-/// Whether a run is saturated; `None` where it does not tell.
+/// Whether a run is saturated; `None` if its result does not show it.
 fn is_saturated(search: &SaturationConfig, result: &RunResult) -> Option<bool> {
     let load = result.throughput.as_ref()?;
     match (search.accepted_fraction, load.offered) {
@@ -101,7 +101,7 @@ fn next(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Vec<Tree>> {
         let mut values = found.values;
         let load = rounded((low + high) / 2.0, search.tolerance());
         values.insert(axis, Tree { value: Value::Float(load), origin: None });
-        // A run that does not tell whether it is saturated ends the search.
+        // A run that does not show whether it is saturated ends the search.
         (!outcomes.iter().any(|outcome| outcome.point.values == values)).then_some(values)
     };
     found(study, outcomes).into_iter().filter_map(middle).collect()
@@ -152,7 +152,7 @@ pub(super) fn search(
     Ok((outcomes, halt))
 }
 
-/// What has been simulated of a sweep.
+/// The simulated points of a sweep.
 fn simulated(outcomes: &[Outcome]) -> Progress {
     let mut sum = Progress::default();
     for result in outcomes.iter().filter(|o| !o.kept).filter_map(|o| o.result.as_ref()) {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_told_by_what_is_known_of_it() {
+    fn a_range_is_described_by_its_known_ends() {
         let found = |keeps_up, saturated| Saturation { values: vec![], keeps_up, saturated };
         assert_eq!(
             (found(Some(0.5), Some(0.6)).load(), found(Some(0.5), Some(0.6)).description()),

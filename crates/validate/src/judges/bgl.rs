@@ -67,7 +67,8 @@ fn peak(_: &Bench) -> Result<Vec<Finding>, Problem> {
     ])
 }
 
-/// What verification found is a study; the agreement itself is a test, since the clocked reference is no part of Netloom.
+/// What verification found is a study; the agreement itself is a test, since the clocked reference is no part
+/// of Netloom.
 fn verification(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let id = "bgl.verification";
     let note = "held by the fabric's test `agreement`, which compares it with a clocked reference".to_owned();

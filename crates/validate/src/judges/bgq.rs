@@ -78,7 +78,8 @@ fn ping_pong_rows(bench: &Bench) -> Result<(PingPong, String), Problem> {
     Ok((rows.collect(), reported))
 }
 
-/// Table 1: each time of the hardware, the same with software's time, which is fitted, on top, and the steps from hop to hop by dimension, which must be within 3 ns of the published ones.
+/// Table 1: each time of the hardware, the same with software's time, which is fitted, on top, and the steps
+/// from hop to hop by dimension, which must be within 3 ns of the published ones.
 fn ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, reported) = ping_pong_rows(bench)?;
     let mut findings: Vec<Finding> = rows
@@ -116,7 +117,8 @@ fn ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(findings)
 }
 
-/// Table 2: what ten links carry both ways, in GB/s, and as a share of their raw rate and of what data can have of it.
+/// Table 2: the rate of ten links in both directions, in GB/s, and as a share of their raw rate and of their
+/// payload rate.
 fn nearest_neighbour(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (table, reported) = measured(bench, "bgq.table2_nearest_neighbour")?;
     let rows = table.rows.iter().filter_map(|row| row.first_chunk::<2>());
@@ -145,7 +147,7 @@ fn all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(findings)
 }
 
-/// What the paper says of the averages of Tables 1 and 3.
+/// The averages of Tables 1 and 3 in the paper.
 fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, reported) = ping_pong_rows(bench)?;
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(vec![]) };
@@ -230,7 +232,8 @@ fn collective_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(figures.collect())
 }
 
-/// Table 4: the data of a sum by its time, in GB/s, and as a share of a link's raw rate and of what data can have of it.
+/// Table 4: the data of a sum by its time, in GB/s, and as a share of a link's raw rate and of what data can
+/// have of it.
 fn collective_throughput(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, reported) = allreduce_rows(bench, studies_of("bgq.table4_collective_throughput")[0])?;
     let figures = rows.iter().flat_map(|row| {
@@ -272,8 +275,8 @@ fn bisection(_: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(findings)
 }
 
-/// Section II.G: in a dimension of n nodes, a partition of n or of 4 closes into a ring. Shown by ping-pong along the dimension: the last
-/// node is as near as the first only on a ring.
+/// Section II.G: in a dimension of n nodes, a partition of n or of 4 closes into a ring. Shown by ping-pong
+/// along the dimension: the last node is as near as the first only on a ring.
 fn partitions(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (path, text) = studies_of("bgq.table1_ping_pong")[0];
     let (mut holds, mut seen) = (true, vec![]);
@@ -294,8 +297,8 @@ fn partitions(bench: &Bench) -> Result<Vec<Finding>, Problem> {
             let result = bench.simulator.simulate(&study, bench.progress, bench.threads)?;
             let ns = |row: Option<&Vec<f64>>| row.and_then(|row| row.get(1)).copied().unwrap_or(f64::NAN);
             let rows = &result.measured.first().map(|table| table.rows.as_slice()).unwrap_or_default();
-            let beyond = ns(rows.last()) - ns(rows.first());
-            let ring = beyond.abs() < 20.0;
+            let excess = ns(rows.last()) - ns(rows.first());
+            let ring = excess.abs() < 20.0;
             holds &= ring == (length == of || length == 4);
             seen.push(format!("{length} of {of}: {}", if ring { "ring" } else { "line" }));
         }

@@ -1,5 +1,5 @@
-//! Full connectivity with up to three dead nodes, no two on one line (Blumrich et al., section 2): planned for every pair of an
-//! 8x8x8 machine, and run.
+//! Full connectivity with up to three dead nodes, no two on one line (Blumrich et al., section 2): planned
+//! for every pair of an 8x8x8 machine, and run.
 
 use super::{Bench, Finding};
 use netloom_engine::Stream;
@@ -41,7 +41,7 @@ fn study(dead: &[[u64; 3]]) -> Result<ResolvedStudy, Problem> {
 pub fn judge(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let mut stream = Stream::new(1, 6, 0);
     let (planned, run) = if bench.quick { (12, 2) } else { (60, 6) };
-    // Every third set is a cluster in a corner of 3x3x3, where ways round are hardest.
+    // Every third set is a cluster in a corner of 3x3x3, where routing around them is hardest.
     let sets: Vec<_> =
         (0..planned).map(|i| dead_nodes(&mut stream, if i % 3 == 2 { 3 } else { SIDE })).collect();
     let mut held = 0;

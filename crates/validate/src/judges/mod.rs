@@ -3,12 +3,14 @@
 //! A study that serves `netloom validate` is a study like any other, with two tables more:
 //!
 //! - `[quick]`: changes for `--quick`, by dotted path, laid over the study and its machine;
-//! - `[[claim]]`: what its results must show. A claim names a figure (`of`, see [`figure`](netloom_study::claims::figure)), the points of the sweep that it is
-//!   read at (`at`), perhaps points to divide by (`over`) and a place between the points (`when`), and either the published
-//!   entry that it is compared with (`entry`, and how the figure is obtained, `evidence`, where not by the run alone) or the
-//!   range that it must lie in (`between`).
+//! - `[[claim]]`: what its results must show. A claim names a figure (`of`, see
+//!   [`figure`](netloom_study::claims::figure)), the points of the sweep that it is read at (`at`), perhaps
+//!   points to divide by (`over`) and a place between the points (`when`), and either the published entry
+//!   that it is compared with (`entry`, and how the figure is obtained, `evidence`, where not by the run
+//!   alone) or the range that it must lie in (`between`).
 //!
-//! What a judge obtains without a run, or from another entry's figure, it marks as such ([`Evidence`]), where it obtains it.
+//! What a judge obtains without a run, or from another entry's figure, it marks as such ([`Evidence`]), where
+//! it obtains it.
 //!
 //! All numbers stand in those files and in `published/`; the judge only evaluates.
 
@@ -88,7 +90,7 @@ impl Finding {
 pub struct Bench<'a> {
     /// The simulator.
     pub simulator: &'a dyn Simulate,
-    /// Where to tell of progress, and whether to stop.
+    /// Receives progress, and reports whether to stop.
     pub progress: &'a dyn ProgressSink,
     /// Threads.
     pub threads: usize,

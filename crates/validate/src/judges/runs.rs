@@ -27,7 +27,7 @@ impl StudyFile {
     /// Reads a study and its claims.
     ///
     /// # Errors
-    /// What is wrong with it, in its place.
+    /// Its errors, with their places.
     pub fn read(name: &str, text: &str, quick: bool) -> Result<StudyFile, Problem> {
         let file = SourceFile::new(format!("{name} (built in)"), text);
         let tree = Tree::parse(&file)?;
@@ -98,8 +98,8 @@ impl Measured for Ran {
     }
 }
 
-/// Runs all points of some studies, with those of their searches for saturation. Returns each study's points in
-/// order, without those that did not run because the judge was stopped.
+/// Runs all points of some studies, with those of their searches for saturation. Returns each study's points
+/// in order, without those that did not run because the judge was stopped.
 ///
 /// # Errors
 /// What the simulator refuses.

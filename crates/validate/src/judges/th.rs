@@ -1,5 +1,5 @@
-//! The TH Express-2 paper (Pang et al., "The TH Express high performance interconnect networks"): what its NIC's design says, and programs on
-//! TH Express NICs, in `studies/th/`.
+//! The TH Express-2 paper (Pang et al., "The TH Express high performance interconnect networks"): the
+//! parameters of its NIC, and programs on TH Express NICs, in `studies/th/`.
 
 use super::{Bench, Finding, Judge, programs::rows};
 use netloom_nic::th::{PIO_PORTS, PORTS};

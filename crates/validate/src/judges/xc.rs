@@ -1,5 +1,5 @@
-//! The Cray XC paper, as far as it needs no network interface: what follows from the machine's file in closed form, from its
-//! wiring and route tables, and from runs on a quiet network.
+//! The Cray XC paper, as far as it needs no network interface: what follows from the machine's file in closed
+//! form, from its wiring and route tables, and from runs on a quiet network.
 
 use super::{Bench, Finding, Judge};
 use netloom_engine::Stream;
@@ -211,7 +211,8 @@ fn quiet(bench: &Bench, sets: &[&str]) -> Result<RunResult, Problem> {
     bench.simulator.simulate(&study, bench.progress, bench.threads)
 }
 
-/// A hop from two runs with ways of different length; the longest minimal way from tables; the largest machine's slowest packet.
+/// A hop from two runs with paths of different length; the longest minimal path from tables; the largest
+/// machine's slowest packet.
 fn hop_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let hops = |r: &RunResult| r.switched.as_ref().map_or(f64::NAN, |s| s.hops_mean);
     // Most neighbours by number are at the same router.
@@ -328,17 +329,18 @@ fn links(_: &Bench) -> Result<Vec<Finding>, Problem> {
 const SET_BITS: f64 = 480.0;
 /// Bits of the CRC.
 const CRC_BITS: i32 = 20;
-/// Fewest wrong bits of a set that its CRC may miss **(ours: the paper does not give the polynomial; CRCs of 20 bits with this
-/// distance over 480 are usual)**.
+/// Fewest wrong bits of a set that its CRC may miss **(ours: the paper does not give the polynomial; CRCs of
+/// 20 bits with this distance over 480 are usual)**.
 const DISTANCE: i32 = 4;
 
 /// Years between two undetected errors, in a system of 25,000 nodes with one wrong bit in 10^7.
 ///
-/// A set of ten flits is 480 bits with its CRC of 20. A CRC of distance 4 sees up to three wrong bits. Four or more, of which four are by far
-/// the likeliest (480 bits of which four are wrong: C(480, 4) p^4 = 2.18e-19), it misses with a probability of 2^-20. So a set is
-/// wrong unseen with a probability of 2.08e-25. Every link sends sets without a pause, 5.25e9 / 60 a second of copper and 12.5/14 of that
-/// of optical cables. The nearest to 25,000 nodes are 65 groups, 24,960 nodes; each two of them can have three cables. The links, each
-/// direction by itself, are counted from the machine's wiring.
+/// A set of ten flits is 480 bits with its CRC of 20. A CRC of distance 4 sees up to three wrong bits. Four
+/// or more, of which four are by far the likeliest (480 bits of which four are wrong: C(480, 4) p^4 =
+/// 2.18e-19), it misses with a probability of 2^-20. So a set is wrong unseen with a probability of 2.08e-25.
+/// Every link sends sets without a pause, 5.25e9 / 60 a second of copper and 12.5/14 of that of optical
+/// cables. The nearest to 25,000 nodes are 65 groups, 24,960 nodes; each two of them can have three cables.
+/// The links, each direction by itself, are counted from the machine's wiring.
 fn undetected_errors(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let groups = 65;
     let (_, d) = machine(groups, full(groups)?)?;
@@ -402,9 +404,10 @@ fn configuration(_: &Bench) -> Result<Vec<Finding>, Problem> {
     ))
 }
 
-/// Fat trees of 36-way routers: half of a router's ports lead down, half up. Chassis of 18 nodes and a router have 18 links up, one to each of 18
-/// tops of 108 ports, so 108 chassis. Three stages of 36-way routers have 2 (36/2)^3 ports. A packet between two chassis goes up and down by
-/// optical links, two, and in a dragonfly minimally by one.
+/// Fat trees of 36-port routers: half of a router's ports lead down, half up. Chassis of 18 nodes and a
+/// router have 18 links up, one to each of 18 tops of 108 ports, so 108 chassis. Three stages of 36-port
+/// routers have 2 (36/2)^3 ports. A packet between two chassis goes up and down by optical links, two, and in
+/// a dragonfly minimally by one.
 fn fat_tree(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let (half, tops) = (36 / 2, 108);
     let (m, d) = machine(6, 12)?;

@@ -1,4 +1,5 @@
-//! The Cray XC paper's measurements of what nodes do through their network interface: programs on Aries NICs, in `studies/xc/`.
+//! The Cray XC paper's measurements of what nodes do through their network interface: programs on Aries NICs,
+//! in `studies/xc/`.
 
 use super::{Bench, Finding, Judge, programs::rows};
 use netloom_study::claims::Evidence;
@@ -96,7 +97,7 @@ fn half_peak(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(vec![figure("bandwidth_half_peak.message_B_at_half_peak", f64::NAN, seen.join(", "))])
 }
 
-/// What the machine's file says of PCI-Express, and what symmetric traffic makes of it.
+/// The machine file's values for PCI-Express, and the bandwidth of symmetric traffic.
 fn host_interface(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let machine = load_machine("xc", &[])?;
     let Some((switched, aries)) = machine.switched().and_then(|m| Some((m, m.aries.as_ref()?))) else {
@@ -117,7 +118,7 @@ fn host_interface(bench: &Bench) -> Result<Vec<Finding>, Problem> {
             "the machine's file",
         )
         .by(Evidence::Echo),
-        // Half of `bandwidth_both_ways`, and of that what it takes of ports.
+        // Half of `bandwidth_both_ways`, and its share of the ports' bandwidth.
         figure("host_interface.symmetric_bulk_GB_per_s_each_way", both, "puts of 64 KB both ways")
             .by(Evidence::Derived),
         figure(
@@ -146,7 +147,8 @@ fn put_rates(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     ])
 }
 
-/// A cached variable; random ones that miss, on large pages and on small ones: the published range is between.
+/// A cached variable; random ones that miss, on large pages and on small ones: the published range is
+/// between.
 fn amo_rates(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let rate = |sets: &[&str]| rows(bench, AMO_RATES, sets).map(|rows| first(&rows));
     let one = rate(&["workload.variables=1"])?;

@@ -13,10 +13,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobsConfig {
-    /// Which nodes a job gets, where it does not say so itself.
+    /// Placement of jobs that do not set their own.
     #[serde(default)]
     pub placement: Placement,
-    /// Whether each job is also run alone on the same nodes, so that it can be told by how much the others slow it down.
+    /// Whether each job is also run alone on the same nodes, so that the slowdown caused by the others is
+    /// reported.
     #[serde(default = "yes")]
     pub alone: bool,
     /// The jobs, in the order in which they get their nodes.
@@ -42,12 +43,13 @@ pub struct JobConfig {
     /// How much it sends; as the study's traffic if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
-    /// To whom, among its own nodes, which are numbered from 0 in the order in which it got them; or a skeleton or a trace, whose ranks are
-    /// laid onto them.
+    /// To whom, among its own nodes, which are numbered from 0 in the order in which it got them; or a
+    /// skeleton or a trace, whose ranks are laid onto them.
     pub workload: Box<WorkloadConfig>,
 }
 
-/// Which of the free nodes a job gets (Yang et al., "Watch Out for the Bully! Job Interference Study on Dragonfly Network", SC 2016).
+/// Which of the free nodes a job gets (Yang et al., "Watch Out for the Bully! Job Interference Study on
+/// Dragonfly Network", SC 2016).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
@@ -58,12 +60,12 @@ pub enum Placement {
     RandomNodes,
     /// All of a router, of routers at random; each node of a torus has its own.
     RandomRouters,
-    /// One of each group in turn; where all nodes are in one group, as in a fat tree, one of each router. A group of a torus is a plane of
-    /// its last dimension.
+    /// One of each group in turn; where all nodes are in one group, as in a fat tree, one of each router. A
+    /// group of a torus is a plane of its last dimension.
     RoundRobin,
 }
 
-/// Most jobs: far more than can be told apart in a report.
+/// Maximum number of jobs: far more than can be distinguished in a report.
 const JOBS_MAX: usize = 64;
 
 impl Workload for JobsConfig {
@@ -117,7 +119,7 @@ impl JobConfig {
         TrafficConfig { load: self.load.unwrap_or(traffic.load), ..traffic.clone() }
     }
 
-    /// What is wrong with it, as something wrong with the workload.
+    /// Its error, reported as an error of the workload.
     pub(super) fn blamed(&self, number: usize, e: ConfigError) -> ConfigError {
         let message = format!("{}, {}: {}", self.name(number), e.key, e.message);
         ConfigError { key: "workload.jobs".into(), message }
@@ -146,8 +148,8 @@ impl JobsConfig {
         self.jobs.iter().any(JobConfig::is_program)
     }
 
-    /// Refuses loads that the machine does not know, as `check` does of traffic on it, and the use of links, of which jobs have none of
-    /// their own.
+    /// Refuses loads that the machine does not know, as `check` does of traffic on it, and the use of links,
+    /// of which jobs have none of their own.
     ///
     /// # Errors
     /// The first invalid value, with its key and what was expected.

@@ -1,4 +1,4 @@
-//! What a machine of cabinets and bundles of cables is made of, counted for several sizes; nothing is sent.
+//! Cabinets and cables of a machine for several sizes; nothing is sent.
 
 use super::{Machines, Runs, Workload, refuse};
 use crate::shape::Shape;
@@ -29,7 +29,7 @@ impl Workload for PackagingConfig {
 }
 
 impl PackagingConfig {
-    /// Refuses a list without sizes. What cannot be built is told when it is counted.
+    /// Rejects a list without sizes. Packagings that cannot be built are reported when they are counted.
     ///
     /// # Errors
     /// The invalid value, with its key and what was expected.

@@ -44,7 +44,8 @@ impl KindEntry {
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// Makes the enumeration of workloads, its reader and the table of kinds of one list: those without keys, then those with.
+/// Makes the enumeration of workloads, its reader and the table of kinds of one list: those without keys,
+/// then those with.
 macro_rules! workloads {
     (
         without keys { $($(#[doc = $plain_doc:literal])* $plain:ident = $plain_name:literal,)* }
@@ -117,17 +118,19 @@ workloads! {
         Uniform = "uniform",
         /// Every node sends to its neighbours in every direction.
         NearestNeighbour = "nearest-neighbour",
-        /// The coordinates in another order, turned by one place: (x, y, z) sends to (y, z, x). Needs equal dimensions, or a square number of nodes without them.
+        /// The coordinates in another order, turned by one place: (x, y, z) sends to (y, z, x). Needs equal
+        /// dimensions, or a square number of nodes without them.
         Transpose = "transpose",
         /// Every node sends to the one whose coordinates are opposite: k - 1 - c.
         BitComplement = "bit-complement",
-        /// Every node sends almost half-way round each ring: the worst that a ring of minimal routes can see.
+        /// Every node sends almost half-way around each ring: the worst case of a ring with minimal routes.
         Tornado = "tornado",
         /// Every node sends to one other, drawn once.
         RandomPermutation = "random-permutation",
     }
     with keys {
-        /// Some of the packets into a small part of the machine, the rest anywhere (Blumrich et al., Figure 3).
+        /// Some of the packets into a small part of the machine, the rest anywhere (Blumrich et al., Figure
+        /// 3).
         HotRegion(HotRegion) = "hot-region",
         /// Every node sends to every other.
         AllToAll(AllToAll) = "all-to-all",
@@ -145,9 +148,10 @@ workloads! {
         Packaging(PackagingConfig) = "packaging",
         /// The communication of a program, with its computation as time.
         Skeleton(SkeletonConfig) = "skeleton",
-        /// Latency, bandwidth or message rate between ranks, as the OSU micro-benchmarks measure them, on any machine.
+        /// Latency, bandwidth or message rate between ranks, as the OSU micro-benchmarks measure them, on any
+        /// machine.
         PointToPoint(PointToPointConfig) = "point-to-point",
-        /// What a recorded program did.
+        /// A replayed trace of a recorded program.
         Trace(Trace) = "trace",
         /// A program on Message Units.
         Spi(SpiConfig) = "spi",
@@ -170,7 +174,7 @@ impl WorkloadConfig {
         self.workload().runs()
     }
 
-    /// Who sends to whom, if it is a pattern.
+    /// The destinations of each node, if it is a pattern.
     pub(crate) fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
         self.workload().destinations(among)
     }

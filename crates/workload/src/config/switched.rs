@@ -1,4 +1,4 @@
-//! What a study may say of the traffic of machines of switches.
+//! Traffic of machines of switches: what a study may set.
 
 use super::{Load, Priority, Routing, TrafficConfig, refuse};
 use netloom_fabric::config::{ConfigError, TiledConfig};
@@ -25,7 +25,7 @@ impl Routing {
         }
     }
 
-    /// What a packet's header says of it on a machine of switches; none of tori's alone.
+    /// The mode in a packet's header on a machine of switches; `None` for modes of tori alone.
     pub fn mode(self) -> Option<Mode> {
         Some(match self {
             Routing::Static => return None,

@@ -19,7 +19,7 @@ impl PacketMix {
         self.0.is_empty()
     }
 
-    /// Where a study gives no sizes: full packets, of so many chunks.
+    /// Defaults to full packets, of `chunks` chunks, if a study sets no sizes.
     pub fn or_full(&mut self, chunks: u32) {
         if self.0.is_empty() {
             self.0.push((chunks, 1.0));
@@ -85,7 +85,8 @@ pub enum Load {
     Burst,
     /// Always another packet waiting.
     Infinite,
-    /// Open loop: mean utilization of the links that is aimed at, a fraction of the raw rate, all bytes counted.
+    /// Open loop: mean utilization of the links that is aimed at, a fraction of the raw rate, all bytes
+    /// counted.
     #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     LinkUtilization(f64),
     /// Open loop: packets that a node generates per microsecond.
@@ -172,7 +173,7 @@ pub enum Priority {
     High,
 }
 
-/// What the packets of a workload have in common.
+/// The common properties of a workload's packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
@@ -181,7 +182,8 @@ pub struct TrafficConfig {
     #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     #[serde(skip_serializing_if = "PacketMix::is_open")]
     pub packet_chunks: PacketMix,
-    /// Flits of each packet, of machines whose packets are counted in flits. Full packets where neither this nor `data_B` is given.
+    /// Flits of each packet, of machines whose packets are counted in flits. Full packets where neither this
+    /// nor `data_B` is given.
     #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_flits: Option<u32>,
@@ -189,7 +191,8 @@ pub struct TrafficConfig {
     #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_B: Option<u32>,
-    /// Whether each packet is a request that its destination answers with a header alone. Of the same machines.
+    /// Whether each packet is a request that its destination answers with a header alone. Of the same
+    /// machines.
     #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "is_false")]
     pub responses: bool,

@@ -61,8 +61,8 @@ impl Bandwidth {
     }
 
     pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
-        let ways = if self.both_ways { 2 } else { 1 };
-        let bytes = self.bytes * u64::from(self.puts) * ways;
+        let directions = if self.both_ways { 2 } else { 1 };
+        let bytes = self.bytes * u64::from(self.puts) * directions;
         let span = span(measurements, (BEGIN, END), second);
         Measured {
             title: "Put bandwidth".into(),

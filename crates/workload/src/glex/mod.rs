@@ -56,7 +56,7 @@ impl Path {
 pub enum GlexConfig {
     /// Immediate puts, puts and mini-packets between two nodes, one at a time.
     Latency(Latency),
-    /// Many puts of a size between two nodes, one way or both.
+    /// Many puts of a size between two nodes, in one or both directions.
     Bandwidth(Bandwidth),
     /// Barriers, broadcasts and sums of all nodes.
     Collectives(Collectives),

@@ -61,8 +61,8 @@ impl Bandwidth {
     }
 
     pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
-        let ways = if self.both_ways { 2 } else { 1 };
-        let bytes = self.bytes * u64::from(self.puts) * u64::from(self.processes) * ways;
+        let directions = if self.both_ways { 2 } else { 1 };
+        let bytes = self.bytes * u64::from(self.puts) * u64::from(self.processes) * directions;
         let rate = bytes as f64 / span(measurements, second) / 1e9;
         Measured {
             title: "Put bandwidth".into(),

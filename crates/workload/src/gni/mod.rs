@@ -49,7 +49,7 @@ pub fn job(nodes: u32) -> Job {
 pub enum GniConfig {
     /// Puts and gets of growing size between two nodes, one at a time.
     Latency(Latency),
-    /// Many puts of a size between two nodes, one way or both.
+    /// Many puts of a size between two nodes, in one or both directions.
     Bandwidth(Bandwidth),
     /// Puts of a word by FMA launch, by several processes of a node.
     PutRates(PutRates),

@@ -272,9 +272,9 @@ fn find_cycle(rank: &RankTrace) -> Option<Vec<u32>> {
     let mut left = rank.waits.to_vec();
     let mut free: Vec<u32> =
         (0..).zip(&left).filter(|&(_, &count)| count == 0).map(|(node, _)| node).collect();
-    let mut gone = 0;
+    let mut removed = 0;
     while let Some(node) = free.pop() {
-        gone += 1;
+        removed += 1;
         let at = 2 * node as usize;
         for &waiter in &rank.waiting[rank.first[at] as usize..rank.first[at + 2] as usize] {
             left[waiter as usize] -= 1;
@@ -283,7 +283,7 @@ fn find_cycle(rank: &RankTrace) -> Option<Vec<u32>> {
             }
         }
     }
-    if gone == rank.nodes.len() {
+    if removed == rank.nodes.len() {
         return None;
     }
     // Each remaining operation waits for another remaining one; following them leads around a cycle.

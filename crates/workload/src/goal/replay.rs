@@ -28,19 +28,19 @@ const OF_COLLECTIVES: u32 = 1 << 31;
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 #[allow(non_snake_case)]
 pub struct TraceCollectives {
-    /// Of barriers.
+    /// Algorithm of barriers.
     pub barrier: Algorithm,
-    /// Of broadcasts.
+    /// Algorithm of broadcasts.
     pub broadcast: Algorithm,
-    /// Of reductions.
+    /// Algorithm of reductions.
     pub reduce: Algorithm,
-    /// Of allreduces.
+    /// Algorithm of allreduces.
     pub allreduce: Algorithm,
-    /// Of allgathers.
+    /// Algorithm of allgathers.
     pub allgather: Algorithm,
-    /// Of all-to-alls.
+    /// Algorithm of all-to-alls.
     pub all_to_all: Algorithm,
-    /// Of all-to-alls with blocks of different lengths.
+    /// Algorithm of all-to-alls with blocks of different lengths.
     pub all_to_all_v: Algorithm,
     /// Children of a rank and level of a tree, plus one.
     pub radix: u32,
@@ -109,7 +109,7 @@ pub struct Replay {
     collectives: Arc<TraceCollectives>,
     state: State,
     /// The current collective operation: its index in the rank, and the rank's program for it.
-    under_way: Option<(u32, Skeleton)>,
+    in_flight: Option<(u32, Skeleton)>,
     issue: Issue,
 }
 
@@ -154,7 +154,7 @@ impl Replay {
             begun: 0,
         };
         let collectives = Arc::clone(collectives);
-        Self { trace, rank, collectives, state, under_way: None, issue: Issue::new() }
+        Self { trace, rank, collectives, state, in_flight: None, issue: Issue::new() }
     }
 
     /// Starts all ready operations; for collective operations the next one, if none is in progress.
@@ -164,7 +164,7 @@ impl Replay {
             state.run(rank, issue);
             let next = state.collectives.last().copied();
             let Some(node) =
-                next.filter(|next| self.under_way.is_none() && self.state.ready_collectives.remove(next))
+                next.filter(|next| self.in_flight.is_none() && self.state.ready_collectives.remove(next))
             else {
                 return;
             };
@@ -192,14 +192,14 @@ impl Replay {
             perform(&rank, &config, COLLECTIVE_TAGS + number, block).await;
         });
         own.start(&mut self.issue);
-        self.under_way = Some((node, own));
+        self.in_flight = Some((node, own));
         self.advance_collective(issue);
     }
 
     /// Issues the operations of the current collective operation, and ends it if there are none left.
     fn advance_collective(&mut self, issue: &mut Issue) {
         self.issue.drain().for_each(|(op, operation)| issue.push(OpId(op.0 + OF_COLLECTIVES), operation));
-        if let Some((node, _)) = self.under_way.take_if(|(_, own)| own.is_done()) {
+        if let Some((node, _)) = self.in_flight.take_if(|(_, own)| own.is_done()) {
             let (rank, state) = self.parts();
             state.left -= 1;
             state.release(rank.after_finish(node));
@@ -279,7 +279,7 @@ impl Program for Replay {
 
     fn finished(&mut self, op: OpId, issue: &mut Issue) {
         if op.0 >= OF_COLLECTIVES {
-            if let Some((_, own)) = &mut self.under_way {
+            if let Some((_, own)) = &mut self.in_flight {
                 own.finished(OpId(op.0 - OF_COLLECTIVES), &mut self.issue);
             }
             self.advance_collective(issue);
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_nobody_sends_is_named() {
+    fn a_message_that_is_never_sent_is_named() {
         let goal = "num_ranks 2 rank 0 {\nrecv 8b from 1 tag 9\n}\nrank 1 {\na: recv 8b from -1 tag 4\ns: send 8b to 0
                     s requires a\n}";
         let deadlock = run_on(NETWORK, text::parse(goal.as_bytes()).unwrap()).unwrap_err();

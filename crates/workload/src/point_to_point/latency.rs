@@ -69,8 +69,8 @@ impl Benchmark for Latency {
 
     fn measured(&self, partners: &[u32], hops: &Hops, marks: &Marks) -> Measured {
         let row = |(i, &bytes): (usize, &u64)| {
-            let one_way = seconds(marks, 0, i) / f64::from(self.iterations) / 2.0;
-            vec![bytes as f64, one_way * 1e6]
+            let half_round_trip = seconds(marks, 0, i) / f64::from(self.iterations) / 2.0;
+            vec![bytes as f64, half_round_trip * 1e6]
         };
         Measured {
             title: format!("Latency, {}", words(partners[0], hops)),

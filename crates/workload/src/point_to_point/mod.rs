@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::future::Future;
 
-/// Such a benchmark as a study gives it, chosen by `program`; their names are OSU's, but for `msgrate`.
+/// Configuration of such a benchmark, chosen by `program`; the names are OSU's, except `msgrate`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "program")]
 pub enum PointToPointConfig {

@@ -11,8 +11,8 @@ use netloom_messaging::transit::Hops;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Several pairs. The first half of the ranks send, rank i to rank i + `pairs`; where they are is what
-/// `mapping` says.
+/// Several pairs. The first half of the ranks send, rank i to rank i + `pairs`; `mapping`
+/// determines their nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
@@ -21,7 +21,7 @@ pub struct Pairs {
     pub sizes_B: Vec<u64>,
     /// Pairs of ranks.
     pub pairs: u32,
-    /// Messages of a pair that are under way at once. Its next window begins when all of these have been
+    /// Messages of a pair that are in flight at once. Its next window begins when all of these have been
     /// received.
     pub window: u32,
     /// Windows of each size that are not measured, before those that are.

@@ -27,7 +27,7 @@ pub struct MessageRate {
     /// Ranks, of which all but these do nothing. If omitted: one on each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
-    /// Messages to each neighbour that are under way at once. The next window begins when all of these have
+    /// Messages to each neighbour that are in flight at once. The next window begins when all of these have
     /// been received.
     pub window: u32,
     /// Windows of each size that are not measured, before those that are.

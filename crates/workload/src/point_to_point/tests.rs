@@ -16,7 +16,7 @@ fn read(config: &str) -> PointToPointConfig {
     serde_json::from_str(config).unwrap()
 }
 
-/// What a benchmark measures on so many ideal nodes.
+/// The measurements of a benchmark on `nodes` ideal nodes.
 fn run(config: &str, nodes: u32) -> Measured {
     let config = read(config);
     config.check_on(&Shape::of_job(nodes)).unwrap();
@@ -27,7 +27,7 @@ fn run(config: &str, nodes: u32) -> Measured {
     measured.unwrap()(&line(), &Marks::new(ranks, marks, 1e12))
 }
 
-/// What a message of so many bytes takes, ns.
+/// Time of a message of `bytes` bytes, ns.
 fn message_ns(bytes: u64) -> f64 {
     (500 + 2 * bytes) as f64
 }
@@ -76,7 +76,7 @@ fn pairs_and_neighbours_add_up() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_values_are_rejected() {
     let refused = |config: &str, nodes| read(config).check_on(&Shape::of_job(nodes)).unwrap_err();
     for (config, nodes, key, expected) in [
         (

@@ -48,7 +48,7 @@ pub enum Algorithm {
     ScatterAllgather,
     /// Allreduce, allgather: with a partner twice as far in each round.
     RecursiveDoubling,
-    /// Allreduce, allgather: parts go once round a ring.
+    /// Allreduce, allgather: parts go once around a ring.
     Ring,
     /// Allreduce: sums of halves of halves of the data, which then double again.
     Rabenseifner,

@@ -24,7 +24,7 @@ pub struct Halo {
     /// Size of a face, bytes: one value for all dimensions or one for each.
     #[serde(deserialize_with = "one_or_each")]
     pub face_B: Vec<u64>,
-    /// Computed while the faces are under way (the inside of the box), ns.
+    /// Computed while the faces are in flight (the inside of the box), ns.
     pub overlapped_ns: u64,
     /// Computed once they have arrived, ns.
     pub compute_ns: u64,

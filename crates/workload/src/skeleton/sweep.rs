@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wave_takes_its_blocks_and_its_way() {
+    fn a_wave_takes_its_blocks_and_its_path() {
         for (octants, steps) in [(1, 10 + 4 + 2), (2, 20 + 4 + 2)] {
             assert_eq!(run_on(Ideal::default(), &small(octants)).end_ns(), steps * 600);
         }
@@ -179,8 +179,8 @@ mod tests {
         // computing cover 3 * 4 * 2 * 8 B at 1 ns/B.
         let network = Ideal { latency_ns: 1_000, ps_per_byte: 1_000 };
         let (x, y) = (3 * 4 * 2 * 8, 2 * 4 * 2 * 8);
-        let way = 4 * (600 + 1_000 + x) + 2 * (600 + 1_000 + y);
-        assert_eq!(run_on(network, &small(1)).end_ns(), 10 * 600 + way);
+        let path = 4 * (600 + 1_000 + x) + 2 * (600 + 1_000 + y);
+        assert_eq!(run_on(network, &small(1)).end_ns(), 10 * 600 + path);
     }
 
     #[test]

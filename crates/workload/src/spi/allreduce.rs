@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_impossible_is_told() {
+    fn invalid_values_are_reported() {
         let fine = Allreduce {
             bytes: vec![8],
             rounds: 1,

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_values_are_reported() {
         let io = IoNodes { pset: vec![2, 2], exits: vec![vec![0, 0]] };
         assert!(FileIo::default().check(None).expect_err("no IO nodes").message.contains("[topology.io]"));
         assert_eq!(FileIo::default().check(Some(&io)), Ok(()));

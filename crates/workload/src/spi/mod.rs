@@ -1,5 +1,5 @@
-//! Programs on Message Units, written on their system programming interface: the benchmarks of the Blue Gene/Q paper
-//! (Chen et al., section V), as it wrote them.
+//! Programs on Message Units, written on their system programming interface: the benchmarks of the Blue
+//! Gene/Q paper (Chen et al., section V), as it wrote them.
 
 pub mod all_to_all;
 pub mod allreduce;
@@ -29,7 +29,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::future::Future;
 use std::pin::Pin;
 
-/// Such a program as a study gives it, chosen by `program`.
+/// Configuration of such a program, chosen by `program`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum SpiConfig {
@@ -142,7 +142,7 @@ impl SpiConfig {
         }
     }
 
-    /// What the programs of all nodes measured, in the order of nodes; a tick is `tick_ns` long.
+    /// The measurements of the programs of all nodes, in the order of nodes; a tick is `tick_ns` long.
     pub fn measured(&self, topology: &Topology, measurements: &Measurements, tick_ns: f64) -> Measured {
         let dims = &topology.dims;
         match self {

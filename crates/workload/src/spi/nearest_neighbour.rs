@@ -1,5 +1,6 @@
-//! Nearest neighbours (Chen et al., section V.B and Table 2): one node whose links are looped back sends a message in each
-//! direction at once, by RDMA writes from an injection FIFO a direction, and so receives one from each.
+//! Nearest neighbours (Chen et al., section V.B and Table 2): one node whose links are looped back sends a
+//! message in each direction at once, by RDMA writes from an injection FIFO a direction, and so receives one
+//! from each.
 
 use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
@@ -18,7 +19,7 @@ pub struct NearestNeighbour {
     /// Exchanges of each size that are measured, after one that is not.
     #[serde(default = "five")]
     pub rounds: u32,
-    /// What the program does between two exchanges besides injecting and polling.
+    /// Time of the program between two exchanges, besides injecting and polling.
     #[serde(default)]
     pub setup_ns: f64,
 }
@@ -73,7 +74,7 @@ pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16, tick_ns:
             spi.compute(setup).await;
             for port in 0..ports {
                 spi.set_counter(COUNTERS + counter(port), bytes);
-                // What leaves in a direction comes back from it.
+                // Data sent in a direction returns from it.
                 let put = Descriptor {
                     payload: u64::from(port) * APART,
                     length: bytes,
@@ -104,7 +105,7 @@ pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16, tick_ns:
     }
 }
 
-/// What all links carried, sent and received, by size.
+/// Data carried by all links, sent and received, by size.
 pub(super) fn measured(
     config: &NearestNeighbour,
     ports: u16,

@@ -199,10 +199,10 @@ impl Pattern {
 
     /// The destinations of a node, with the fraction of its packets for each. None for jobs side by side,
     /// whose loads differ.
-    pub fn shares(&self, from: u32, tell: &mut dyn FnMut(u32, f64)) {
+    pub fn shares(&self, from: u32, add: &mut dyn FnMut(u32, f64)) {
         self.of.shares(from, &mut |to, share| {
             let to: Vec<u32> = to.filter(|&to| to != from).collect();
-            to.iter().for_each(|&node| tell(node, share / to.len() as f64));
+            to.iter().for_each(|&node| add(node, share / to.len() as f64));
         });
     }
 

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_random_permutation_moves_everybody() {
+    fn a_random_permutation_has_no_fixed_points() {
         let to = one_circle(896, 3);
         let mut seen = to.to_vec();
         seen.sort_unstable();

@@ -115,7 +115,7 @@ impl SwitchedPlan {
         if self.response_flits.is_some() || self.wiring.nodes() > BOUND_NODES_MAX {
             return None;
         }
-        channel_bound(network, self.mode, |from, tell| self.plan.pattern().shares(from, tell))
+        channel_bound(network, self.mode, |from, add| self.plan.pattern().shares(from, add))
     }
 }
 

@@ -294,7 +294,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let packet = self.injecting[n.here as usize * self.common.fifos + fifo];
         self.common.arena.get_mut(packet).entered = now;
         self.common.recorder.current.injected += 1;
-        self.common.recorder.under_way += 1;
+        self.common.recorder.in_flight += 1;
         packet
     }
 

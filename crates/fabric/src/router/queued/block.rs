@@ -99,7 +99,8 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
     }
 }
 
-/// Orders the events of a tick by node, kind, port and slot; wake-ups by their token. A node has no two others that agree in all.
+/// Orders the events of a tick by node, kind, port and slot; wake-ups by their token. A node has no two
+/// others that agree in all.
 #[inline]
 fn order(event: &Event) -> (usize, u32, u32) {
     (event.node(), event.place(), if event.kind() == Kind::Wake { event.packet() } else { 0 })
@@ -143,7 +144,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if n.due & n.open != 0 {
             self.send_due(n, n.open, now, out);
         }
-        if n.telling & n.open != 0 {
+        if n.barrier_updates & n.open != 0 {
             self.send_interrupts(n, n.open, now, out);
         }
         if n.central.is_some() {

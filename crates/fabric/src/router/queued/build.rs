@@ -110,7 +110,7 @@ fn new_node(
         through: [0; PORTS],
         central: None,
         interrupts: None,
-        telling: 0,
+        barrier_updates: 0,
         at,
         number,
         tokens: std::array::from_fn(|port| if alive(port) { tables.capacity } else { [0; ALL_VCS] }),

@@ -366,11 +366,11 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             n.injecting |= 1 << own.fifo;
             self.common.arena.get_mut(own.packet).entered = now;
             self.common.recorder.current.injected += 1;
-            self.common.recorder.under_way += 1;
+            self.common.recorder.in_flight += 1;
             take(self, own.packet);
         }
         let copies = i64::from(job.outputs.count_ones()) + i64::from(job.receives);
-        self.common.recorder.under_way += copies - packets.len() as i64;
+        self.common.recorder.in_flight += copies - packets.len() as i64;
         let Combined { header, data } = if job.combines.is_some() {
             combine(&packets)
         } else {
@@ -421,7 +421,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// A collective packet is complete in its reception FIFO.
     pub(super) fn collected(&mut self, n: &mut Node, event: &Event, now: Time) {
-        self.common.recorder.under_way -= 1;
+        self.common.recorder.in_flight -= 1;
         let record = self.common.arena.remove(event.packet());
         self.hand_over(now, n, event.port(), Header(event.word), record);
     }

@@ -15,7 +15,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     pub(super) fn sent(&mut self, n: &mut Node, event: &Event, now: Time) {
         let Leaving { from, slot, due_chunks, chunks, .. } = Leaving::of(event.word);
         let link = 1 << event.port();
-        // The collective logic's next packet is already on its way to a booked link.
+        // The collective logic's next packet is already in transit to a booked link.
         n.open |= link & !n.booked;
         n.booked &= !link;
         if from == FROM_INJECTION {
@@ -57,7 +57,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
                 let due = self.due(slot / SLOTS_OF_VC, header);
                 self.vacate(n, (port, slot), header.chunks() as u8, due, now);
             }
-            self.common.recorder.under_way -= i64::from(!header.is_ghost());
+            self.common.recorder.in_flight -= i64::from(!header.is_ghost());
         }
         let record = self.common.arena.remove(event.packet());
         if header.is_ghost() {

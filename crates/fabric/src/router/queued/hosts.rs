@@ -36,7 +36,7 @@ pub enum QueuedSignal {
         /// Three bits.
         start: u64,
     },
-    /// See [`Signals::say`].
+    /// See [`Signals::set_barrier_bits`].
     BarrierBits {
         /// 0 to 15.
         class: usize,

@@ -1,6 +1,6 @@
 //! Barriers and global interrupts (section II.D): sixteen classes, each a tree like a class route. A node ORs
 //! the bits of its inputs and its own bits of a class; when the result changes, it sends a special packet up
-//! the tree, which turns round at the root and distributes the OR of all nodes.
+//! the tree, which turns around at the root and distributes the OR of all nodes.
 //!
 //! A class has three bits (the public driver's `GIBarrier.h`). A packet carries those of all sixteen classes,
 //! which fit its eight bytes with one spare bit each; it is as long as a token-ack and, like that, is sent
@@ -38,7 +38,7 @@ impl Interrupts {
     }
 
     /// The words to send to all neighbours and to the node itself.
-    fn telling(&self) -> ([u64; PORTS], u64) {
+    fn words_to_send(&self) -> ([u64; PORTS], u64) {
         let (mut to, mut status) = ([0; PORTS], 0);
         for (class, route) in self.routes.iter().enumerate().filter_map(|(c, r)| Some((c, r.as_ref()?))) {
             let up = self.up(class, route);
@@ -73,7 +73,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
         i.own = with(i.own, class, start);
         i.routes[class] = route;
-        i.status = i.telling().1;
+        i.status = i.words_to_send().1;
     }
 
     /// Changes the node's own bits of a class.
@@ -83,21 +83,21 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         };
         assert!(i.routes[class].is_some(), "node {}: barrier class {class} is not set", n.number);
         i.own = with(i.own, class, bits);
-        self.tell(n, now);
+        self.update_barriers(n, now);
     }
 
     /// A barrier packet has arrived from a neighbour.
     pub(super) fn interrupted(&mut self, n: &mut Node, port: usize, word: u64, now: Time) {
         n.interrupts.get_or_insert_default().from[port] = word;
-        self.tell(n, now);
+        self.update_barriers(n, now);
     }
 
     /// Determines which neighbours need an update, and notifies the host.
-    fn tell(&mut self, n: &mut Node, now: Time) {
+    fn update_barriers(&mut self, n: &mut Node, now: Time) {
         let Some(i) = &mut n.interrupts else { return };
-        let (to, status) = i.telling();
+        let (to, status) = i.words_to_send();
         for (port, (to, sent)) in to.iter().zip(&i.sent).enumerate() {
-            n.telling = n.telling & !(1 << port) | u16::from(to != sent) << port;
+            n.barrier_updates = n.barrier_updates & !(1 << port) | u16::from(to != sent) << port;
         }
         if status != i.status {
             i.status = status;
@@ -108,12 +108,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// Sends the updates that are due on these links, after their current packets.
     pub(super) fn send_interrupts(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Message>) {
-        for port in bits(n.telling & ports) {
+        for port in bits(n.barrier_updates & ports) {
             let Some(i) = &mut n.interrupts else { return };
-            let word = i.telling().0[port];
+            let word = i.words_to_send().0[port];
             i.sent[port] = word;
             let (to, at) = self.send_short(n, port, now);
-            if self.common.errors.is_some() && !self.tell_unsure(n, port) {
+            if self.common.errors.is_some() && !self.send_barrier_unreliably(n, port) {
                 continue;
             }
             let there = n.far[port].into();
@@ -122,7 +122,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let onward = self.tables.central + self.tables.hop - self.tables.token_delay;
             self.common.send(to, at + onward, event, u32::MAX, out);
         }
-        n.telling &= !ports;
+        n.barrier_updates &= !ports;
     }
 }
 

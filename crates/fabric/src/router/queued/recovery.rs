@@ -100,7 +100,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// A barrier packet leaves. Returns whether it gets through; if not, sets the timeout.
     #[inline(never)]
-    pub(super) fn tell_unsure(&mut self, n: &mut Node, port: usize) -> bool {
+    pub(super) fn send_barrier_unreliably(&mut self, n: &mut Node, port: usize) -> bool {
         let through = self.faulty().short_gets_through(n.here, port);
         let Some(interrupts) = &mut n.interrupts else { return through };
         interrupts.lost = interrupts.lost & !(1 << port) | u16::from(!through) << port;
@@ -126,7 +126,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
                 n.booked &= !(1 << port);
                 self.resent(n, port, now, out);
             }
-            _ if event.slot() == BARRIER => self.tell_again(n, port),
+            _ if event.slot() == BARRIER => self.resend_barrier(n, port),
             _ => self.time_out(n, port, now, out),
         }
     }
@@ -230,12 +230,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// A barrier packet was lost, and none has got through since: sends the current word.
-    fn tell_again(&mut self, n: &mut Node, port: usize) {
+    fn resend_barrier(&mut self, n: &mut Node, port: usize) {
         let Some(interrupts) = &mut n.interrupts else { return };
         if interrupts.lost >> port & 1 != 0 {
             interrupts.lost &= !(1 << port);
             interrupts.sent[port] = NOT_KNOWN;
-            n.telling |= 1 << port;
+            n.barrier_updates |= 1 << port;
             self.faulty().count(n.here, port).barriers_resent += 1;
         }
     }

@@ -111,7 +111,7 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
             if n.central.as_ref().is_some_and(|central| !central.is_idle()) {
                 found.push(format!("node {}: collective logic not idle", self.numbers[here]));
             }
-            if n.telling != 0 || n.interrupts.as_ref().is_some_and(|i| i.lost != 0) {
+            if n.barrier_updates != 0 || n.interrupts.as_ref().is_some_and(|i| i.lost != 0) {
                 found.push(format!("node {}: unsent barrier packets", self.numbers[here]));
             }
             for port in (0..PORTS).filter(|&port| self.has_link(here, port)) {

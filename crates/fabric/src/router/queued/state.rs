@@ -154,7 +154,7 @@ impl Default for Receiver {
 }
 
 impl Receiver {
-    /// The queue of a VC with the fewest packets, of so many queues.
+    /// The queue of a VC with the fewest packets, among its first `queues` queues.
     #[inline]
     pub fn shortest(&self, vc: usize, queues: usize) -> usize {
         let first = vc * SLOTS_OF_VC;
@@ -204,9 +204,10 @@ pub(super) struct Node {
     pub standing: [u32; PORTS],
     /// The collective logic of a node that is in a class route.
     pub central: Option<Box<Central>>,
-    /// The barrier logic of a node that is in a barrier class, and links whose neighbours need an update.
+    /// The barrier logic of a node that is in a barrier class.
     pub interrupts: Option<Box<Interrupts>>,
-    pub telling: u16,
+    /// The links whose neighbours need a barrier update.
+    pub barrier_updates: u16,
     /// The node's coordinates, and its number.
     pub at: Coordinates,
     pub number: u32,
@@ -264,7 +265,8 @@ impl Node {
         (0..VCS).fold(0, |any, vc| any | wanted[vc] & (links & self.room_one[vc] | LOCALLY)) != 0
     }
 
-    /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is there.
+    /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is
+    /// there.
     #[inline]
     pub fn fetch_heads(&self) {
         for port in bits(self.asking) {

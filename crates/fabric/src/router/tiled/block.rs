@@ -48,7 +48,7 @@ pub struct TiledBlock<H> {
     pub(super) load: Vec<u32>,
     /// By router: its tiles that are for links, the first ones.
     links: Box<[u8]>,
-    /// What the router at hand has to do in this tick.
+    /// The pending actions of the current router in this tick.
     pub(super) due: Due,
     /// By node and injection FIFO: the packet that waits there.
     pub(super) injecting: Vec<u32>,
@@ -85,7 +85,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         tile < usize::from(self.links[router as usize])
     }
 
-    /// Routers from `first` on, as many as `inputs` and `outputs` have tiles for. `loads` are those of routers and of global links.
+    /// Routers from `first` on, as many as `inputs` and `outputs` have tiles for. `loads` are those of
+    /// routers and of global links.
     pub(super) fn new(
         tables: &Arc<Tables>,
         first: u32,

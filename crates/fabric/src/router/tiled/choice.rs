@@ -288,9 +288,9 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         Some(Candidate { port, via: None })
     }
 
-    /// Flits that wait for an output here and, as far as credits tell, behind it: all, or those of the VC that a packet with this header would
-    /// take. What a long link has in flight waits for nothing: taken for a queue, it would drive packets away from every global link
-    /// that is in use **(ours)**.
+    /// Flits that wait for an output of this router and, according to credits, behind it: all, or those of
+    /// the VC that a packet with this header would take. The flits in flight on a long link do not wait: if
+    /// they counted as a queue, packets would avoid every global link that is in use **(ours)**.
     fn local_queue(&self, router: u32, home: u32, of: Option<TiledHeader>, c: Candidate) -> u32 {
         let output = &self.outputs[router as usize * self.k.tiles + c.port];
         let class = usize::from(output.class);
@@ -313,8 +313,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.tables.settled(header, via)
     }
 
-    /// Flits that wait for the first global link on a candidate's route, as they were known a while ago; for its output here on a way
-    /// without one.
+    /// Flits that wait for the first global link on a candidate's route, as of the previous update period; on
+    /// a route without one, those that wait for its output of this router.
     fn global_queue(&self, router: u32, home: u32, c: Candidate, now: Time) -> u32 {
         let period = u64::from(self.tables.config.routing.global_load_period_ticks);
         let then = Time::at((now.ticks() / period).saturating_sub(1) * period);
@@ -340,14 +340,15 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         hops
     }
 
-    /// Follows a candidate's route to its end, by the first of the outputs at each router: tells router, port and class of each link.
-    fn walk(&self, router: u32, home: u32, c: Candidate, mut tell: impl FnMut(u32, usize, usize)) {
+    /// Follows a candidate's route to its end, by the first of the outputs at each router, and calls `visit`
+    /// with the router, port and class of each link.
+    fn walk(&self, router: u32, home: u32, c: Candidate, mut visit: impl FnMut(u32, usize, usize)) {
         let (mut at, mut port, mut via) = (self.first + router, c.port, c.via);
         let wiring = &self.tables.wiring;
         loop {
             let end = wiring.end(at, port).expect("a link");
             let class = usize::from(end.class);
-            tell(at, port, class);
+            visit(at, port, class);
             let came = (at, port);
             at = end.router;
             let mut stage = self.tables.stage_after(came.0, came.1, class);

@@ -126,7 +126,7 @@ impl<H: Host<TiledFamily>> Overseer<TiledBlock<H>> for Failover {
                 self.next = Some(now);
             }
             Activity::Draining(reroute) => {
-                let left: i64 = simulation.blocks().map(|block| block.under_way()).sum();
+                let left: i64 = simulation.blocks().map(|block| block.in_flight()).sum();
                 if left > 0 && now < reroute.quiesced_at + self.drain_max {
                     self.activity = Activity::Draining(reroute);
                     self.next = Some(now + LOOK);

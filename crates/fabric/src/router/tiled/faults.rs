@@ -2,9 +2,10 @@
 //! Serviceability"): failures at configured times, packets lost by them, upset words in memories. Without any
 //! of these nothing here is on the path of packets.
 //!
-//! - A link that fails does so in both directions. At once neither end routes packets to it any more; what waits for it is discarded, and so
-//!   is what is on the wire. A packet of which a part has come is damaged, and found to be so at its destination, by the packet's CRC; one whose
-//!   head has left the input queue by then passes as whole **(ours)**.
+//! - A link that fails does so in both directions. At once neither end routes packets to it any more; what
+//!   waits for it is discarded, and so is what is on the wire. A packet of which a part has come is damaged,
+//!   and found to be so at its destination, by the packet's CRC; one whose head has left the input queue by
+//!   then passes as whole **(ours)**.
 //! - A router that fails takes its links with it, the packets in it, and its nodes.
 //! - A packet for which the tables have no link that works is discarded.
 //! - An upset word is corrected; one with two wrong bits is contained: in a packet's data it corrupts the
@@ -207,7 +208,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.is_link(router, tile) && self.works(router) >> tile & 1 == 0
     }
 
-    /// Whether an event is of a router that has failed, or of a packet on a link that has; its packet is no more then.
+    /// Whether an event is of a router that has failed, or of a packet on a link that has; its packet is no
+    /// more then.
     pub(super) fn is_void(&mut self, event: &Event) -> bool {
         let is_link = self.is_link(event.router, event.tile.into());
         let Some(faults) = &mut self.faults else { return false };
@@ -232,7 +234,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Counts a lost packet.
     fn lose(&mut self, packet: u32) {
         self.remove(packet);
-        self.recorder.under_way -= 1;
+        self.recorder.in_flight -= 1;
     }
 
     /// Applies the failures due by now.

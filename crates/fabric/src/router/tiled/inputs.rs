@@ -186,7 +186,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// Sends the credits of this tick where bits may be wrong: after all else, when it is known what is on the links.
+    /// Sends the credits of this tick where bits may be wrong: after all else, when it is known what is on
+    /// the links.
     pub(super) fn send_doubtful_credits(&mut self, now: Time, out: &mut Outbox<Message>) {
         let mut list = std::mem::take(&mut self.credits);
         for (event, held_back) in list.drain(..) {
@@ -199,7 +200,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 self.send_credits(router, tile.into(), (queue.into(), flits, busy), leave, out);
                 continue;
             }
-            // The others go in other sets. Where they are that late, they are in a set that came wrong, and come together.
+            // The others go in other sets. Where they are that late, they are in a set that came wrong, and
+            // come together.
             let left = if busy > 2 * self.k.bus_ticks(flits.into()) {
                 u32::from(flits).saturating_sub(holds as u32).max(1)
             } else {

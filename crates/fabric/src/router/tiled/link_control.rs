@@ -49,9 +49,9 @@ impl LinkControlCounts {
 /// The error probabilities of a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// That a flit is in a set with a wrong bit.
+    /// Probability that a flit is in a set with a wrong bit.
     flit: f64,
-    /// That the CRC misses an error, as a threshold.
+    /// Probability that the CRC misses an error, as a threshold.
     missed: u64,
     set_flits: u64,
 }
@@ -215,8 +215,8 @@ mod tests {
     const CONTROL: LinkControl =
         LinkControl { set_flits: 9, set_bits: 480, crc_bits: 20, lanes: 3, send_buffer_flits: 160 };
 
-    /// Packets of 14 flits back to back: beyond the flits themselves they take, for each wrong set, a round
-    /// trip and the discarded sets; wrong sets are as frequent as the rate implies.
+    /// Packets of 14 flits back to back: in addition to the flits themselves they take, for each wrong set, a
+    /// round trip and the discarded sets; wrong sets are as frequent as the rate implies.
     #[test]
     fn a_wrong_set_costs_a_round_trip_and_what_was_sent_behind_it() {
         for rate in [1e-6, 1e-5, 1e-4] {

@@ -60,7 +60,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         if let Some(faults) = self.faults.as_mut().filter(|_| cell.header.is_damaged()) {
             faults.counts.delivered_damaged += 1;
         }
-        self.recorder.under_way -= 1;
+        self.recorder.in_flight -= 1;
         self.recorder.delivered(now, cell.flits.into(), &meta);
         let delivery = Delivery { port, header: cell.header, meta, data: data.as_ref() };
         self.host.deliver(now, node, &delivery, &mut self.signals);
@@ -220,7 +220,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.calendar.push(now + latency, Event::of_packet(Kind::Arrived, router, tile, 0, packet));
         self.arena.get_mut(packet).entered = now;
         self.recorder.current.injected += 1;
-        self.recorder.under_way += 1;
+        self.recorder.in_flight += 1;
         let slot = share * self.k.nodes_per_share + bit / self.fifos;
         self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
         if was_promised && self.shares[at].waiting != 0 {

@@ -1,4 +1,5 @@
-//! A tile's column buffer: a queue for each row of its column and each VC, in front of the link or of a node's interface.
+//! A tile's column buffer: a queue for each row of its column and each VC, in front of the link or of a
+//! node's interface.
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -141,7 +142,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         if !more {
             output.waiting &= !(1 << queue);
         }
-        // A link that became free within this tick goes on at once, so that its rate is what it is.
+        // A link that became free within this tick starts the next packet at once, so that its rate is exact.
         let takes = u64::from(flits) * flit;
         let start = output.free_at.max(milliticks(now).saturating_sub(999));
         // It is held until the last flit has arrived and left.

@@ -131,7 +131,7 @@ impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
                 if self.inputs[at].waiting != 0 || self.outputs[at].waiting != 0 {
                     found.push(format!("{place}: packets in queues"));
                 }
-                // What a link that failed had on the wire gives no room back.
+                // Flits on the wire of a failed link return no credits.
                 if self.is_dead(router as u32, tile) {
                     continue;
                 }
@@ -185,7 +185,8 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         list
     }
 
-    /// What each tile has sent since counting began, as (router, tile, counts): links first, then what leads to nodes.
+    /// What each tile has sent since counting began, as (router, tile, counts): links first, then what leads
+    /// to nodes.
     pub fn tiles(&mut self) -> Vec<(u32, usize, TileCounts)> {
         let mut list = vec![];
         for block in self.blocks() {

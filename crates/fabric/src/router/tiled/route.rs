@@ -84,8 +84,8 @@ impl Tables {
     /// this cannot create a cycle.
     #[inline]
     pub fn settled(&self, header: TiledHeader, via: Via) -> TiledHeader {
-        let tells = self.config.routing.vc_discrimination != VcDiscrimination::Off;
-        if tells && via.is_none() && header.mode() == Mode::UgalL {
+        let discriminates = self.config.routing.vc_discrimination != VcDiscrimination::Off;
+        if discriminates && via.is_none() && header.mode() == Mode::UgalL {
             return header.apart(2 + self.constants.extra);
         }
         header.with_via(via)
@@ -187,7 +187,7 @@ mod tests {
                         (false, 1, true) if root_is_here => 3 + extra,
                         (false | true, 1, true) => 2 + extra,
                         (false, 2, true) => 3 + extra,
-                        other => panic!("{other:?} on the way from {from} by {root} to {home}"),
+                        other => panic!("{other:?} on the route from {from} by {root} to {home}"),
                     };
                     assert_eq!(vc, stretch, "from {from} by {root} to {home}");
                     met[vc] += 1;

@@ -81,7 +81,7 @@ impl Queue {
 #[derive(Clone, Copy)]
 pub(super) struct Buffer {
     pub queue: Queue,
-    /// Of the first packet: flits, outgoing VC, tile.
+    /// Flits, outgoing VC and tile of the first packet.
     pub flits: u8,
     pub vc: u8,
     pub out: u8,
@@ -276,8 +276,8 @@ impl Room {
     /// Whether there is space for a VC that uses this much.
     #[inline]
     fn is_enough(used: u32, flits: u32, shared: u32, rules: Rules) -> bool {
-        let will = beyond(used + flits, rules.reserved);
-        let more = will - beyond(used, rules.reserved);
+        let will = above_reserve(used + flits, rules.reserved);
+        let more = will - above_reserve(used, rules.reserved);
         more == 0 || more <= shared && will <= rules.times * (shared - more)
     }
 
@@ -295,7 +295,7 @@ impl Room {
         // With this number of flits still in the queue.
         let fits = |there: u32| {
             let used = u32::from(self.used[from]);
-            let more = beyond(used + there, rules.reserved) - beyond(used, rules.reserved);
+            let more = above_reserve(used + there, rules.reserved) - above_reserve(used, rules.reserved);
             let own = u32::from(self.used[vc]) + if vc == from { there } else { 0 };
             Self::is_enough(own, flits, self.shared.saturating_sub(more), rules)
         };
@@ -312,7 +312,7 @@ impl Room {
     pub fn take(&mut self, vc: usize, flits: u32, rules: Rules) {
         let reserved = rules.reserved;
         let used = u32::from(self.used[vc]);
-        self.shared -= beyond(used + flits, reserved) - beyond(used, reserved);
+        self.shared -= above_reserve(used + flits, reserved) - above_reserve(used, reserved);
         self.used[vc] += flits as u16;
         self.all += flits as u16;
     }
@@ -322,7 +322,7 @@ impl Room {
     pub fn give_back(&mut self, vc: usize, flits: u32, rules: Rules) {
         let reserved = rules.reserved;
         let used = u32::from(self.used[vc]);
-        self.shared += beyond(used, reserved) - beyond(used - flits, reserved);
+        self.shared += above_reserve(used, reserved) - above_reserve(used - flits, reserved);
         self.used[vc] -= flits as u16;
         self.all -= flits as u16;
     }
@@ -345,7 +345,7 @@ pub(super) struct Rules {
 
 /// The part of the shared space used by a VC with this number of flits in the queue.
 #[inline]
-fn beyond(used: u32, reserved: u32) -> u32 {
+fn above_reserve(used: u32, reserved: u32) -> u32 {
     used.saturating_sub(reserved)
 }
 

@@ -20,26 +20,26 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let mut next = Time::MAX;
         // A queue is read by one bus at a time: finds the queues being read, and when the first of them is
         // free again. All buses in one pass without branches, since it is unpredictable which are busy.
-        let (mut leaving, mut gone) = (0u64, Time::MAX);
+        let (mut leaving, mut next_free) = (0u64, Time::MAX);
         let (mut wanted, mut busy) = (0u32, 0u32);
         for (row, bus) in self.buses[at * rows..][..rows].iter().enumerate() {
             let is_busy = bus.free_at > now;
             leaving |= u64::from(is_busy) << bus.turn;
-            gone = gone.min(if is_busy { bus.free_at } else { Time::MAX });
+            next_free = next_free.min(if is_busy { bus.free_at } else { Time::MAX });
             busy |= u32::from(is_busy) << row;
             wanted |= u32::from(bus.wanted != 0) << row;
             next = next.min(if is_busy && bus.wanted != 0 { bus.free_at } else { Time::MAX });
         }
         for row in bits(wanted & !busy) {
             if self.buses[at * rows + row].wanted & leaving != 0 {
-                next = next.min(gone);
+                next = next.min(next_free);
             }
             match self.pick_queue(router, tile, row, leaving, now) {
                 Ok(queue) => {
                     self.send_along_column(router, tile, row, queue, now);
                     leaving |= 1 << queue;
                     let bus = &self.buses[at * rows + row];
-                    gone = gone.min(bus.free_at);
+                    next_free = next_free.min(bus.free_at);
                     if bus.wanted != 0 {
                         next = next.min(bus.free_at);
                     }

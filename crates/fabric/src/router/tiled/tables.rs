@@ -46,7 +46,8 @@ pub(super) struct Constants {
     /// VCs of a class, and of both classes.
     pub vcs: usize,
     pub all_vcs: usize,
-    /// VCs that a packet of the first group may use before its first global link, less one: where PAR has a VC more.
+    /// VCs that a packet of the first group may use before its first global link, less one: where PAR has a
+    /// VC more.
     pub extra: u32,
     /// How the VCs of an input queue share it, and its shared flits.
     pub rules: Rules,
@@ -114,12 +115,12 @@ impl Tables {
     /// The shortest time in which routers hear of one another, ticks.
     pub fn shortest(&self) -> u64 {
         let links = self.constants.latency.iter().take(self.wiring.classes().len());
-        // Of far routers' links they know what these were a period ago at least.
+        // They know the loads of remote routers' links as of at least one period ago.
         let period = self.config.routing.global_load_period_ticks.into();
         links.fold(period, |shortest, &latency| latency.min(shortest))
     }
 
-    /// The same with routes over the links alone that work, told by router and port.
+    /// The same with routes over working links only; `works` takes a router and a port.
     pub fn around(&self, works: impl Fn(u32, usize) -> bool) -> Self {
         Tables {
             config: self.config.clone(),
@@ -145,8 +146,8 @@ fn routes(config: &TiledConfig, wiring: &Wiring, works: impl Fn(u32, usize) -> b
     }
 }
 
-/// Flits that leave while the first of them is on its way, through the route tables, and its credit comes back; and a packet, whose
-/// credits come together.
+/// Flits that leave while the first of them crosses the link and the route tables and its credit returns,
+/// plus one packet, since a packet's credits return together.
 fn in_flight(config: &TiledConfig, link: &LinkClass) -> u32 {
     let round_trip = 2 * link.latency_ticks + config.router.route_ticks;
     let flits = (u64::from(round_trip) * 1000).div_ceil(link.flit_milliticks.into());

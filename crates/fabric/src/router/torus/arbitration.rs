@@ -338,7 +338,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let entry = self.injecting[n.here as usize * self.common.fifos + fifo];
         self.common.arena.get_mut(entry.packet()).entered = now;
         self.common.recorder.current.injected += 1;
-        self.common.recorder.under_way += 1;
+        self.common.recorder.in_flight += 1;
         entry
     }
 
@@ -448,7 +448,7 @@ mod tests {
     /// available, so it requests the bubble VC in +x, without waiting for the node's next event a packet time
     /// later.
     #[test]
-    fn what_loses_one_way_asks_for_another_in_the_next_tick() {
+    fn a_loser_requests_another_output_in_the_next_tick() {
         let config = TorusConfig::bluegene_l(&[4, 4, 4]);
         let mut network = TorusNetwork::<_, 6>::new(&config, &BuildOptions::default(), |_| Two([false; 8]))
             .expect("buildable");

@@ -89,10 +89,10 @@ impl<const P: usize> Node<P> {
         if head & SPECIAL == 0 && dynamic != 0 {
             return dynamic;
         }
-        self.special_ways(t, port, slot, head, mask)
+        self.special_ports(t, port, slot, head, mask)
     }
 
-    fn special_ways(&self, t: &Tables, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
+    fn special_ports(&self, t: &Tables, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
         if head & (Header::LOCAL | Header::DEPOSIT) != 0 {
             let class = usize::from(head & Header::HIGH != 0);
             if (self.reception_idle[class] & !self.reception_full[class]) >> port & 1 == 0 {

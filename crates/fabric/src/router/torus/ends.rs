@@ -68,7 +68,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             let tokens =
                 if header.is_corrupt() { 0 } else { self.tables.cost(vc as usize, header.chunks() as u8) };
             self.vacate(n, (port, slot), header.chunks() as u8, (vc, tokens), now);
-            self.common.recorder.under_way -= i64::from(!header.is_ghost());
+            self.common.recorder.in_flight -= i64::from(!header.is_ghost());
         }
         let record = self.common.arena.remove(event.packet());
         if header.is_ghost() {

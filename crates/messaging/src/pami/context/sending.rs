@@ -147,6 +147,33 @@ impl<D: PamiDevice> Context<D> {
         Ok(())
     }
 
+    /// Moves several pieces between this task's memory and a target's in one step; the events are those of
+    /// [`Self::put`] or [`Self::get`]. If the device cannot, nothing is reported, and the result is `false`.
+    ///
+    /// # Errors
+    /// If there is no such endpoint.
+    pub fn transfer_pieces(
+        &mut self,
+        transfer: Transfer,
+        with: Endpoint,
+        pieces: &[(Range, u64)],
+        cookie: u64,
+    ) -> Result<bool, Invalid> {
+        self.check(with, 0, 0, 0)?;
+        let moved = self.device.transfer_pieces(transfer, with, pieces);
+        if moved == Err(Remote::Unsupported) {
+            return Ok(false);
+        }
+        let outcome = Outcome::of(moved);
+        match transfer {
+            Transfer::Put => {
+                self.events.extend([Event::Sent(cookie, outcome), Event::Completed(cookie, outcome)]);
+            }
+            Transfer::Get => self.events.push_back(Event::Received(cookie, outcome)),
+        }
+        Ok(true)
+    }
+
     pub(super) fn submit(&mut self, to: Endpoint, waiting: Waiting) {
         self.waiting.entry(to).or_default().push_back(waiting);
         self.inject_waiting(to);

@@ -6,7 +6,7 @@ use netloom_fabric::config::SwitchedTopology;
 use serde::Serialize;
 
 impl SwitchedMachine {
-    /// What can be said of the machine without a run; of a checked machine.
+    /// Figures of the machine that need no run; for a checked machine.
     pub fn facts(&self) -> SwitchedFacts {
         let wiring = self.topology.wiring();
         let mut links = vec![0; wiring.classes().len()];
@@ -71,7 +71,8 @@ pub struct SwitchedFacts {
     pub links: u64,
     /// The same by class.
     pub classes: Vec<ClassFacts>,
-    /// Rate at which flits can pass between a node and its router, each way, if its neighbours are silent, GB/s.
+    /// Rate at which flits can pass between a node and its router, per direction, if its neighbours are
+    /// silent, GB/s.
     pub node_flits_GB_per_s: f64,
     /// Virtual channels of a port.
     pub virtual_channels: u32,
@@ -81,9 +82,9 @@ pub struct SwitchedFacts {
     pub flits_of_full_packet: u32,
     /// Data that it carries, bytes.
     pub payload_of_full_packet_b: u32,
-    /// What of it can be built but should not.
+    /// Warnings about configurations that can be built but are not advised.
     pub warnings: Vec<String>,
-    /// What it takes of cabinets and cables, where rules for that are known.
+    /// Its cabinets and cables, if rules for them are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packaging: Option<PackagingFacts>,
 }
@@ -96,7 +97,7 @@ pub struct ClassFacts {
     pub class: String,
     /// Links, each direction counted.
     pub links: u64,
-    /// Rate of the flits of packets on one, each way, GB/s.
+    /// Rate of the flits of packets on one, per direction, GB/s.
     pub flits_GB_per_s: f64,
     /// A hop over one in a quiet network, from head to head, ns.
     pub hop_ns: f64,

@@ -1,4 +1,4 @@
-//! What a study says, held against its network of switches.
+//! Checks of a study against its network of switches.
 
 use super::SwitchedOutline;
 use crate::study::Study;
@@ -7,7 +7,7 @@ use netloom_workload::config::WorkloadConfig;
 use netloom_workload::mapping::MappingConfig;
 use netloom_workload::shape::Shape;
 
-/// Checks what a study says against its network of switches.
+/// Checks a study against its network of switches.
 ///
 /// # Errors
 /// The first invalid value, with its key and what was expected.

@@ -40,7 +40,7 @@ pub struct SwitchedMachine {
     /// The clock of the routers: a tick is one of its cycles, and other times are rounded to ticks or
     /// thousandths of them.
     pub ticks_per_second: u64,
-    /// What is wired to what.
+    /// The topology.
     pub topology: SwitchedTopology,
     /// The packets.
     pub packet: FlitFormat,
@@ -53,7 +53,7 @@ pub struct SwitchedMachine {
     /// The link control blocks, where what they do can be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_control: Option<LinkControl>,
-    /// What goes wrong.
+    /// Errors and failures.
     #[serde(default, skip_serializing_if = "SwitchedFaults::is_default")]
     pub faults: SwitchedFaults,
     /// The Aries NIC of a node, for programs that are written for such.
@@ -67,10 +67,10 @@ pub struct SwitchedMachine {
     pub messaging: MessagingConfig,
 }
 
-/// What the layers above need to know of a network of switches.
+/// The properties of a network of switches that the layers above need.
 #[derive(Clone, Debug)]
 pub struct SwitchedOutline {
-    /// What it is built from.
+    /// The configuration that it is built from.
     pub config: Arc<TiledConfig>,
     /// Its routers, links and nodes.
     pub wiring: Arc<Wiring>,
@@ -104,7 +104,8 @@ impl SwitchedMachine {
         SwitchedOutline::new(self.network())
     }
 
-    /// A hop over a link of a class in a quiet network, from head to head, ticks: the router, its buses, the link.
+    /// A hop over a link of a class in a quiet network, from head to head, ticks: the router, its buses, the
+    /// link.
     pub fn hop_ticks(&self, class: &LinkClass) -> u32 {
         let r = &self.router;
         r.route_ticks + r.row_ticks + r.column_ticks + class.latency_ticks
@@ -176,7 +177,8 @@ impl MachineKind for SwitchedMachine {
             SwitchedTopology::Dragonfly(d) => {
                 let group = d.nodes_per_router * d.group.iter().product::<u32>();
                 let groups = nodes.div_ceil(group);
-                // Fewer groups than it has leave links without an end, which only partial networks of bundles of cables have.
+                // Fewer groups than it has leave links without an end, which only partial networks of bundles
+                // of cables have.
                 let may_shrink = d.cabling == Cabling::Bundles;
                 Ok((may_shrink || groups > d.groups).then(|| ("topology.groups", vec![groups])))
             }
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_says_what_the_fabric_has() {
+    fn the_file_agrees_with_the_fabric() {
         assert_eq!(machine("xc").network(), TiledConfig::cray_xc(6, 12));
         assert_eq!(machine("th").network(), TiledConfig::th_express_2(2));
         assert_eq!(machine("xc").aries, Some(AriesConfig::cray_xc()));

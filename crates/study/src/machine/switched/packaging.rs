@@ -1,10 +1,10 @@
-//! What a Cray XC takes of cabinets and cables, and what an upgrade changes, as figures.
+//! Cabinets and cables of a Cray XC, and the changes of an upgrade, as figures.
 
 use netloom_fabric::config::{Cabling, DragonflyConfig};
 use netloom_fabric::topology::xc::{PAYLOAD_EFFICIENCY, Packaging, Rates, upgrade};
 use serde::Serialize;
 
-/// What a system is made of, and what its cables carry.
+/// The parts of a system, and the bandwidth of its cables.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(non_snake_case)]
 pub struct PackagingFacts {
@@ -22,18 +22,18 @@ pub struct PackagingFacts {
     pub cables_per_pair_max: u32,
     /// Cables across the worst bisection.
     pub cables_across_bisection: u32,
-    /// What they carry, both directions together, GB/s.
+    /// Their bandwidth, both directions together, GB/s.
     pub bisection_GB_per_s: f64,
     /// Bandwidth of the worst bisection of a full group, both directions together, GB/s.
     pub group_bisection_GB_per_s: f64,
-    /// What a node of a full group can send to other groups if all do, GB/s.
+    /// Bandwidth per node of a full group to other groups if all nodes send, GB/s.
     pub global_GB_per_s_per_node: f64,
     /// The data in that.
     pub payload_global_GB_per_s_per_node: f64,
 }
 
 impl PackagingFacts {
-    /// Of a checked dragonfly, if it is one of cabinets and bundles of cables.
+    /// The figures of a checked dragonfly, if it has cabinets and bundles of cables.
     pub fn of(dragonfly: &DragonflyConfig) -> Option<PackagingFacts> {
         if dragonfly.cabling != Cabling::Bundles {
             return None;
@@ -55,7 +55,7 @@ impl PackagingFacts {
     }
 }
 
-/// What becomes of the cables between groups when a system is upgraded.
+/// The changes of the cables between groups when a system is upgraded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CableFacts {
     /// Groups afterwards.
@@ -69,7 +69,7 @@ pub struct CableFacts {
 }
 
 impl CableFacts {
-    /// Of an upgrade to the second of two checked dragonflies.
+    /// The changes of an upgrade to the second of two checked dragonflies.
     pub fn of_upgrade(before: &DragonflyConfig, after: &DragonflyConfig) -> CableFacts {
         let change = upgrade(before, after);
         CableFacts {

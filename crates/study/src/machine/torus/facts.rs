@@ -4,15 +4,15 @@ use super::TorusMachine;
 use serde::Serialize;
 
 impl TorusMachine {
-    /// What can be said of the machine without a run.
+    /// Figures of the machine that need no run.
     pub fn facts(&self) -> TorusFacts {
         let torus = self.network().outline();
         let dims = &self.topology.dims;
         let nodes = torus.nodes() as u64;
         let ns_per_tick = 1e9 / self.ticks_per_second as f64;
         let link_mb_per_s = self.ticks_per_second as f64 / f64::from(self.link.ticks_per_byte) / 1e6;
-        // Links a dimension in each direction: a ring of one node has none, an open line one fewer than nodes. A ring
-        // of two nodes has two links each way, one on either side.
+        // Links per dimension in each direction: a ring of one node has none, an open line one fewer than
+        // nodes. A ring of two nodes has two links per direction, one on either side.
         let links_of = |d: usize| {
             let k = u64::from(dims[d]);
             match (k, torus.wraps(d)) {
@@ -28,8 +28,8 @@ impl TorusMachine {
             1 => 0,
             k => nodes / u64::from(k) * 2 * if torus.wraps(cut) { 2 } else { 1 },
         };
-        // Uniform traffic crosses each dimension by a mean distance; the dimension with the most hops to a link is full
-        // first, and the others are busy in proportion.
+        // Uniform traffic crosses each dimension by a mean distance; the dimension with the most hops to a
+        // link is full first, and the others are busy in proportion.
         let hops: Vec<f64> = (0..dims.len()).map(|d| mean_distance(dims[d], torus.wraps(d))).collect();
         let load: Vec<f64> = (0..dims.len())
             .filter(|&d| links_of(d) > 0)
@@ -43,7 +43,7 @@ impl TorusMachine {
         let payload = full - f64::from(p.header_B + p.software_header_B);
         // A token-ack goes back for each packet; every link carries as many as it carries packets.
         let payload_share = payload / (full + f64::from(p.trailer_B + p.ack_wire_B()));
-        // The longest way through a dimension, from wherever it crosses the most cables.
+        // The longest minimal path in a dimension, from wherever it crosses the most cables.
         let farthest = |d: usize| {
             let k = dims[d];
             let (hops, starts) = if torus.wraps(d) { (k / 2, 0..k) } else { (k - 1, 0..1) };
@@ -98,7 +98,8 @@ pub struct TorusFacts {
     pub link_mb_per_s: f64,
     /// Time of one hop, first bit to first bit, ns.
     pub hop_ns: f64,
-    /// Time of a packet of two chunks in the network between the nodes that are farthest apart, without load, ns.
+    /// Time of a packet of two chunks in the network between the nodes that are farthest apart, without load,
+    /// ns.
     pub farthest_ns: f64,
     /// Mean distance between nodes at random, hops.
     pub mean_hops: f64,
@@ -116,6 +117,7 @@ pub struct TorusFacts {
     pub payload_of_full_packet_b: u32,
     /// Highest mean link utilization that an all-to-all can reach, fraction.
     pub peak_all_to_all_link_utilization: f64,
-    /// The share of it that is payload in full packets, each answered by one acknowledgement packet, fraction.
+    /// The share of it that is payload in full packets, each answered by one acknowledgement packet,
+    /// fraction.
     pub peak_all_to_all_payload_utilization: f64,
 }

@@ -1,4 +1,4 @@
-//! What a study says, held against its torus.
+//! Checks of a study against its torus.
 
 use super::TorusMachine;
 use crate::study::{MeasureConfig, Study};
@@ -9,7 +9,7 @@ use netloom_workload::config::{Runs, WorkloadConfig};
 use netloom_workload::shape::Shape;
 use netloom_workload::spi::SpiConfig;
 
-/// Checks what a study says against its torus, and fills in the size of its packets.
+/// Checks a study against its torus, and fills in the size of its packets.
 ///
 /// # Errors
 /// The first invalid value, with its key and what was expected.

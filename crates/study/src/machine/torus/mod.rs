@@ -52,7 +52,7 @@ impl TorusNetwork {
         }
     }
 
-    /// What the layers above need to know of it.
+    /// The properties that the layers above need.
     pub fn outline(&self) -> Outline {
         match self {
             TorusNetwork::Torus(config) => config.outline(),
@@ -94,7 +94,7 @@ pub struct TorusMachine<R = Routers> {
 
 impl<R> TorusMachine<R> {
     /// The same machine with its routers described in another form.
-    fn with_routers<S>(self, tell: impl FnOnce(R) -> S) -> TorusMachine<S> {
+    fn with_routers<S>(self, describe: impl FnOnce(R) -> S) -> TorusMachine<S> {
         TorusMachine {
             name: self.name,
             title: self.title,
@@ -103,7 +103,7 @@ impl<R> TorusMachine<R> {
             topology: self.topology,
             packet: self.packet,
             link: self.link,
-            router: tell(self.router),
+            router: describe(self.router),
             nic: self.nic,
             message_unit: self.message_unit,
             messaging: self.messaging,
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_says_what_the_fabric_has() {
+    fn the_file_agrees_with_the_fabric() {
         assert_eq!(bgl().network(), TorusNetwork::Torus(TorusConfig::bluegene_l(&[32, 32, 32])));
         assert_eq!(bgl().nic, FifoConfig::default());
     }

@@ -23,7 +23,7 @@ pub(super) use write::serialize;
 
 use crate::tree::{Tree, Value};
 
-/// What converts between the units of the simulator and those of files.
+/// Factors between the units of the simulator and those of files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(non_snake_case)]
 pub(crate) struct Base {

@@ -53,11 +53,11 @@ fn fits(pattern: &str, path: &str) -> bool {
 pub struct Rounding {
     /// Its key.
     pub key: String,
-    /// What the file says.
+    /// The value in the file.
     pub written: f64,
     /// The unit of that.
     pub unit: &'static str,
-    /// The simulator's value: ticks, flits or chunks, or fractions of a tick as its name says.
+    /// The simulator's value: ticks, flits or chunks, or fractions of a tick, as its name states.
     pub simulated: f64,
     /// The key's name in the simulator.
     pub simulated_as: String,

@@ -87,7 +87,7 @@ impl Workload for AllToAll {
     }
 }
 
-/// To all of so many nodes; `rounds` packets for each pair.
+/// To all of `nodes` nodes; `rounds` packets per pair.
 #[derive(Debug)]
 struct ToAll {
     nodes: u32,

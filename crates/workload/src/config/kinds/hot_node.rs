@@ -54,7 +54,8 @@ struct ToHotNode {
 }
 
 impl ToHotNode {
-    /// Whether a node is the hot one and has others to send to: it sends to those, if it sends anything but to itself.
+    /// Whether a node is the hot one and has others to send to: it sends to those, if it sends anything but
+    /// to itself.
     fn is_elsewhere(&self, node: u32) -> bool {
         self.hot == node && self.fraction < 1.0
     }

@@ -1,5 +1,5 @@
-//! The kinds of workloads that are patterns of packets, and recorded programs: a file each, with its keys and what it fits. The others
-//! are defined where their programs are.
+//! The kinds of workloads that are patterns of packets, and recorded programs: a file each, with its keys and
+//! what it fits. The others are defined where their programs are.
 
 pub mod all_to_all;
 pub mod bit_complement;

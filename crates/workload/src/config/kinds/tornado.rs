@@ -1,4 +1,4 @@
-//! `tornado`: every node sends almost half-way round each ring, or round all nodes.
+//! `tornado`: every node sends almost half-way around each ring, or around all nodes.
 
 use crate::config::Workload;
 use crate::shape::Shape;
@@ -24,8 +24,9 @@ impl Workload for Tornado {
     }
 }
 
-/// How much greater the destination's number is in a tornado on a machine without dimensions: half of the groups on, to the node in the
-/// same place there; half of the nodes where groups differ in size or are one. None on a torus.
+/// How much greater the destination's number is in a tornado on a machine without dimensions: half of the
+/// groups on, to the node in the same place there; half of the nodes where groups differ in size or are one.
+/// None on a torus.
 fn half_the_groups(shape: &Shape) -> Option<u32> {
     if shape.torus().is_some() {
         return None;

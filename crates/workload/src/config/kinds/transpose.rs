@@ -1,5 +1,5 @@
-//! `transpose`: the coordinates in another order, turned by one place, (x, y, z) sends to (y, z, x); without dimensions row and column of a
-//! square of nodes change places.
+//! `transpose`: the coordinates in another order, turned by one place, (x, y, z) sends to (y, z, x); without
+//! dimensions row and column of a square of nodes change places.
 
 use crate::config::{Workload, refuse};
 use crate::shape::Shape;

@@ -20,7 +20,7 @@ impl Workload for Uniform {
     }
 }
 
-/// Any other of so many nodes.
+/// Any other node, at random.
 #[derive(Debug)]
 struct ToAny {
     nodes: u32,

@@ -40,7 +40,7 @@ fn the_layout_is_that_of_txt2bin() {
     let table: Vec<_> = (0..4).map(|i| u64_at(&bytes, TABLE + 8 * i) as usize + 8).collect();
     assert_eq!(table, [BLOCK_0, BLOCK_1, BLOCK_1, END]);
     assert_eq!(numbers(BLOCK_0, 3), [3, 1, 0]);
-    // b: one dependency; send to 1, 7 bytes, tag 3, cpu 0, nic 2; nobody waits for its finish, c for its
+    // b: one dependency; send to 1, 7 bytes, tag 3, cpu 0, nic 2; none waits for its finish, c for its
     // start.
     let b = NODES_0 + NODE;
     assert_eq!(numbers(b, 1), [1]);

@@ -206,7 +206,8 @@ fn many_announced_ranks_cost_nothing() {
 /// Operations, dependencies and an order that they follow.
 type Parts = (Vec<Node>, Vec<(u32, u32, bool)>, Vec<u32>);
 
-/// A sound trace: dependencies point backwards in a shuffled order, so that they go both ways in the file.
+/// A sound trace: dependencies point backwards in a shuffled order, so that they point in both directions in
+/// the file.
 fn trace() -> impl Strategy<Value = Trace> {
     let node = |ranks: u32| {
         let peer = 0..ranks;

@@ -17,16 +17,16 @@ const ALL: [(Operation, &[Algorithm]); 7] = [
     (Operation::AllToAllV, &[Linear, Pairwise]),
 ];
 
-/// What a rank knows of: the ranks that it has heard of, directly or by others.
+/// The ranks whose data a rank has received, directly or through others.
 type Known = Arc<Mutex<HashMap<u32, BTreeSet<u32>>>>;
-/// Messages under way between two ranks with a tag, with what their sender knew.
-type UnderWay = Arc<Mutex<HashMap<(u32, u32, u32), VecDeque<BTreeSet<u32>>>>>;
+/// Messages in flight between two ranks with a tag, with what their sender knew.
+type InFlight = Arc<Mutex<HashMap<(u32, u32, u32), VecDeque<BTreeSet<u32>>>>>;
 
 /// A rank that passes on what it knows with each message.
 struct Gossip {
     own: SimulatedRank,
     known: Known,
-    under_way: UnderWay,
+    in_flight: InFlight,
 }
 
 enum Request {
@@ -60,7 +60,7 @@ impl Rank for Gossip {
     fn isend(&self, to: u32, tag: u32, bytes: u64) -> Request {
         let knows = self.known.lock().unwrap()[&self.rank()].clone();
         let key = (self.rank(), to, tag);
-        self.under_way.lock().unwrap().entry(key).or_default().push_back(knows);
+        self.in_flight.lock().unwrap().entry(key).or_default().push_back(knows);
         Request::Plain(self.own.isend(to, tag, bytes))
     }
 
@@ -74,7 +74,7 @@ impl Rank for Gossip {
             Request::Plain(request) => self.own.wait(request).await,
             Request::Receive(request, key) => {
                 self.own.wait(request).await;
-                let came = self.under_way.lock().unwrap().get_mut(&key).and_then(VecDeque::pop_front);
+                let came = self.in_flight.lock().unwrap().get_mut(&key).and_then(VecDeque::pop_front);
                 self.known.lock().unwrap().get_mut(&key.1).unwrap().extend(came.expect("it was sent"));
             }
         }
@@ -83,23 +83,23 @@ impl Rank for Gossip {
 
 /// Runs an operation; returns what each rank has heard of, and the finish.
 fn run_on(config: &Collective) -> (Vec<BTreeSet<u32>>, crate::ideal::Finish) {
-    let (known, under_way) = (Known::default(), UnderWay::default());
+    let (known, in_flight) = (Known::default(), InFlight::default());
     (0..config.ranks).for_each(|r| drop(known.lock().unwrap().insert(r, [r].into())));
     let program = |rank| {
-        let (known, under_way, config) = (known.clone(), under_way.clone(), config.clone());
+        let (known, in_flight, config) = (known.clone(), in_flight.clone(), config.clone());
         Skeleton::new(rank, config.ranks, |own| async move {
             let block = |from, to| config.block(from, to);
-            perform(&Gossip { own, known, under_way }, &config, 0, block).await;
+            perform(&Gossip { own, known, in_flight }, &config, 0, block).await;
         })
     };
     let mut programs: Vec<Box<dyn Program>> = boxed((0..config.ranks).map(program).collect());
     let finish = Ideal { latency_ns: 1000, ps_per_byte: 1000 }.run(&mut programs).unwrap();
-    assert!(under_way.lock().unwrap().values().all(VecDeque::is_empty), "{config:?}");
+    assert!(in_flight.lock().unwrap().values().all(VecDeque::is_empty), "{config:?}");
     let known = known.lock().unwrap();
     ((0..config.ranks).map(|r| known[&r].clone()).collect(), finish)
 }
 
-/// After an operation each rank has heard, by whatever way, of all whose data it needs.
+/// After an operation each rank has received data, directly or not, from all ranks whose data it needs.
 #[test]
 fn data_can_have_come_from_all_that_are_needed() {
     for (operation, algorithms) in ALL {

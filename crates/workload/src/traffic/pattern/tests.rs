@@ -25,7 +25,7 @@ fn pattern(config: &WorkloadConfig, shape: &Shape) -> Pattern {
     Pattern::new(config, shape, 240, 7).expect("readable").expect("a pattern")
 }
 
-/// Every pattern, for machines of so many dimensions.
+/// Every pattern, for machines with this number of dimensions.
 fn all(dimensions: usize) -> Vec<WorkloadConfig> {
     let region = HotRegion { fraction: 0.5, region: vec![2; dimensions], origin: vec![] };
     vec![
@@ -43,8 +43,8 @@ fn all(dimensions: usize) -> Vec<WorkloadConfig> {
     ]
 }
 
-/// Each pattern that fits: nobody sends to itself or to nobody, shares say what is drawn, permutations are
-/// such.
+/// Each pattern that fits: no node sends to itself or to no node, shares match what is drawn, permutations
+/// are permutations.
 fn hold(shape: &Shape) {
     for config in all(shape.dimensions()).iter().filter(|config| config.check(shape).is_ok()) {
         let (p, kind) = (pattern(config, shape), config.kind());
@@ -95,7 +95,7 @@ proptest! {
 }
 
 #[test]
-fn an_all_to_all_reaches_everybody_once_a_round() {
+fn an_all_to_all_reaches_every_node_once_per_round() {
     for (over, dims, members) in [(Over::Machine, "", 24), (Over::Planes, "xz", 8), (Over::Lines, "y", 3)] {
         let config = AllToAll { over, dims: dims.into(), bytes: Some(500) };
         let shape = torus(&[2, 3, 4]);

@@ -163,7 +163,7 @@ fn dead_ends(config: &TiledConfig) -> Vec<(u32, Goal)> {
     };
     let within = legs.dead_ends.iter().copied().filter(|(_, goal)| goal.1 || is_joined(goal.0));
     let mut found: Vec<(u32, Goal)> = within.collect();
-    // On its way through a group, a packet may have entered at any router that has a link to another group.
+    // A packet in transit through a group may have entered at any router that has a link to another group.
     for (&(at, level), change) in &legs.changes {
         let by = w.group(at);
         let is_there = level == 2 + tables.constants.extra && !change.came.is_empty();
@@ -249,7 +249,7 @@ fn nor_do_those_of_whole_groups_of_a_cray_xc() {
 /// A router of an XC that has lost its links within its group, but not those to other groups: no packet is
 /// routed to it.
 #[test]
-fn no_way_leads_to_a_router_that_is_cut_off() {
+fn no_route_leads_to_a_router_that_is_cut_off() {
     let mut config = TiledConfig::cray_xc(2, 48);
     let wiring = config.topology.wiring();
     let cut = 17;
