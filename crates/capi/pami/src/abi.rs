@@ -73,6 +73,9 @@ pub mod attribute {
     pub const DISPATCH_RECV_IMMEDIATE_MAX: i32 = 300;
     pub const DISPATCH_SEND_IMMEDIATE_MAX: i32 = 301;
     pub const DISPATCH_ATOM_SIZE_MAX: i32 = 302;
+    pub const GEOMETRY_OPTIMIZE: i32 = 400;
+    pub const GEOMETRY_NONCONTIG: i32 = 401;
+    pub const GEOMETRY_MEMORY_OPTIMIZE: i32 = 402;
     pub const TYPE_DATA_SIZE: i32 = 500;
     pub const TYPE_DATA_EXTENT: i32 = 501;
     pub const TYPE_ATOM_SIZE: i32 = 502;
@@ -96,6 +99,9 @@ impl DispatchHints {
     }
     pub fn recv_immediate(self) -> u32 {
         self.field(4)
+    }
+    pub fn buffer_registered(self) -> u32 {
+        self.field(6)
     }
     pub fn use_rdma(self) -> u32 {
         self.field(8)

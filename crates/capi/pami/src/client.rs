@@ -1,14 +1,17 @@
 //! Clients, endpoints, time and error text.
 
 use crate::abi::*;
+use crate::context::Context;
 use crate::device::{CLIENTS_MAX, CONTEXTS_MAX};
+use crate::geometry::Geometry;
 use netloom_messaging::pami::Endpoint;
 use netloom_shm::segment::{Segment, State};
 use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_ulonglong, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 /// The job that this process takes part in, from its first client to its end.
@@ -34,6 +37,10 @@ pub struct Client {
     pub job: &'static Job,
     pub number: usize,
     pub contexts: AtomicUsize,
+    /// The contexts by offset; NULL where there is none.
+    pub handles: [AtomicPtr<Context>; CONTEXTS_MAX],
+    /// The geometries by identifier.
+    pub geometries: Mutex<HashMap<u32, Arc<Geometry>>>,
 }
 
 thread_local! {
@@ -132,7 +139,14 @@ pub unsafe extern "C" fn PAMI_Client_create(
         return fail(ENOMEM, format!("PAMI_Client_create: there are {CLIENTS_MAX} clients already"));
     };
     clients[number] = true;
-    let client = Box::new(Client { job, number, contexts: AtomicUsize::new(0) });
+    let world = Geometry::world(job.segment.tasks());
+    let client = Box::new(Client {
+        job,
+        number,
+        contexts: AtomicUsize::new(0),
+        handles: Default::default(),
+        geometries: Mutex::new(HashMap::from([(0, Arc::new(world))])),
+    });
     // SAFETY: the program gave it.
     unsafe { *made = Box::into_raw(client).cast() };
     SUCCESS

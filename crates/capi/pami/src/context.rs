@@ -5,11 +5,11 @@
 
 use crate::abi::*;
 use crate::client::{Client, attributes, fail, update};
+use crate::collectives::{self, Collectives};
 use crate::device::{CONTEXTS_MAX, ShmDevice};
-use crate::dispatch::Dispatch;
+use crate::dispatch::{DISPATCH_MAX, Dispatch};
 use netloom_messaging::pami::context::{self, Event, Limits, Message, Outcome};
 use netloom_messaging::pami::device::PamiDevice;
-use netloom_messaging::pami::packet::Head;
 use netloom_messaging::pami::work::WorkQueue;
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
@@ -37,6 +37,7 @@ pub struct Context {
     core: UnsafeCell<Core>,
     dispatches: UnsafeCell<Vec<Option<Dispatch>>>,
     callbacks: UnsafeCell<Callbacks>,
+    collectives: UnsafeCell<Collectives>,
     work: WorkQueue,
     /// Work that is to run again.
     again: UnsafeCell<Vec<usize>>,
@@ -137,12 +138,17 @@ impl Context {
         unsafe { &mut *self.callbacks.get() }
     }
 
+    pub fn collectives(&self) -> &mut Collectives {
+        // SAFETY: the same.
+        unsafe { &mut *self.collectives.get() }
+    }
+
     pub fn client(&self) -> &Client {
         // SAFETY: a client lives longer than its contexts: `PAMI_Client_destroy` sees to it.
         unsafe { &*self.client }
     }
 
-    fn handle(&self) -> *mut c_void {
+    pub fn handle(&self) -> *mut c_void {
         std::ptr::from_ref(self).cast_mut().cast()
     }
 
@@ -164,6 +170,9 @@ impl Context {
             let Some(event) = self.core().poll() else { break };
             is_busy = true;
             self.handle_event(event);
+        }
+        if self.has_reports() {
+            is_busy |= self.report_collectives();
         }
         if is_busy {
             self.idle.set(0);
@@ -210,6 +219,9 @@ impl Context {
     #[inline]
     fn dispatch_message(&self, message: &Message<<ShmDevice as PamiDevice>::Payload>) {
         let Some(Dispatch { function, cookie, hints }) = self.dispatch(message.dispatch) else {
+            if message.dispatch == collectives::DISPATCH {
+                return self.collective_message(message);
+            }
             // The reference calls this undefined.
             eprintln!(
                 "PAMI: task {} has no dispatch function {} for a message from {}",
@@ -306,6 +318,7 @@ impl Context {
         let job = self.client().job;
         if idle.is_multiple_of(LOOK_AFTER) {
             self.core().report_gone();
+            self.report_gone_members();
         }
         let shared = job.is_oversubscribed;
         if idle < YIELD_AFTER[usize::from(!shared)] {
@@ -328,6 +341,7 @@ impl Context {
 
 /// Posted work, in the program's `pami_work_t`.
 #[derive(Clone, Copy)]
+#[repr(C)]
 struct Posted {
     function: WorkFunction,
     cookie: *mut c_void,
@@ -367,6 +381,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             core: UnsafeCell::new(Core::new(device, Limits::default())),
             dispatches: UnsafeCell::default(),
             callbacks: UnsafeCell::default(),
+            collectives: UnsafeCell::default(),
             work: WorkQueue::default(),
             again: UnsafeCell::default(),
             lock: RawMutex::INIT,
@@ -374,8 +389,10 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             is_fenced: Cell::new(false),
             idle: Cell::new(0),
         });
+        let context = Box::into_raw(context);
+        client.handles[offset].store(context, Ordering::Release);
         // SAFETY: the program gave space for `count` handles.
-        unsafe { *made.add(offset) = Box::into_raw(context).cast() };
+        unsafe { *made.add(offset) = context.cast() };
     }
     SUCCESS
 }
@@ -387,6 +404,8 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(handles: *mut *mut c_void, count:
         let Some(found) = (unsafe { handles.add(at).as_ref().and_then(|&handle| context(handle)) }) else {
             return fail(INVAL, format!("PAMI_Context_destroyv: there is no context at index {at}"));
         };
+        let offset = found.core().device().endpoint().offset() as usize;
+        found.client().handles[offset].store(std::ptr::null_mut(), Ordering::Release);
         found.client().contexts.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: made by `PAMI_Context_createv`, and now forgotten.
         unsafe {
@@ -410,7 +429,7 @@ pub unsafe extern "C" fn PAMI_Context_query(
     }
     for attribute in attributes {
         match attribute.name {
-            attribute::CONTEXT_DISPATCH_ID_MAX => attribute.value.intval = Head::DISPATCHES - 1,
+            attribute::CONTEXT_DISPATCH_ID_MAX => attribute.value.intval = DISPATCH_MAX,
             other => return fail(INVAL, format!("PAMI_Context_query: attribute {other} is not a context's")),
         }
     }
@@ -447,6 +466,36 @@ pub unsafe extern "C" fn PAMI_Context_post(
     let job = found.client().job;
     job.segment.task(job.task).doorbell.ring();
     SUCCESS
+}
+
+/// Work of this library.
+#[repr(C)]
+struct InternalWork {
+    /// As the program's; it comes first, so that its address is that of the whole.
+    posted: Posted,
+    run: Box<dyn FnOnce(&Context)>,
+}
+
+unsafe extern "C" fn run_internal_work(handle: *mut c_void, cookie: *mut c_void) -> Result {
+    // SAFETY: made by `post_internal`, and run once by the context itself.
+    let (work, context) = unsafe { (Box::from_raw(cookie.cast::<InternalWork>()), context(handle)) };
+    if let Some(context) = context {
+        (work.run)(context);
+    }
+    SUCCESS
+}
+
+impl Context {
+    /// Runs a function in the thread that advances this context. Any thread may call it.
+    pub fn post_internal(&self, run: impl FnOnce(&Context) + 'static) {
+        let posted = Posted { function: Some(run_internal_work), cookie: std::ptr::null_mut() };
+        let work = Box::into_raw(Box::new(InternalWork { posted, run: Box::new(run) }));
+        // SAFETY: made just now.
+        unsafe { (*work).posted.cookie = work.cast() };
+        self.work.post(work as usize);
+        let job = self.client().job;
+        job.segment.task(job.task).doorbell.ring();
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -18,6 +18,9 @@ pub struct Dispatch {
 /// `PAMI_Send` sends is received at once up to the same length.
 pub const IMMEDIATE_MAX: usize = Core::IMMEDIATE_MAX - 16;
 
+/// The greatest identifier of a program; the library keeps the one above.
+pub const DISPATCH_MAX: usize = Head::DISPATCHES - 2;
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Dispatch_set(
     handle: *mut c_void,
@@ -33,9 +36,8 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     let Some(function) = function else {
         return fail(INVAL, "PAMI_Dispatch_set: the dispatch function is NULL");
     };
-    if dispatch >= Head::DISPATCHES {
-        let most = Head::DISPATCHES - 1;
-        return fail(INVAL, format!("PAMI_Dispatch_set: {dispatch} is more than {most}"));
+    if dispatch > DISPATCH_MAX {
+        return fail(INVAL, format!("PAMI_Dispatch_set: {dispatch} is more than {DISPATCH_MAX}"));
     }
     if hints.is_invalid() {
         return fail(INVAL, "PAMI_Dispatch_set: a hint has an invalid value");
@@ -48,6 +50,9 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
         if hint == refused {
             return fail(INVAL, format!("PAMI_Dispatch_set: cannot honour {name}"));
         }
+    }
+    if hints.buffer_registered() == HINT_ENABLE && hints.use_rdma() == HINT_DISABLE {
+        return fail(INVAL, "PAMI_Dispatch_set: registered buffers are for RDMA, which a hint disables");
     }
     let list = context.dispatches();
     if list.len() <= dispatch {

@@ -10,9 +10,11 @@
 //! | put, get, atomic operations, memory regions, fences | `rma.rs` |
 //! | types | `types.rs` |
 //! | typed sends, receives, puts and gets | `typed.rs` |
+//! | geometries | `geometry.rs` |
+//! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
 //! | what is not implemented yet | `missing.rs` |
-//! | structures of `pami.h` | `abi.rs` |
+//! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
 //! | a context's device | `device.rs` |
 //!
 //! Names and meanings are those of `crates/capi/include/pami.h`, which documents each function.
@@ -21,12 +23,15 @@
 
 mod abi;
 mod client;
+mod collectives;
 mod context;
 mod device;
 mod dispatch;
+mod geometry;
 mod missing;
 mod rma;
 mod send;
 mod symbols;
 mod typed;
 mod types;
+mod xfer;

@@ -14,19 +14,8 @@ macro_rules! missing {
 }
 
 missing! {
-    PAMI_AMCollective_dispatch_set,
-    PAMI_Collective,
     PAMI_Extension_open,
     PAMI_Extension_close,
-    PAMI_Geometry_algorithms_num,
-    PAMI_Geometry_algorithms_query,
-    PAMI_Geometry_create_endpointlist,
-    PAMI_Geometry_create_tasklist,
-    PAMI_Geometry_create_taskrange,
-    PAMI_Geometry_destroy,
-    PAMI_Geometry_query,
-    PAMI_Geometry_update,
-    PAMI_Geometry_world,
 }
 
 #[unsafe(no_mangle)]

@@ -72,14 +72,14 @@ impl Combine {
 }
 
 /// A buffer that is aligned for any element.
-struct Buffer(Vec<u128>);
+pub struct Buffer(Vec<u128>);
 
 impl Buffer {
-    fn new(bytes: usize) -> Self {
+    pub fn new(bytes: usize) -> Self {
         Buffer(vec![0; bytes.div_ceil(size_of::<u128>())])
     }
 
-    fn address(&mut self) -> *mut u8 {
+    pub fn address(&mut self) -> *mut u8 {
         self.0.as_mut_ptr().cast()
     }
 }

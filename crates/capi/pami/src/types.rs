@@ -50,6 +50,34 @@ pub unsafe fn complete(kind: *mut c_void) -> Option<Arc<Type>> {
     }
 }
 
+/// Copies data that a type lays out to contiguous bytes.
+///
+/// # Safety
+/// The source is memory that the type describes; the target is as long as the data.
+pub unsafe fn pack(kind: &Type, from: *const u8, mut to: *mut u8, bytes: usize) {
+    for piece in kind.pieces(0, bytes as u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            to.copy_from(from.wrapping_offset(piece.offset as isize), piece.bytes as usize);
+            to = to.add(piece.bytes as usize);
+        }
+    }
+}
+
+/// The reverse of [`pack`].
+///
+/// # Safety
+/// The target is memory that the type describes; the source is as long as the data.
+pub unsafe fn unpack(kind: &Type, to: *mut u8, mut from: *const u8, bytes: usize) {
+    for piece in kind.pieces(0, bytes as u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            to.wrapping_offset(piece.offset as isize).copy_from(from, piece.bytes as usize);
+            from = from.add(piece.bytes as usize);
+        }
+    }
+}
+
 /// The type of a handle that can still be changed.
 ///
 /// # Safety

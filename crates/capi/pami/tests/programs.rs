@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Programs that need what is not implemented yet.
-const MISSING: [&str; 4] = ["collective_barrier", "collectives", "errors", "geometry"];
-
 fn sources() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/pami");
     let files = std::fs::read_dir(folder).expect("the folder of the programs");
@@ -71,10 +68,6 @@ fn programs_in_c_check_their_data() {
     let folder = tempfile::tempdir().unwrap();
     for source in sources() {
         let program = compile(&source, folder.path());
-        let name = program.file_name().unwrap().to_str().unwrap().to_owned();
-        if MISSING.contains(&name.as_str()) {
-            continue;
-        }
         for tasks in [1, 2, 3, 8] {
             run(&program, tasks, true);
         }

@@ -1,0 +1,497 @@
+//! Plans of collectives: which memory the areas of a schedule are, what is packed and unpacked, and the schedule.
+//!
+//! Contiguous data is used where it lies. Other data is packed into a buffer at the call, and unpacked at the end.
+
+use super::algorithms::{Algorithm, Method};
+use super::{Plan, Unpack};
+use crate::typed::{Buffer, Combine};
+use crate::types::{complete, pack};
+use crate::xfer::{Command, Data, Vector, kind};
+use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::collectives::movement::*;
+use netloom_messaging::pami::collectives::reduction::*;
+use netloom_messaging::pami::collectives::{Area, Block, Blocks, Place, Schedule};
+use netloom_messaging::pami::geometry::Topology;
+use netloom_messaging::pami::types::Type;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+/// Why a collective is refused.
+pub type Refusal = &'static str;
+type Planned<T> = std::result::Result<T, Refusal>;
+
+const NO_TYPE: Refusal = "a type is not complete";
+const NO_MEMORY: Refusal = "a buffer or an array is NULL";
+const LENGTHS: Refusal = "the lengths of what is sent and received differ";
+
+/// `PAMI_IN_PLACE`.
+fn is_in_place(buffer: *mut u8) -> bool {
+    buffer.addr() == usize::MAX
+}
+
+/// The plan of a barrier.
+pub fn barrier(count: usize, me: usize) -> Plan {
+    let schedule = dissemination(Place { me, count });
+    let areas = [std::ptr::null_mut(); 3];
+    Plan { areas, _buffers: vec![], unpacks: vec![], combine: Combine::Noop, schedule }
+}
+
+/// A buffer and the layout of its data.
+#[derive(Clone)]
+struct Side {
+    base: *mut u8,
+    kind: Arc<Type>,
+    handle: *mut c_void,
+}
+
+impl Side {
+    /// # Safety
+    /// The program gave the type.
+    unsafe fn new(base: *mut u8, handle: *mut c_void) -> Planned<Self> {
+        // SAFETY: the caller's promise.
+        let kind = unsafe { complete(handle) }.ok_or(NO_TYPE)?;
+        Ok(Side { base, kind, handle })
+    }
+
+    fn bytes(&self, count: usize) -> usize {
+        count.saturating_mul(self.kind.data_bytes() as usize)
+    }
+
+    /// The address of a copy of the type.
+    fn copy(&self, number: isize) -> *mut u8 {
+        self.base.wrapping_offset(number.wrapping_mul(self.kind.extent() as isize))
+    }
+
+    /// Where the data starts if copies of the type make up one contiguous piece.
+    fn dense(&self) -> Option<*mut u8> {
+        let offset = self.kind.contiguous_part(0, self.kind.data_bytes().max(1) * 2)?;
+        Some(self.base.wrapping_offset(offset as isize))
+    }
+}
+
+/// The memory of a plan, as it grows.
+struct Planner {
+    areas: [*mut u8; 3],
+    buffers: Vec<Buffer>,
+    unpacks: Vec<Unpack>,
+}
+
+impl Planner {
+    fn buffer(&mut self, bytes: usize) -> *mut u8 {
+        let mut buffer = Buffer::new(bytes);
+        let address = buffer.address();
+        self.buffers.push(buffer);
+        address
+    }
+
+    fn scratch(&mut self, bytes: usize) {
+        self.areas[Area::Scratch as usize] = self.buffer(bytes);
+    }
+
+    /// An area of this data; `is_copied` keeps it from changes to the program's memory.
+    fn read(&mut self, area: Area, side: &Side, bytes: usize, is_copied: bool) -> Planned<()> {
+        if side.base.is_null() && bytes > 0 {
+            return Err(NO_MEMORY);
+        }
+        let direct = side.kind.contiguous_part(0, bytes as u64).filter(|_| !is_copied);
+        self.areas[area as usize] = match direct {
+            Some(offset) => side.base.wrapping_offset(offset as isize),
+            None => {
+                let buffer = self.buffer(bytes);
+                // SAFETY: the program gave a buffer that the type describes; the new one is as long as the data.
+                unsafe { pack(&side.kind, side.base, buffer, bytes) };
+                buffer
+            }
+        };
+        Ok(())
+    }
+
+    /// An area whose data is the result.
+    fn write(&mut self, area: Area, side: &Side, bytes: usize) -> Planned<()> {
+        if side.base.is_null() && bytes > 0 {
+            return Err(NO_MEMORY);
+        }
+        self.areas[area as usize] = match side.kind.contiguous_part(0, bytes as u64) {
+            Some(offset) => side.base.wrapping_offset(offset as isize),
+            None => {
+                let from = self.buffer(bytes);
+                self.unpacks.push(Unpack { from, to: side.base, kind: Arc::clone(&side.kind), bytes });
+                from
+            }
+        };
+        Ok(())
+    }
+
+    /// As [`Self::read`] or [`Self::write`] for blocks: the number of the first copy of each, and how many copies.
+    fn blocks(
+        &mut self,
+        area: Area,
+        side: &Side,
+        list: &[(isize, usize)],
+        is_read: bool,
+        is_copied: bool,
+    ) -> Planned<Blocks> {
+        let total: usize = list.iter().map(|&(_, count)| side.bytes(count)).sum();
+        if side.base.is_null() && total > 0 {
+            return Err(NO_MEMORY);
+        }
+        if let Some(base) = side.dense().filter(|_| !is_copied) {
+            self.areas[area as usize] = base;
+            let extent = side.kind.extent() as isize;
+            let block =
+                |&(first, count): &(isize, usize)| (first.wrapping_mul(extent) as usize, side.bytes(count));
+            return Ok(Blocks::Each(list.iter().map(block).collect()));
+        }
+        let buffer = self.buffer(total);
+        self.areas[area as usize] = buffer;
+        let mut at = 0;
+        let mut blocks = vec![];
+        for &(first, count) in list {
+            let (bytes, packed, copy) = (side.bytes(count), buffer.wrapping_add(at), side.copy(first));
+            if is_read {
+                // SAFETY: the program gave blocks that the type describes; the buffer holds all of them.
+                unsafe { pack(&side.kind, copy, packed, bytes) };
+            } else {
+                self.unpacks.push(Unpack { from: packed, to: copy, kind: Arc::clone(&side.kind), bytes });
+            }
+            blocks.push((at, bytes));
+            at += bytes;
+        }
+        Ok(Blocks::Each(blocks))
+    }
+}
+
+/// The blocks of a vector operation: first copy and number of copies of each.
+///
+/// # Safety
+/// The arrays have `count` elements, of `int` if `is_int`.
+unsafe fn vector(vector: &Vector, count: usize, is_int: bool) -> Planned<Vec<(isize, usize)>> {
+    if vector.counts.is_null() || vector.displacements.is_null() {
+        return Err(NO_MEMORY);
+    }
+    let element = |array: *const c_void, at: usize| match is_int {
+        // SAFETY: the caller's promise.
+        true => unsafe { *array.cast::<c_int>().add(at) as isize },
+        // SAFETY: the same.
+        false => unsafe { *array.cast::<usize>().add(at) as isize },
+    };
+    let block = |at| (element(vector.displacements, at), element(vector.counts, at).max(0) as usize);
+    Ok((0..count).map(block).collect())
+}
+
+/// The blocks of an operation with equal ones.
+fn equal(copies: usize, count: usize) -> Vec<(isize, usize)> {
+    (0..count).map(|member| ((member * copies) as isize, copies)).collect()
+}
+
+/// The plan of a member for the command of a collective.
+///
+/// # Safety
+/// The program gave the command, for a geometry of these members.
+pub unsafe fn plan(algorithm: &Algorithm, command: &Command, members: &Topology, me: usize) -> Planned<Plan> {
+    let place = Place { me, count: members.len() };
+    let mut planner = Planner { areas: [std::ptr::null_mut(); 3], buffers: vec![], unpacks: vec![] };
+    let mut combine = Combine::Noop;
+    // SAFETY: the caller's promise; the kind says which member of the union there is.
+    let schedule = unsafe {
+        match algorithm.kind {
+            kind::BARRIER => dissemination(place),
+            kind::BROADCAST => broadcast(&mut planner, algorithm, command, members, place)?,
+            kind::ALLREDUCE | kind::REDUCE | kind::SCAN | kind::REDUCE_SCATTER => {
+                reduction(&mut planner, &mut combine, algorithm, command, members, place)?
+            }
+            kind::GATHER..=kind::GATHERV_INT => gather(&mut planner, algorithm, command, members, place)?,
+            kind::SCATTER..=kind::SCATTERV_INT => scatter(&mut planner, algorithm, command, members, place)?,
+            _ => exchange(&mut planner, algorithm, command, place)?,
+        }
+    };
+    let Planner { areas, buffers, unpacks } = planner;
+    Ok(Plan { areas, _buffers: buffers, unpacks, combine, schedule })
+}
+
+fn member(members: &Topology, root: u32) -> Planned<usize> {
+    members.member(Endpoint(root)).ok_or("the root is not a member")
+}
+
+/// # Safety
+/// As [`plan`].
+unsafe fn broadcast(
+    planner: &mut Planner,
+    algorithm: &Algorithm,
+    command: &Command,
+    members: &Topology,
+    place: Place,
+) -> Planned<Schedule> {
+    // SAFETY: the caller's promise.
+    let (command, side) = unsafe { (&command.broadcast, side(&command.broadcast.data)?) };
+    let (root, bytes) = (member(members, command.root)?, side.bytes(command.data.count));
+    match place.me == root {
+        true => planner.read(Area::Target, &side, bytes, false)?,
+        false => planner.write(Area::Target, &side, bytes)?,
+    }
+    Ok(match algorithm.method {
+        Method::ScatterAllgather => scatter_allgather_broadcast(place, root, bytes),
+        _ => binomial_broadcast(place, root, bytes),
+    })
+}
+
+/// # Safety
+/// The program gave the type.
+unsafe fn side(data: &Data) -> Planned<Side> {
+    // SAFETY: the caller's promise.
+    unsafe { Side::new(data.buffer, data.kind) }
+}
+
+/// # Safety
+/// As [`plan`].
+unsafe fn reduction(
+    planner: &mut Planner,
+    combine: &mut Combine,
+    algorithm: &Algorithm,
+    command: &Command,
+    members: &Topology,
+    place: Place,
+) -> Planned<Schedule> {
+    // SAFETY: the caller's promise.
+    let (root, send, receive, op, cookie, flag) = unsafe {
+        match algorithm.kind {
+            kind::REDUCE => {
+                let crate::xfer::Reduce { root, all } = command.reduce;
+                (Some(member(members, root)?), all.send, all.receive, all.op, all.cookie, all.flag != 0)
+            }
+            kind::REDUCE_SCATTER => {
+                let all = command.reduce_scatter;
+                let receive = Data { buffer: all.buffer, kind: all.kind, count: 0 };
+                (None, all.send, receive, all.op, all.cookie, all.commutative != 0)
+            }
+            _ => {
+                let all = command.allreduce;
+                (None, all.send, all.receive, all.op, all.cookie, all.flag != 0)
+            }
+        }
+    };
+    let is_receiving = root.is_none_or(|root| root == place.me);
+    let in_place = is_in_place(send.buffer);
+    // SAFETY: the caller's promise. The side that is not used may have any type.
+    let (from, to) = unsafe {
+        let to = if is_receiving { Some(side(&receive)?) } else { None };
+        let from = if in_place { to.clone().ok_or(NO_MEMORY)? } else { side(&send)? };
+        (from.clone(), to.unwrap_or(from))
+    };
+    *combine =
+        Combine::new(op, cookie, [from.handle, to.handle]).ok_or("the types do not permit the operation")?;
+    if algorithm.kind == kind::REDUCE_SCATTER {
+        // SAFETY: the caller's promise.
+        let counts = unsafe { command.reduce_scatter.counts };
+        if counts.is_null() {
+            return Err(NO_MEMORY);
+        }
+        // SAFETY: the caller's promise.
+        let counts = unsafe { std::slice::from_raw_parts(counts, place.count) };
+        let mut total = 0;
+        let block = |&count: &usize| {
+            let bytes = to.bytes(count);
+            total += bytes;
+            (total - bytes, bytes)
+        };
+        let blocks = Blocks::Each(counts.iter().map(block).collect());
+        planner.read(Area::Source, &from, total, in_place)?;
+        planner.write(Area::Target, &to, blocks.of(Area::Target, place.me).bytes)?;
+        planner.scratch(scratch_bytes(total));
+        return Ok(match algorithm.method {
+            Method::Pairwise if flag => pairwise_reduce_scatter(place, blocks),
+            _ => reduce_then_scatter(place, &blocks, total),
+        });
+    }
+    let bytes = if is_receiving { to.bytes(receive.count) } else { from.bytes(send.count) };
+    if !in_place && from.bytes(send.count) != bytes {
+        return Err(LENGTHS);
+    }
+    planner.read(Area::Source, &from, bytes, false)?;
+    if is_receiving {
+        planner.write(Area::Target, &to, bytes)?;
+    }
+    planner.scratch(scratch_bytes(bytes));
+    Ok(match (algorithm.kind, root) {
+        (kind::SCAN, _) => scan(place, bytes, flag),
+        (_, Some(root)) => binomial_reduce(place, root, Block::first(Area::Target, bytes), flag),
+        (_, None) if algorithm.method == Method::Ring && flag => {
+            ring_allreduce(place, bytes, to.kind.data_bytes().max(1) as usize)
+        }
+        (_, None) => recursive_doubling_allreduce(place, bytes),
+    })
+}
+
+/// # Safety
+/// As [`plan`].
+unsafe fn gather(
+    planner: &mut Planner,
+    algorithm: &Algorithm,
+    command: &Command,
+    members: &Topology,
+    place: Place,
+) -> Planned<Schedule> {
+    let is_int = algorithm.kind == kind::GATHERV_INT;
+    // SAFETY: the caller's promise; the variants begin alike.
+    let (root, send) = unsafe { (member(members, command.rooted.root)?, command.rooted.send) };
+    let send_count = if is_int { send.count as u32 as usize } else { send.count };
+    if place.me != root {
+        // SAFETY: the caller's promise.
+        let from = unsafe { side(&send)? };
+        let bytes = from.bytes(send_count);
+        planner.read(Area::Source, &from, bytes, false)?;
+        return Ok(linear_gather(place, root, bytes, None));
+    }
+    // SAFETY: the caller's promise.
+    let (to, list) = unsafe {
+        match algorithm.kind {
+            kind::GATHER => {
+                let receive = command.rooted.receive;
+                (side(&receive)?, equal(receive.count, place.count))
+            }
+            _ => {
+                let receive = command.gatherv.receive;
+                (Side::new(receive.buffer, receive.kind)?, vector(&receive, place.count, is_int)?)
+            }
+        }
+    };
+    let blocks = planner.blocks(Area::Target, &to, &list, false, false)?;
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { contribution(planner, &send, send_count, &to, list[root])? };
+    Ok(linear_gather(place, root, bytes, Some(&blocks)))
+}
+
+/// The member's own block as the source, which may be in place in its target.
+///
+/// # Safety
+/// As [`plan`].
+unsafe fn contribution(
+    planner: &mut Planner,
+    send: &Data,
+    send_count: usize,
+    to: &Side,
+    (first, count): (isize, usize),
+) -> Planned<usize> {
+    let bytes = to.bytes(count);
+    if is_in_place(send.buffer) {
+        let own = Side { base: to.copy(first), ..to.clone() };
+        planner.read(Area::Source, &own, bytes, false)?;
+        return Ok(bytes);
+    }
+    // SAFETY: the caller's promise.
+    let from = unsafe { side(send)? };
+    if from.bytes(send_count) != bytes {
+        return Err(LENGTHS);
+    }
+    planner.read(Area::Source, &from, bytes, false)?;
+    Ok(bytes)
+}
+
+/// # Safety
+/// As [`plan`].
+unsafe fn scatter(
+    planner: &mut Planner,
+    algorithm: &Algorithm,
+    command: &Command,
+    members: &Topology,
+    place: Place,
+) -> Planned<Schedule> {
+    let is_int = algorithm.kind == kind::SCATTERV_INT;
+    // SAFETY: the caller's promise.
+    let (root, mut receive) = unsafe {
+        match algorithm.kind {
+            kind::SCATTER => (command.rooted.root, command.rooted.receive),
+            _ => (command.scatterv.root, command.scatterv.receive),
+        }
+    };
+    let root = member(members, root)?;
+    if is_int {
+        receive.count = receive.count as u32 as usize;
+    }
+    let in_place = is_in_place(receive.buffer);
+    let mut bytes = 0;
+    if !in_place {
+        // SAFETY: the caller's promise.
+        let to = unsafe { side(&receive)? };
+        bytes = to.bytes(receive.count);
+        planner.write(Area::Target, &to, bytes)?;
+    }
+    if place.me != root {
+        return Ok(linear_scatter(place, root, bytes, None, false));
+    }
+    // SAFETY: the caller's promise.
+    let (from, list) = unsafe {
+        match algorithm.kind {
+            kind::SCATTER => {
+                let send = command.rooted.send;
+                (side(&send)?, equal(send.count, place.count))
+            }
+            _ => {
+                let send = command.scatterv.send;
+                (Side::new(send.buffer, send.kind)?, vector(&send, place.count, is_int)?)
+            }
+        }
+    };
+    if !in_place && from.bytes(list[root].1) != bytes {
+        return Err(LENGTHS);
+    }
+    let blocks = planner.blocks(Area::Source, &from, &list, true, false)?;
+    Ok(linear_scatter(place, root, bytes, Some(&blocks), in_place))
+}
+
+/// Allgather and alltoall.
+///
+/// # Safety
+/// As [`plan`].
+unsafe fn exchange(
+    planner: &mut Planner,
+    algorithm: &Algorithm,
+    command: &Command,
+    place: Place,
+) -> Planned<Schedule> {
+    let is_int = matches!(algorithm.kind, kind::ALLGATHERV_INT | kind::ALLTOALLV_INT);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (to, list) = match algorithm.kind {
+            kind::ALLGATHER | kind::ALLTOALL => {
+                let receive = command.exchange.receive;
+                (side(&receive)?, equal(receive.count, place.count))
+            }
+            _ => {
+                let receive = match algorithm.kind {
+                    kind::ALLTOALLV | kind::ALLTOALLV_INT => command.alltoallv.receive,
+                    _ => command.allgatherv.receive,
+                };
+                (Side::new(receive.buffer, receive.kind)?, vector(&receive, place.count, is_int)?)
+            }
+        };
+        let blocks = planner.blocks(Area::Target, &to, &list, false, false)?;
+        if matches!(algorithm.kind, kind::ALLGATHER | kind::ALLGATHERV | kind::ALLGATHERV_INT) {
+            let send = command.exchange.send;
+            let count = if is_int { send.count as u32 as usize } else { send.count };
+            contribution(planner, &send, count, &to, list[place.me])?;
+            return Ok(match algorithm.method {
+                Method::Ring => ring_allgather(place, blocks),
+                _ => pairwise_allgather(place, blocks),
+            });
+        }
+        // The buffer is the first member of both.
+        let in_place = is_in_place(command.exchange.send.buffer);
+        let (from, sent) = match algorithm.kind {
+            _ if in_place => (to, list),
+            kind::ALLTOALL => {
+                let send = command.exchange.send;
+                (side(&send)?, equal(send.count, place.count))
+            }
+            _ => {
+                let send = command.alltoallv.send;
+                (Side::new(send.buffer, send.kind)?, vector(&send, place.count, is_int)?)
+            }
+        };
+        let source = planner.blocks(Area::Source, &from, &sent, true, in_place)?;
+        if source.of(Area::Source, place.me).bytes != blocks.of(Area::Target, place.me).bytes {
+            return Err(LENGTHS);
+        }
+        Ok(pairwise_alltoall(place, source, blocks))
+    }
+}

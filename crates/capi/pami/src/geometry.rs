@@ -1,0 +1,446 @@
+//! Geometries: creation, destruction, attributes, lists of algorithms. The handle is the address of a [`Geometry`].
+//!
+//! Creation ends with a barrier: over the parent, or else over the first member of each task. So the members of a
+//! geometry that uses an identifier again have all left the one that used it before.
+
+use crate::abi::*;
+use crate::client::{Client, attributes, fail};
+use crate::collectives::algorithms::{ALGORITHMS, Algorithm, Method, of_kind};
+use crate::collectives::plan::barrier;
+use crate::collectives::{Done, key};
+use crate::context::{Context, context};
+use crate::device::CONTEXTS_MAX;
+use crate::xfer::{ALL_TYPES_AND_OPERATIONS, FLOW_CONTROL, Metadata, TaskRange, kind};
+use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::device::PamiDevice;
+use netloom_messaging::pami::geometry::{Offsets, Topology};
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Most algorithms of a geometry; the alignment of [`Geometry`].
+const ALGORITHMS_MAX: usize = 256;
+
+/// A geometry. An algorithm's handle is its address plus the number of the algorithm.
+#[repr(align(256))]
+pub struct Geometry {
+    pub id: u32,
+    pub members: Arc<Topology>,
+    /// The next operation of each context that is a member.
+    sequences: [AtomicU32; CONTEXTS_MAX],
+}
+
+impl Geometry {
+    fn new(id: u32, members: Topology) -> Self {
+        // 0 is that of the creation.
+        let sequences = std::array::from_fn(|_| AtomicU32::new(1));
+        Geometry { id, members: Arc::new(members), sequences }
+    }
+
+    /// The geometry of all tasks.
+    pub fn world(tasks: u32) -> Self {
+        Geometry::new(0, Topology::of_ranges([(0, tasks.saturating_sub(1))], Offsets::One(0)))
+    }
+
+    pub fn handle(&self) -> *mut c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The index of a context, and the number of its next operation.
+    pub fn next_operation(&self, context: &Context) -> Option<(usize, u32)> {
+        let endpoint = context.core().device().endpoint();
+        let me = self.members.member(endpoint)?;
+        Some((me, self.sequences[endpoint.offset() as usize].fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+/// The geometry of a handle.
+///
+/// # Safety
+/// The handle is NULL, or of a geometry that has not been destroyed.
+unsafe fn geometry<'a>(handle: *mut c_void) -> Option<&'a Geometry> {
+    // SAFETY: the caller's promise.
+    unsafe { handle.cast::<Geometry>().as_ref() }
+}
+
+/// The geometry and the algorithm of an algorithm's handle.
+///
+/// # Safety
+/// The handle is 0, or of a geometry that has not been destroyed.
+pub unsafe fn algorithm<'a>(handle: usize) -> Option<(&'a Geometry, &'static Algorithm)> {
+    let number = handle % ALGORITHMS_MAX;
+    // SAFETY: the caller's promise; `PAMI_Geometry_algorithms_query` gave the address.
+    let geometry = unsafe { geometry(std::ptr::with_exposed_provenance_mut(handle - number)) }?;
+    Some((geometry, ALGORITHMS.get(number)?))
+}
+
+/// What the functions that create have in common.
+struct Creation {
+    call: &'static str,
+    client: *mut c_void,
+    geometry: *mut *mut c_void,
+    parent: *mut c_void,
+    id: u32,
+    context: *mut c_void,
+    done: Done,
+}
+
+impl Creation {
+    /// # Safety
+    /// The program gave the handles.
+    unsafe fn start(
+        self,
+        members: impl FnOnce(&Client) -> Option<Topology>,
+        configuration: &[Configuration],
+    ) -> Result {
+        let Creation { call, client, geometry: made, parent, id, context: handle, done } = self;
+        // SAFETY: the caller's promise.
+        let (client, context, parent) =
+            unsafe { (client.cast::<Client>().as_ref(), context(handle), geometry(parent)) };
+        let Some((client, context)) = client.zip(context) else {
+            return fail(INVAL, format!("{call}: client or context is NULL"));
+        };
+        let is_known = |attribute: &Configuration| {
+            (attribute::GEOMETRY_OPTIMIZE..=attribute::GEOMETRY_MEMORY_OPTIMIZE).contains(&attribute.name)
+        };
+        if let Some(other) = configuration.iter().find(|attribute| !is_known(attribute)) {
+            return fail(INVAL, format!("{call}: attribute {} is not a geometry's", other.name));
+        }
+        let Some(members) = members(client).filter(|members| !members.is_empty()) else {
+            return fail(INVAL, format!("{call}: there are no members, or they are NULL"));
+        };
+        let leaders = Arc::new(members.leaders());
+        if made.is_null() && parent.is_none() {
+            return fail(INVAL, format!("{call}: without a parent, only members create a geometry"));
+        }
+        if !made.is_null() {
+            let created = Arc::new(Geometry::new(id, members));
+            let created_handle = created.handle();
+            let mut geometries = client.geometries.lock().unwrap_or_else(|e| e.into_inner());
+            if id == 0 || geometries.contains_key(&id) {
+                return fail(INVAL, format!("{call}: identifier {id} is in use"));
+            }
+            geometries.insert(id, created);
+            // SAFETY: the program gave it.
+            unsafe { *made = created_handle };
+        }
+        let result = match parent.map(|parent| (parent, parent.next_operation(context))) {
+            Some((parent, Some((member, sequence)))) => {
+                let plan = barrier(parent.members.len(), member);
+                context.start_collective(key(parent.id, sequence), &parent.members, member, plan, done);
+                SUCCESS
+            }
+            Some((_, None)) => fail(INVAL, format!("{call}: the context is not a member of the parent")),
+            None => synchronise_leaders(call, client, context, leaders, id, done),
+        };
+        if result != SUCCESS && !made.is_null() {
+            client.geometries.lock().unwrap_or_else(|e| e.into_inner()).remove(&id);
+            // SAFETY: the program gave it.
+            unsafe { *made = std::ptr::null_mut() };
+        }
+        result
+    }
+}
+
+/// A barrier over the first members of all tasks, which may be other contexts than the caller's.
+fn synchronise_leaders(
+    call: &str,
+    client: &Client,
+    context: &Context,
+    leaders: Arc<Topology>,
+    id: u32,
+    done: Done,
+) -> Result {
+    let own = (0..leaders.len()).find_map(|member| {
+        let endpoint = leaders.endpoint(member)?;
+        (endpoint.task() == client.job.task).then_some((member, endpoint))
+    });
+    let Some((me, endpoint)) = own else {
+        return fail(INVAL, format!("{call}: this task is not a member"));
+    };
+    let plan = barrier(leaders.len(), me);
+    let leader = client.handles[endpoint.offset() as usize].load(Ordering::Acquire);
+    if leader == context.handle().cast() {
+        context.start_collective(key(id, 0), &leaders, me, plan, done);
+        return SUCCESS;
+    }
+    // SAFETY: a client's contexts are destroyed only when nothing uses them.
+    let Some(leader) = (unsafe { leader.as_ref() }) else {
+        return fail(INVAL, format!("{call}: there is no {endpoint} here"));
+    };
+    let remote = Box::into_raw(Box::new((context.handle(), done)));
+    let done = Done { function: Some(synchronised_elsewhere), cookie: remote.cast() };
+    leader.post_internal(move |leader| leader.start_collective(key(id, 0), &leaders, me, plan, done));
+    SUCCESS
+}
+
+/// The barrier of another context is done: reports it in the caller's.
+unsafe extern "C" fn synchronised_elsewhere(_: *mut c_void, cookie: *mut c_void, result: Result) {
+    // SAFETY: made by `synchronise_leaders`, and reported once.
+    let (handle, done) = *unsafe { Box::from_raw(cookie.cast::<(*mut c_void, Done)>()) };
+    // SAFETY: the program keeps the context until the geometry is ready.
+    if let Some(caller) = unsafe { context(handle) } {
+        caller.post_internal(move |caller| caller.report_later(done, result));
+    }
+}
+
+/// The contexts of each task that an offset names.
+fn offsets(client: &Client, offset: usize) -> Offsets {
+    match offset {
+        usize::MAX => Offsets::All(client.contexts.load(Ordering::Relaxed) as u32),
+        offset => Offsets::One(u32::try_from(offset).unwrap_or(u32::MAX)),
+    }
+}
+
+/// The elements of an array; `None` if it is NULL and has a length.
+///
+/// # Safety
+/// The program gave it.
+unsafe fn array<'a, T>(address: *const T, count: usize) -> Option<&'a [T]> {
+    match (address.is_null(), count) {
+        (_, 0) => Some(&[]),
+        (true, _) => None,
+        // SAFETY: the caller's promise.
+        (false, _) => Some(unsafe { std::slice::from_raw_parts(address, count) }),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_create_taskrange(
+    client: *mut c_void,
+    offset: usize,
+    configuration: *mut Configuration,
+    configurations: usize,
+    geometry: *mut *mut c_void,
+    parent: *mut c_void,
+    id: u32,
+    ranges: *const TaskRange,
+    count: usize,
+    context: *mut c_void,
+    function: EventFunction,
+    cookie: *mut c_void,
+) -> Result {
+    let call = "PAMI_Geometry_create_taskrange";
+    let creation = Creation { call, client, geometry, parent, id, context, done: Done { function, cookie } };
+    // SAFETY: the program gave them.
+    unsafe {
+        let members = |client: &Client| {
+            let ranges = array(ranges, count)?.iter().map(|range| (range.low, range.high));
+            Some(Topology::of_ranges(ranges, offsets(client, offset)))
+        };
+        creation.start(members, attributes(configuration, configurations))
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_create_tasklist(
+    client: *mut c_void,
+    offset: usize,
+    configuration: *mut Configuration,
+    configurations: usize,
+    geometry: *mut *mut c_void,
+    parent: *mut c_void,
+    id: u32,
+    tasks: *const u32,
+    count: usize,
+    context: *mut c_void,
+    function: EventFunction,
+    cookie: *mut c_void,
+) -> Result {
+    let call = "PAMI_Geometry_create_tasklist";
+    let creation = Creation { call, client, geometry, parent, id, context, done: Done { function, cookie } };
+    // SAFETY: the program gave them.
+    unsafe {
+        let members =
+            |client: &Client| Some(Topology::of_tasks(array(tasks, count)?, offsets(client, offset)));
+        creation.start(members, attributes(configuration, configurations))
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_create_endpointlist(
+    client: *mut c_void,
+    configuration: *mut Configuration,
+    configurations: usize,
+    geometry: *mut *mut c_void,
+    id: u32,
+    endpoints: *const u32,
+    count: usize,
+    context: *mut c_void,
+    function: EventFunction,
+    cookie: *mut c_void,
+) -> Result {
+    let call = "PAMI_Geometry_create_endpointlist";
+    let parent = std::ptr::null_mut();
+    let creation = Creation { call, client, geometry, parent, id, context, done: Done { function, cookie } };
+    // SAFETY: the program gave them.
+    unsafe {
+        let members = |_: &Client| {
+            let list: Vec<Endpoint> = array(endpoints, count)?.iter().copied().map(Endpoint).collect();
+            Some(Topology::of_endpoints(&list))
+        };
+        creation.start(members, attributes(configuration, configurations))
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_world(client: *mut c_void, made: *mut *mut c_void) -> Result {
+    // SAFETY: the program gave them.
+    let Some((client, made)) = (unsafe { client.cast::<Client>().as_ref().zip(made.as_mut()) }) else {
+        return fail(INVAL, "PAMI_Geometry_world: client or geometry is NULL");
+    };
+    let geometries = client.geometries.lock().unwrap_or_else(|e| e.into_inner());
+    *made = geometries[&0].handle();
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_destroy(
+    client: *mut c_void,
+    handle: *mut *mut c_void,
+    on: *mut c_void,
+    function: EventFunction,
+    cookie: *mut c_void,
+) -> Result {
+    // SAFETY: the program gave them.
+    let found = unsafe {
+        let found = handle.as_ref().and_then(|&handle| geometry(handle));
+        client.cast::<Client>().as_ref().zip(context(on)).zip(found)
+    };
+    let Some(((client, context), found)) = found else {
+        return fail(INVAL, "PAMI_Geometry_destroy: client, geometry or context is NULL");
+    };
+    if found.id == 0 {
+        return fail(INVAL, "PAMI_Geometry_destroy: the world geometry cannot be destroyed");
+    }
+    let id = found.id;
+    context.report_later(Done { function, cookie }, SUCCESS);
+    // SAFETY: the program gave it.
+    unsafe { *handle = std::ptr::null_mut() };
+    client.geometries.lock().unwrap_or_else(|e| e.into_inner()).remove(&id);
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_query(
+    handle: *mut c_void,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    let (found, attributes) = unsafe { (geometry(handle), attributes(configuration, count)) };
+    if found.is_none() {
+        return fail(INVAL, "PAMI_Geometry_query: there is no such geometry");
+    }
+    let mut result = SUCCESS;
+    for attribute in attributes {
+        attribute.value.intval = match attribute.name {
+            // There is no collective hardware.
+            attribute::GEOMETRY_OPTIMIZE | attribute::GEOMETRY_MEMORY_OPTIMIZE => 0,
+            attribute::GEOMETRY_NONCONTIG => 1,
+            other => {
+                result = fail(INVAL, format!("PAMI_Geometry_query: attribute {other} is not a geometry's"));
+                continue;
+            }
+        };
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_update(
+    handle: *mut c_void,
+    configuration: *mut Configuration,
+    count: usize,
+    on: *mut c_void,
+    function: EventFunction,
+    cookie: *mut c_void,
+) -> Result {
+    // SAFETY: the program gave them.
+    let (found, attributes) =
+        unsafe { (geometry(handle).zip(context(on)), attributes(configuration, count)) };
+    let Some((_, context)) = found else {
+        return fail(INVAL, "PAMI_Geometry_update: geometry or context is NULL");
+    };
+    // A geometry keeps working where there is no collective hardware, says the reference, and a query shows 0.
+    if let Some(other) = attributes.iter().find(|found| found.name != attribute::GEOMETRY_OPTIMIZE) {
+        return fail(INVAL, format!("PAMI_Geometry_update: attribute {} cannot be changed", other.name));
+    }
+    context.report_later(Done { function, cookie }, SUCCESS);
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_algorithms_num(
+    handle: *mut c_void,
+    kind: u32,
+    lengths: *mut usize,
+) -> Result {
+    // SAFETY: the program gave it.
+    if unsafe { geometry(handle) }.is_none() || lengths.is_null() || kind >= kind::COUNT {
+        return fail(
+            INVAL,
+            format!("PAMI_Geometry_algorithms_num: invalid geometry, collective {kind} or lengths"),
+        );
+    }
+    // SAFETY: the program gave space for two.
+    unsafe {
+        *lengths = of_kind(kind).1;
+        *lengths.add(1) = 0;
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
+    handle: *mut c_void,
+    kind: u32,
+    always: *mut usize,
+    always_metadata: *mut Metadata,
+    always_count: usize,
+    _query: *mut usize,
+    _query_metadata: *mut Metadata,
+    query_count: usize,
+) -> Result {
+    // SAFETY: the program gave it.
+    let Some(found) = (unsafe { geometry(handle) }).filter(|_| kind < kind::COUNT) else {
+        return fail(INVAL, format!("PAMI_Geometry_algorithms_query: invalid geometry or collective {kind}"));
+    };
+    let (first, count) = of_kind(kind);
+    if always_count > count || query_count > 0 {
+        return fail(
+            INVAL,
+            format!("PAMI_Geometry_algorithms_query: the lists have {count} and 0 algorithms"),
+        );
+    }
+    for n in 0..always_count {
+        // SAFETY: the program gave space for as many, or NULL.
+        unsafe {
+            if !always.is_null() {
+                *always.add(n) = found.handle().expose_provenance() + first + n;
+            }
+            if !always_metadata.is_null() {
+                always_metadata.add(n).write(metadata(&ALGORITHMS[first + n]));
+            }
+        }
+    }
+    SUCCESS
+}
+
+fn metadata(algorithm: &Algorithm) -> Metadata {
+    let is_active = algorithm.method == Method::ActiveMessage;
+    Metadata {
+        name: algorithm.name.as_ptr(),
+        version: 1,
+        check_fn: std::ptr::null(),
+        range_low: 0,
+        range_high: usize::MAX,
+        send_min_align: 1,
+        receive_min_align: 1,
+        correct: ALL_TYPES_AND_OPERATIONS | if is_active { FLOW_CONTROL } else { 0 },
+        perf: 0,
+        range_low_perf: algorithm.range[0],
+        range_high_perf: algorithm.range[1],
+        min_align_perf: 1,
+    }
+}

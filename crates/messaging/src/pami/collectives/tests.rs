@@ -1,0 +1,292 @@
+//! Schedules run over mailboxes in memory and compared with plain computations. The operation concatenates: two
+//! elements are combined only if the right one continues the left one, so any wrong order is an error.
+
+use super::movement::*;
+use super::reduction::*;
+use super::*;
+use std::collections::{HashMap, VecDeque};
+
+/// An element: the operands of members `first..end`, or of a set in any order if the operation commutes.
+const ELEMENT: usize = 4;
+
+struct Member {
+    areas: [Vec<u8>; 3],
+    schedule: Schedule,
+    round: Option<Round>,
+}
+
+fn slice(areas: &mut [Vec<u8>; 3], block: Block) -> &mut [u8] {
+    &mut areas[block.area as usize][block.at..block.at + block.bytes]
+}
+
+/// Ordered: an element is (first, end, index, 0).
+fn concatenate(into: &mut [u8], from: &[u8]) {
+    for (a, b) in into.chunks_mut(ELEMENT).zip(from.chunks(ELEMENT)) {
+        assert_eq!((a[1], a[2]), (b[0], b[2]), "operands in the wrong order");
+        a[1] = b[1];
+    }
+}
+
+/// Commuting: bytes are added.
+fn add(into: &mut [u8], from: &[u8]) {
+    into.iter_mut().zip(from).for_each(|(a, b)| *a = a.wrapping_add(*b));
+}
+
+/// Runs the schedules to their end, members taking turns in an order that depends on `seed`.
+fn run(mut members: Vec<Member>, operation: fn(&mut [u8], &[u8]), seed: usize) -> Vec<[Vec<u8>; 3]> {
+    let mut mail: HashMap<(usize, usize), VecDeque<Vec<u8>>> = HashMap::new();
+    let count = members.len();
+    let mut idle = 0;
+    for turn in 0.. {
+        if idle > 2 * count {
+            break;
+        }
+        let me = (turn + seed * (turn / count)) % count;
+        idle += 1;
+        let member = &mut members[me];
+        if member.round.is_none() {
+            let Some(round) = member.schedule.next() else { continue };
+            for Transfer { peer, block } in &round.sends {
+                assert!(*peer != me && *peer < count);
+                let bytes = slice(&mut member.areas, *block).to_vec();
+                mail.entry((me, *peer)).or_default().push_back(bytes);
+            }
+            member.round = Some(round);
+            idle = 0;
+        }
+        let round = member.round.as_mut().expect("set above");
+        while let Some(&Transfer { peer, block }) = round.receives.first() {
+            let Some(bytes) = mail.get_mut(&(peer, me)).and_then(VecDeque::pop_front) else { break };
+            assert_eq!(bytes.len(), block.bytes, "a message of another length");
+            slice(&mut member.areas, block).copy_from_slice(&bytes);
+            round.receives.remove(0);
+            idle = 0;
+        }
+        if round.receives.is_empty() {
+            for step in std::mem::take(&mut round.then) {
+                let (to, from) = match step {
+                    Local::Copy { from, to } => (to, from),
+                    Local::Reduce { into, from } => (into, from),
+                };
+                assert_eq!(to.bytes, from.bytes);
+                let bytes = slice(&mut member.areas, from).to_vec();
+                match step {
+                    Local::Copy { .. } => slice(&mut member.areas, to).copy_from_slice(&bytes),
+                    Local::Reduce { .. } => operation(slice(&mut member.areas, to), &bytes),
+                }
+            }
+            member.round = None;
+            idle = 0;
+        }
+    }
+    assert!(mail.values().all(VecDeque::is_empty), "messages that nobody received");
+    for member in &mut members {
+        assert!(member.round.is_none() && member.schedule.next().is_none(), "a member waits for ever");
+    }
+    members.into_iter().map(|member| member.areas).collect()
+}
+
+fn data(from: usize, to: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|n| (from * 37 + to * 11 + n * 3 + 1) as u8).collect()
+}
+
+fn operand(me: usize, elements: usize) -> Vec<u8> {
+    (0..elements).flat_map(|n| [me as u8, me as u8 + 1, n as u8, 0]).collect()
+}
+
+fn combined(first: usize, end: usize, elements: usize) -> Vec<u8> {
+    (0..elements).flat_map(|n| [first as u8, end as u8, n as u8, 0]).collect()
+}
+
+fn sum(count: usize, bytes: usize) -> Vec<u8> {
+    let mut sum = vec![0; bytes];
+    (0..count).for_each(|from| add(&mut sum, &data(from, 0, bytes)));
+    sum
+}
+
+/// Members with these source areas; targets and scratch are long enough for all tests.
+fn members(
+    count: usize,
+    source: impl Fn(usize) -> Vec<u8>,
+    schedule: impl Fn(Place) -> Schedule,
+) -> Vec<Member> {
+    let member = |me| Member {
+        areas: [source(me), vec![0xee; 8192], vec![0xdd; 16384]],
+        schedule: schedule(Place { me, count }),
+        round: None,
+    };
+    (0..count).map(member).collect()
+}
+
+/// Lengths of blocks that differ, also 0.
+fn varied(count: usize) -> Blocks {
+    let mut at = 3;
+    let block = |member: usize| {
+        let bytes = member * 5 % 7 * ELEMENT;
+        let block = (at, bytes);
+        at += bytes + member % 3;
+        block
+    };
+    Blocks::Each((0..count).map(block).collect())
+}
+
+#[test]
+fn a_barrier_waits_for_all() {
+    for count in 1..18 {
+        let mut list = members(count, |_| vec![], dissemination);
+        let mut known: Vec<u64> = (0..count).map(|me| 1 << me).collect();
+        while let Some(rounds) = list.iter_mut().map(|m| m.schedule.next()).collect::<Option<Vec<_>>>() {
+            let before = known.clone();
+            for (known, round) in known.iter_mut().zip(rounds) {
+                *known |= before[round.receives[0].peer];
+            }
+        }
+        assert!(known.iter().all(|&known| known == (1 << count) - 1), "a member knows of all");
+        run(members(count, |_| vec![], dissemination), add, count);
+    }
+}
+
+#[test]
+fn broadcasts() {
+    for (count, bytes) in (1..18).flat_map(|count| [(count, 0), (count, 5), (count, 640)]) {
+        for root in 0..count {
+            for schedule in [binomial_broadcast, scatter_allgather_broadcast] {
+                let mut list = members(count, |_| vec![], |place| schedule(place, root, bytes));
+                list[root].areas[1][..bytes].copy_from_slice(&data(root, 0, bytes));
+                for areas in run(list, add, root) {
+                    assert_eq!(areas[1][..bytes], data(root, 0, bytes));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gathers_and_scatters() {
+    for count in 1..18 {
+        for root in 0..count {
+            let blocks = varied(count);
+            let of = |member| blocks.of(Area::Target, member);
+            let gather = |place: Place| {
+                let blocks = (place.me == root).then_some(&blocks);
+                linear_gather(place, root, of(place.me).bytes, blocks)
+            };
+            let list = members(count, |me| data(me, 0, of(me).bytes), gather);
+            let mut areas = run(list, add, root).swap_remove(root);
+            for from in 0..count {
+                assert_eq!(slice(&mut areas, of(from)), data(from, 0, of(from).bytes));
+            }
+
+            let scatter = |place: Place| {
+                let blocks = (place.me == root).then_some(&blocks);
+                linear_scatter(place, root, of(place.me).bytes, blocks, false)
+            };
+            let mut list = members(count, |_| vec![0; 4096], scatter);
+            for to in 0..count {
+                let block = Block { area: Area::Source, ..of(to) };
+                slice(&mut list[root].areas, block).copy_from_slice(&data(root, to, block.bytes));
+            }
+            for (me, areas) in run(list, add, root).into_iter().enumerate() {
+                assert_eq!(areas[1][..of(me).bytes], data(root, me, of(me).bytes));
+            }
+        }
+    }
+}
+
+#[test]
+fn allgathers_and_alltoalls() {
+    for count in 1..18 {
+        for schedule in [ring_allgather, pairwise_allgather] {
+            for blocks in [varied(count), Blocks::Equal(24)] {
+                let of = |member| blocks.of(Area::Target, member);
+                let source = |me| data(me, 0, of(me).bytes);
+                for mut areas in
+                    run(members(count, source, |place| schedule(place, blocks.clone())), add, count)
+                {
+                    for from in 0..count {
+                        assert_eq!(slice(&mut areas, of(from)), data(from, 0, of(from).bytes));
+                    }
+                }
+            }
+        }
+        let length = |from: usize, to: usize| (from + 2 * to) % 5;
+        let blocks = |lengths: &mut dyn Iterator<Item = usize>| {
+            let mut at = 0;
+            let list = lengths.map(|bytes| {
+                at += bytes + 1;
+                (at - bytes - 1, bytes)
+            });
+            Blocks::Each(list.collect())
+        };
+        let sending = |me| blocks(&mut (0..count).map(|to| length(me, to)));
+        let receiving = |me| blocks(&mut (0..count).map(|from| length(from, me)));
+        let schedule = |place: Place| pairwise_alltoall(place, sending(place.me), receiving(place.me));
+        let source =
+            |me| (0..count).flat_map(|to| [data(me, to, length(me, to)), vec![0]].concat()).collect();
+        for (me, mut areas) in run(members(count, source, schedule), add, 1).into_iter().enumerate() {
+            for from in 0..count {
+                let got = slice(&mut areas, receiving(me).of(Area::Target, from));
+                assert_eq!(got, data(from, me, length(from, me)));
+            }
+        }
+    }
+}
+
+#[test]
+fn reductions_in_order() {
+    for (count, elements) in (1..18).flat_map(|count| [(count, 1), (count, 20)]) {
+        let bytes = elements * ELEMENT;
+        let source = |me| operand(me, elements);
+        let result = Block::first(Area::Target, bytes);
+        for root in 0..count {
+            let list = members(count, source, |place| binomial_reduce(place, root, result, false));
+            let areas = run(list, concatenate, root).swap_remove(root);
+            assert_eq!(areas[1][..bytes], combined(0, count, elements));
+
+            let source = |me| data(me, 0, bytes);
+            let list = members(count, source, |place| binomial_reduce(place, root, result, true));
+            assert_eq!(run(list, add, root)[root][1][..bytes], sum(count, bytes));
+        }
+        let list = members(count, source, |place| recursive_doubling_allreduce(place, bytes));
+        for areas in run(list, concatenate, 2) {
+            assert_eq!(areas[1][..bytes], combined(0, count, elements));
+        }
+        let list = members(count, source, |place| scan(place, bytes, false));
+        for (me, areas) in run(list, concatenate, 3).into_iter().enumerate() {
+            assert_eq!(areas[1][..bytes], combined(0, me + 1, elements));
+        }
+        let list = members(count, source, |place| scan(place, bytes, true));
+        for (me, areas) in run(list, concatenate, 3).into_iter().enumerate().skip(1) {
+            assert_eq!(areas[1][..bytes], combined(0, me, elements));
+        }
+    }
+}
+
+#[test]
+fn rings_and_reduce_scatters() {
+    for (count, elements) in (1..18).flat_map(|count| [(count, 1), (count, 50)]) {
+        let bytes = elements * ELEMENT;
+        let list = members(count, |me| data(me, 0, bytes), |place| ring_allreduce(place, bytes, ELEMENT));
+        for areas in run(list, add, 2) {
+            assert_eq!(areas[1][..bytes], sum(count, bytes));
+        }
+        let mut at = 0;
+        let list = (0..count).map(|member| {
+            let bytes = member % 3 * ELEMENT;
+            at += bytes;
+            (at - bytes, bytes)
+        });
+        let blocks = Blocks::Each(list.collect());
+        let check = |areas: Vec<[Vec<u8>; 3]>, expected: &[u8]| {
+            for (me, areas) in areas.into_iter().enumerate() {
+                let Block { at, bytes, .. } = blocks.of(Area::Target, me);
+                assert_eq!(areas[1][..bytes], expected[at..at + bytes]);
+            }
+        };
+        let schedule = |place| reduce_then_scatter(place, &blocks, at);
+        let ordered = members(count, |me| operand(me, at / ELEMENT), schedule);
+        check(run(ordered, concatenate, 1), &combined(0, count, at / ELEMENT));
+        let schedule = |place| pairwise_reduce_scatter(place, blocks.clone());
+        check(run(members(count, |me| data(me, 0, at), schedule), add, 1), &sum(count, at));
+    }
+}
