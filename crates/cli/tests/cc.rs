@@ -6,7 +6,14 @@ use std::process::{Command, Output};
 
 fn run(program: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(program);
-    command.args(args).env_remove("CC").current_dir(program.parent().unwrap()).output().unwrap()
+    // Cargo puts the folder of the libraries that it built into LD_LIBRARY_PATH.
+    command
+        .env_remove("CC")
+        .env_remove("LD_LIBRARY_PATH")
+        .args(args)
+        .current_dir(program.parent().unwrap())
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {

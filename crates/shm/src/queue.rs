@@ -118,12 +118,12 @@ pub struct Message<'a> {
 }
 
 impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
-    /// The reader of a queue of which nothing has been read.
+    /// The reader of a queue, from where the last one stopped.
     ///
     /// # Safety
-    /// A queue has one reader, ever.
+    /// A queue has one reader at a time.
     pub unsafe fn new(queue: &'a Queue<SLOTS>) -> Self {
-        Reader { queue, head: 0 }
+        Reader { queue, head: queue.head.0.load(Ordering::Acquire) }
     }
 
     /// The next message, if it has been written. It stays in its slot until [`Self::release`].
@@ -153,6 +153,12 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     /// Whether a message has been claimed by a writer that has not written it yet, or one is there.
     pub fn has_claimed(&self) -> bool {
         self.queue.tail.0.load(Ordering::Relaxed) != self.head
+    }
+}
+
+impl<const SLOTS: usize> Drop for Reader<'_, SLOTS> {
+    fn drop(&mut self) {
+        self.queue.head.0.store(self.head, Ordering::Release);
     }
 }
 
@@ -198,6 +204,18 @@ mod tests {
                 reader.release();
             }
             assert!(reader.next().is_none() && !reader.has_claimed());
+        }
+    }
+
+    #[test]
+    fn a_reader_resumes_where_the_last_one_stopped() {
+        let queue = Queue::<64>::new();
+        for n in 0..200 {
+            queue.push(n, [&[], &[]]).unwrap();
+            // SAFETY: the only reader.
+            let mut reader = unsafe { Reader::new(&queue) };
+            assert_eq!(reader.next().unwrap().word, n);
+            reader.release();
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Messages in a queue.
 pub const SLOTS: usize = 256;
 /// Queues per task.
-pub const QUEUES: usize = 64;
+pub const QUEUES: usize = 128;
 /// Most tasks of a job.
 pub const TASKS_MAX: u32 = 4096;
 

@@ -29,8 +29,9 @@ pub struct Job {
 }
 
 static JOB: OnceLock<std::result::Result<Job, String>> = OnceLock::new();
-/// The clients, by number: which are in use.
-static CLIENTS: Mutex<[bool; CLIENTS_MAX]> = Mutex::new([false; CLIENTS_MAX]);
+/// The clients, by number: which are in use, and which is to be tried next. Numbers are used in turn, because
+/// another task may send to the next client of a number before this one has destroyed the last.
+static CLIENTS: Mutex<([bool; CLIENTS_MAX], usize)> = Mutex::new(([false; CLIENTS_MAX], 0));
 
 /// A client.
 pub struct Client {
@@ -135,10 +136,13 @@ pub unsafe extern "C" fn PAMI_Client_create(
         Err(reason) => return fail(ERROR, format!("PAMI_Client_create: {reason}")),
     };
     let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(number) = clients.iter().position(|in_use| !in_use) else {
+    let (in_use, next) = &mut *clients;
+    let Some(number) = (*next..*next + CLIENTS_MAX).map(|n| n % CLIENTS_MAX).find(|&n| !in_use[n]) else {
         return fail(ENOMEM, format!("PAMI_Client_create: there are {CLIENTS_MAX} clients already"));
     };
-    clients[number] = true;
+    in_use[number] = true;
+    *next = number + 1;
+    job.segment.task(job.task).set_state(State::Running);
     let world = Geometry::world(job.segment.tasks());
     let client = Box::new(Client {
         job,
@@ -163,8 +167,9 @@ pub unsafe extern "C" fn PAMI_Client_destroy(handle: *mut *mut c_void) -> Result
         return fail(INVAL, format!("PAMI_Client_destroy: {left} contexts of the client are not destroyed"));
     }
     let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
-    clients[found.number] = false;
-    if clients.iter().all(|in_use| !in_use) {
+    let (in_use, _) = &mut *clients;
+    in_use[found.number] = false;
+    if in_use.iter().all(|in_use| !in_use) {
         found.job.segment.task(found.job.task).set_state(State::Finished);
     }
     // SAFETY: made by `PAMI_Client_create`, and now forgotten.

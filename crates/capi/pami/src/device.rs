@@ -92,6 +92,15 @@ impl ShmDevice {
     }
 }
 
+/// What nobody took before the context was destroyed is not for the next context of that number.
+impl Drop for ShmDevice {
+    fn drop(&mut self) {
+        while self.reader.next().is_some() {
+            self.reader.release();
+        }
+    }
+}
+
 impl PamiDevice for ShmDevice {
     type Payload = Payload;
 
