@@ -9,7 +9,7 @@ use netloom_shm::segment::{Segment, State};
 use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_char, c_ulonglong, c_void};
+use std::ffi::{CString, c_char, c_ulonglong, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -121,11 +121,10 @@ pub unsafe extern "C" fn PAMI_Client_create(
     if name.is_null() || made.is_null() {
         return fail(INVAL, "PAMI_Client_create: name or client is NULL");
     }
+    // Any name is valid, as on Blue Gene/Q, also an empty one: clients are distinguished by the order of
+    // their creation.
     // SAFETY: the program gave them.
-    let (name, attributes) = unsafe { (CStr::from_ptr(name), attributes(configuration, count)) };
-    if name.is_empty() {
-        return fail(INVAL, "PAMI_Client_create: the name of a client is empty");
-    }
+    let attributes = unsafe { attributes(configuration, count) };
     for attribute in attributes {
         if !matches!(attribute.name, attribute::CLIENT_NONCONTIG | attribute::CLIENT_MEMORY_OPTIMIZE) {
             return fail(INVAL, format!("PAMI_Client_create: attribute {} cannot be set", attribute.name));
