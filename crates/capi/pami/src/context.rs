@@ -14,7 +14,7 @@ use netloom_messaging::pami::work::WorkQueue;
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::cell::{Cell, UnsafeCell};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -339,6 +339,32 @@ impl Context {
     }
 }
 
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+/// `PTHREAD_CANCEL_DISABLE`.
+const CANCEL_DISABLE: c_int = 1;
+
+/// While it lives, the thread cannot be cancelled. Cancellation unwinds the stack, and callbacks have cancellation
+/// points (`printf` is one): it must not unwind through this library.
+struct NoCancel(c_int);
+
+impl NoCancel {
+    fn new() -> Self {
+        let mut old = 0;
+        // SAFETY: a library call with a place for the old state.
+        unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut old) };
+        NoCancel(old)
+    }
+}
+
+impl Drop for NoCancel {
+    fn drop(&mut self) {
+        // SAFETY: the state that the thread had.
+        unsafe { pthread_setcancelstate(self.0, std::ptr::null_mut()) };
+    }
+}
+
 /// Posted work, in the program's `pami_work_t`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -504,6 +530,7 @@ pub unsafe extern "C" fn PAMI_Context_advance(handle: *mut c_void, maximum: usiz
     let Some(found) = (unsafe { context(handle) }) else {
         return fail(INVAL, "PAMI_Context_advance: there is no such context");
     };
+    let _no_cancel = NoCancel::new();
     if (0..maximum).any(|_| found.advance()) { SUCCESS } else { EAGAIN }
 }
 
@@ -526,6 +553,7 @@ pub unsafe extern "C" fn PAMI_Context_advancev(
     let Some(list) = (unsafe { contexts(handles, count) }) else {
         return fail(INVAL, "PAMI_Context_advancev: there is no such context");
     };
+    let _no_cancel = NoCancel::new();
     // All of them in each round.
     let round = || list.iter().fold(false, |is_busy, context| context.advance() | is_busy);
     if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN }
@@ -541,6 +569,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
     let Some(list) = (unsafe { contexts(handles, count) }) else {
         return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
     };
+    let _no_cancel = NoCancel::new();
     let advance = |context: &Context| {
         context.lock.try_lock() && {
             let is_busy = context.advance();
