@@ -91,6 +91,9 @@ pub const HINT_ENABLE: u32 = 1;
 pub const HINT_DISABLE: u32 = 2;
 
 impl DispatchHints {
+    pub fn long_header(self) -> u32 {
+        self.field(1)
+    }
     pub fn recv_contiguous(self) -> u32 {
         self.field(2)
     }
@@ -105,9 +108,6 @@ impl DispatchHints {
     }
     pub fn use_rdma(self) -> u32 {
         self.field(8)
-    }
-    pub fn use_shmem(self) -> u32 {
-        self.field(9)
     }
     pub fn remote_async_progress(self) -> u32 {
         self.field(7)

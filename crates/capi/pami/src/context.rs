@@ -14,8 +14,10 @@ use netloom_messaging::pami::work::WorkQueue;
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::cell::{Cell, UnsafeCell};
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The protocols of a context.
@@ -99,6 +101,13 @@ impl Callbacks {
         }
         callback
     }
+}
+
+/// Handles of the contexts that there are. Only creation and destruction ask: a program that destroys what is not a
+/// context, as some do, gets an error.
+fn live() -> MutexGuard<'static, BTreeSet<usize>> {
+    static LIVE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The context of a handle.
@@ -387,9 +396,12 @@ pub unsafe extern "C" fn PAMI_Context_createv(
         return fail(INVAL, "PAMI_Context_createv: there is no such client, or no space for contexts");
     };
     // SAFETY: the program gave them.
-    match unsafe { update(configuration, configurations) } {
-        SUCCESS => {}
-        other => return other,
+    for attribute in unsafe { attributes(configuration, configurations) } {
+        // A promise that all tasks create as many, of which nothing follows here.
+        if attribute.name != attribute::CLIENT_CONST_CONTEXTS {
+            let reason = format!("attribute {} cannot be set", attribute.name);
+            return fail(INVAL, format!("PAMI_Context_createv: {reason}"));
+        }
     }
     if count == 0 || count > CONTEXTS_MAX {
         return fail(
@@ -417,6 +429,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
         });
         let context = Box::into_raw(context);
         client.handles[offset].store(context, Ordering::Release);
+        live().insert(context as usize);
         // SAFETY: the program gave space for `count` handles.
         unsafe { *made.add(offset) = context.cast() };
     }
@@ -427,7 +440,9 @@ pub unsafe extern "C" fn PAMI_Context_createv(
 pub unsafe extern "C" fn PAMI_Context_destroyv(handles: *mut *mut c_void, count: usize) -> Result {
     for at in 0..count {
         // SAFETY: the program gave `count` handles.
-        let Some(found) = (unsafe { handles.add(at).as_ref().and_then(|&handle| context(handle)) }) else {
+        let handle = unsafe { handles.add(at).as_ref() }.filter(|handle| live().remove(&(**handle as usize)));
+        // SAFETY: it is live.
+        let Some(found) = handle.and_then(|&handle| unsafe { context(handle) }) else {
             return fail(INVAL, format!("PAMI_Context_destroyv: there is no context at index {at}"));
         };
         let offset = found.core().device().endpoint().offset() as usize;

@@ -42,14 +42,10 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     if hints.is_invalid() {
         return fail(INVAL, "PAMI_Dispatch_set: a hint has an invalid value");
     }
-    for (hint, refused, name) in [
-        (hints.use_shmem(), HINT_DISABLE, "use_shmem disabled: there is only shared memory"),
-        (hints.use_rdma(), HINT_ENABLE, "use_rdma enabled: messages start in queues"),
-        (hints.remote_async_progress(), HINT_ENABLE, "remote_async_progress enabled"),
-    ] {
-        if hint == refused {
-            return fail(INVAL, format!("PAMI_Dispatch_set: cannot honour {name}"));
-        }
+    // The segment stands for the network and for the shared memory of a node, so both hints about them are honoured
+    // by the same queues.
+    if hints.remote_async_progress() == HINT_ENABLE {
+        return fail(INVAL, "PAMI_Dispatch_set: cannot honour remote_async_progress: targets must advance");
     }
     if hints.buffer_registered() == HINT_ENABLE && hints.use_rdma() == HINT_DISABLE {
         return fail(INVAL, "PAMI_Dispatch_set: registered buffers are for RDMA, which a hint disables");

@@ -80,6 +80,10 @@ pub fn start(call: &str, context: &Context, send: &SendImmediate, data: Range, e
         let reason = format!("{total} B cannot be received at once, as the hint recv_immediate promises");
         return fail(INVAL, format!("{call}: {reason}"));
     }
+    if dispatch.hints.long_header() == HINT_DISABLE && header.len() > IMMEDIATE_MAX {
+        let reason = format!("a header of {} B is long, which the hint long_header disables", header.len());
+        return fail(INVAL, format!("{call}: {reason}"));
+    }
     let SendEvents { cookie, local_fn, remote_fn } = events;
     let is_acknowledged = remote_fn.is_some();
     let reports = 1 + u8::from(is_acknowledged);
