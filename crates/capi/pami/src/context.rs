@@ -231,14 +231,8 @@ impl Context {
             if message.dispatch == collectives::DISPATCH {
                 return self.collective_message(message);
             }
-            // The reference calls this undefined.
-            eprintln!(
-                "PAMI: task {} has no dispatch function {} for a message from {}",
-                self.client().job.task,
-                message.dispatch,
-                message.origin
-            );
-            std::process::abort();
+            // Programs register functions when others send already.
+            return self.core().postpone();
         };
         let (header, header_bytes) = match message.has_long_header {
             true => (self.core().long_header().as_ptr(), self.core().long_header().len()),

@@ -54,6 +54,7 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     if list.len() <= dispatch {
         list.resize(dispatch + 1, None);
     }
+    context.core().resume();
     list[dispatch] = Some(Dispatch { function, cookie, hints });
     SUCCESS
 }

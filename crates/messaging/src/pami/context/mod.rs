@@ -104,6 +104,8 @@ pub struct Context<D: PamiDevice> {
     long_header: Vec<u8>,
     /// The message whose dispatch function runs.
     current: Option<(Head, Message<D::Payload>)>,
+    /// Whether that function does not exist yet.
+    is_postponed: bool,
 }
 
 /// Integers before the header of a first packet and of an announcement.
@@ -133,6 +135,7 @@ impl<D: PamiDevice> Context<D> {
             headers: HashMap::new(),
             long_header: vec![],
             current: None,
+            is_postponed: false,
         }
     }
 
@@ -159,7 +162,9 @@ impl<D: PamiDevice> Context<D> {
         if !self.fences.is_empty() {
             self.pass_fences();
         }
-        if let Some((head, payload)) = self.device.poll() {
+        if !self.is_postponed
+            && let Some((head, payload)) = self.device.poll()
+        {
             if head.kind == Kind::Immediate {
                 let length = self.device.bytes(payload).len();
                 let header_bytes = usize::from(head.header_bytes).min(length);

@@ -41,6 +41,21 @@ impl<D: PamiDevice> Context<D> {
         &self.long_header
     }
 
+    /// The program has no dispatch function for the message yet. It waits in its packet, and what came after it
+    /// waits behind it, until [`Self::resume`].
+    pub fn postpone(&mut self) {
+        self.is_postponed = true;
+    }
+
+    /// The program has another dispatch function: a message that was postponed begins again.
+    pub fn resume(&mut self) {
+        if std::mem::take(&mut self.is_postponed)
+            && let Some((_, message)) = self.current
+        {
+            self.events.push_front(Event::Message(message));
+        }
+    }
+
     /// The program has taken all data of the message out of the packet.
     #[inline]
     pub fn consumed(&mut self) {
