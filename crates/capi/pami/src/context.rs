@@ -241,7 +241,8 @@ impl Context {
         };
         let data = message.payload.at(message.header_from + message.header_bytes);
         let size = message.data_bytes as usize;
-        if message.is_whole && hints.recv_immediate() != HINT_DISABLE {
+        let is_short = header_bytes + size <= crate::dispatch::IMMEDIATE_MAX;
+        if message.is_whole && is_short && hints.recv_immediate() != HINT_DISABLE {
             // SAFETY: the program gave the function; header and data stay in their slot until `consumed`.
             unsafe {
                 let (header, data) = (header.cast(), data.cast());

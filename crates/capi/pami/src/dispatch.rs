@@ -14,9 +14,10 @@ pub struct Dispatch {
     pub hints: DispatchHints,
 }
 
-/// Most bytes of header and data of an immediate send: 16 less than of a packet, so that a message that
-/// `PAMI_Send` sends is received at once up to the same length.
-pub const IMMEDIATE_MAX: usize = Core::IMMEDIATE_MAX - 16;
+/// Most bytes of header and data of an immediate send, and of a message that is received at once: as on Blue
+/// Gene/Q, where programs rely on it. A packet holds it with all that `PAMI_Send` adds.
+pub const IMMEDIATE_MAX: usize = 512;
+const _: () = assert!(IMMEDIATE_MAX + 16 <= Core::IMMEDIATE_MAX);
 
 /// The greatest identifier of a program; the library keeps the one above.
 pub const DISPATCH_MAX: usize = Head::DISPATCHES - 2;
