@@ -534,14 +534,20 @@ impl Context {
     }
 }
 
+/// Advances all contexts in each of up to `maximum` rounds, until a round has processed something.
+fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool) -> Result {
+    let _no_cancel = NoCancel::new();
+    let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
+    if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_advance(handle: *mut c_void, maximum: usize) -> Result {
     // SAFETY: the program gave it.
     let Some(found) = (unsafe { context(handle) }) else {
         return fail(INVAL, "PAMI_Context_advance: there is no such context");
     };
-    let _no_cancel = NoCancel::new();
-    if (0..maximum).any(|_| found.advance()) { SUCCESS } else { EAGAIN }
+    rounds(&[found], maximum, Context::advance)
 }
 
 /// The handles of an array.
@@ -563,10 +569,7 @@ pub unsafe extern "C" fn PAMI_Context_advancev(
     let Some(list) = (unsafe { contexts(handles, count) }) else {
         return fail(INVAL, "PAMI_Context_advancev: there is no such context");
     };
-    let _no_cancel = NoCancel::new();
-    // All of them in each round.
-    let round = || list.iter().fold(false, |is_busy, context| context.advance() | is_busy);
-    if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN }
+    rounds(&list, maximum, Context::advance)
 }
 
 #[unsafe(no_mangle)]
@@ -579,7 +582,6 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
     let Some(list) = (unsafe { contexts(handles, count) }) else {
         return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
     };
-    let _no_cancel = NoCancel::new();
     let advance = |context: &Context| {
         context.lock.try_lock() && {
             let is_busy = context.advance();
@@ -588,8 +590,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
             is_busy
         }
     };
-    let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
-    if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN }
+    rounds(&list, maximum, advance)
 }
 
 #[unsafe(no_mangle)]
