@@ -2,7 +2,7 @@
 
 use crate::client::Job;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Full, PamiDevice, Range, Remote, Transfer};
+use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Transfer};
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::memory::{self, Direction};
 use netloom_shm::queue::{PAYLOAD_MAX, Reader};
@@ -104,7 +104,10 @@ impl Drop for ShmDevice {
 impl PamiDevice for ShmDevice {
     type Payload = Payload;
 
-    const PACKET_MAX: usize = PAYLOAD_MAX;
+    #[inline]
+    fn packet_max(&self) -> usize {
+        PAYLOAD_MAX
+    }
 
     #[inline]
     fn endpoint(&self) -> Endpoint {
@@ -130,12 +133,12 @@ impl PamiDevice for ShmDevice {
     }
 
     #[inline]
-    fn poll(&mut self) -> Option<(Head, Payload)> {
+    fn poll(&mut self) -> Option<Arrival<Payload>> {
         loop {
             let message = self.reader.next()?;
             let payload = Payload { address: message.payload.as_ptr(), length: message.payload.len() };
             match Head::of_word(message.word) {
-                Some(head) => return Some((head, payload)),
+                Some(head) => return Some(Arrival::Packet(head, payload)),
                 None => self.reader.release(),
             }
         }
@@ -158,7 +161,13 @@ impl PamiDevice for ShmDevice {
         unsafe { (to as *mut u8).copy_from_nonoverlapping(payload.at(skip), length) };
     }
 
-    fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64) -> Result<(), Remote> {
+    fn transfer(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
         let bytes = local.bytes as usize;
         if with.task() == self.job.task {
             let (from, to) = match way {
@@ -167,12 +176,13 @@ impl PamiDevice for ShmDevice {
             };
             // SAFETY: both are this program's own; they may overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
-            return Ok(());
+            return Ok(Begun::Done);
         }
         // SAFETY: the program gave both addresses.
         self.copy(way, with, |direction, pid| unsafe {
             memory::copy(direction, pid, local.address, remote, bytes)
-        })
+        })?;
+        Ok(Begun::Done)
     }
 
     fn transfer_pieces(
@@ -182,7 +192,9 @@ impl PamiDevice for ShmDevice {
         pieces: &[(Range, u64)],
     ) -> Result<(), Remote> {
         if with.task() == self.job.task {
-            return pieces.iter().try_for_each(|&(local, remote)| self.transfer(way, with, local, remote));
+            return pieces
+                .iter()
+                .try_for_each(|&(local, remote)| self.transfer(way, with, local, remote).map(|_| ()));
         }
         let pieces: Vec<(u64, u64, usize)> =
             pieces.iter().map(|&(local, remote)| (local.address, remote, local.bytes as usize)).collect();
