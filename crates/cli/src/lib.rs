@@ -5,6 +5,7 @@ pub mod args;
 mod cc;
 mod describe;
 mod exec;
+mod mpirun;
 pub mod reference;
 mod studies;
 
@@ -276,6 +277,7 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             Ok(OK)
         }
         Some(Command::Exec(args)) => exec::exec(args, out, err),
+        Some(Command::Mpirun(args)) => mpirun::mpirun(args, out, err),
         Some(Command::Cc { show, args }) => cc::cc(show, &args, out),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

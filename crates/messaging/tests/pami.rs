@@ -199,7 +199,10 @@ fn tasks(
     }));
     let limits = Limits { rendezvous_from_bytes, piece_bytes: 100 };
     let task = |task| Task {
-        context: Context::new(TestDevice { world: Rc::clone(&world), task, polled: vec![], tickets: 0, later: VecDeque::new() }, limits),
+        context: Context::new(
+            TestDevice { world: Rc::clone(&world), task, polled: vec![], tickets: 0, later: VecDeque::new() },
+            limits,
+        ),
         seen: Seen::default(),
         next: MEMORY_B as u64 / 2,
         expected: BTreeMap::new(),

@@ -20,6 +20,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -229,7 +230,32 @@ fn signal_name(signal: i32) -> &'static str {
 /// # Panics
 /// If there are no tasks, or more than [`crate::segment::TASKS_MAX`].
 pub fn launch(job: &Job, out: &mut dyn Write, err: &mut dyn Write) -> Result<Outcome, LaunchError> {
-    let segment = Segment::create(job.tasks)?;
+    launch_in(job, &Arc::new(Segment::create(job.tasks)?), out, err)
+}
+
+/// Lets this process and all that it starts run on one core only, that of the calling thread.
+pub fn share_core() {
+    // SAFETY: system calls on a set that lives here; zeros are an empty one.
+    unsafe {
+        let core = libc::sched_getcpu();
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if core >= 0 {
+            libc::CPU_SET(core as usize, &mut set);
+            libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+        }
+    }
+}
+
+/// The same in a segment for as many tasks.
+///
+/// # Errors
+/// If it cannot be launched.
+pub fn launch_in(
+    job: &Job,
+    segment: &Arc<Segment>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Outcome, LaunchError> {
     if let Some(folder) = &job.folder
         && !folder.is_dir()
     {
@@ -252,7 +278,7 @@ pub fn launch(job: &Job, out: &mut dyn Write, err: &mut dyn Write) -> Result<Out
     let files = OpenFiles::raise(if job.label { 2 * u64::from(job.tasks) + 64 } else { 0 })?;
     let signals = Signals::catch().map_err(|e| LaunchError::System("catch signals", e))?;
     let mut launcher = Launcher {
-        segment,
+        segment: Arc::clone(segment),
         pids: HashMap::new(),
         streams: Vec::new(),
         phase: Phase::Run,
@@ -292,7 +318,7 @@ struct Stream {
 }
 
 struct Launcher {
-    segment: Segment,
+    segment: Arc<Segment>,
     /// Tasks that run, by their process.
     pids: HashMap<i32, u32>,
     streams: Vec<Stream>,

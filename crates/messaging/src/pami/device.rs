@@ -148,13 +148,8 @@ pub trait PamiDevice {
     ///
     /// # Errors
     /// If it cannot.
-    fn transfer(
-        &mut self,
-        way: Transfer,
-        with: Endpoint,
-        local: Range,
-        remote: u64,
-    ) -> Result<Begun, Remote>;
+    fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64)
+    -> Result<Begun, Remote>;
 
     /// Moves several pieces at once: ranges of this task's memory, and their addresses in the other's. After
     /// an error, some may have moved.

@@ -211,7 +211,11 @@ impl<D: PamiDevice> Context<D> {
 
     /// Fences wait until nothing is under way, also of what was started after them.
     fn pass_fences(&mut self) {
-        if !self.fences.is_empty() && self.requests.is_empty() && self.waiting.is_empty() && self.pending.is_empty() {
+        if !self.fences.is_empty()
+            && self.requests.is_empty()
+            && self.waiting.is_empty()
+            && self.pending.is_empty()
+        {
             let passed = self.fences.drain(..).map(|cookie| Event::Sent(cookie, Outcome::Done));
             self.events.extend(passed);
         }

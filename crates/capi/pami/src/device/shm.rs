@@ -1,16 +1,14 @@
-//! The device of a context: its queue in the segment of the job, the queues of others, and their memory.
+//! The device between processes of this computer: the context's queue in the segment of the job, the queues of
+//! others, and their memory.
 
+use super::{CONTEXTS_MAX, Payload, memory_of, store};
 use crate::client::Job;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Transfer};
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::memory::{self, Direction};
 use netloom_shm::queue::{PAYLOAD_MAX, Reader};
-use netloom_shm::segment::{QUEUES, SLOTS, State};
-
-/// Contexts of a client, and clients of a process: they share the queues of a task.
-pub const CONTEXTS_MAX: usize = 16;
-pub const CLIENTS_MAX: usize = QUEUES / CONTEXTS_MAX;
+use netloom_shm::segment::{SLOTS, State};
 
 /// A context's device.
 pub struct ShmDevice {
@@ -19,21 +17,6 @@ pub struct ShmDevice {
     first_queue: usize,
     endpoint: Endpoint,
     reader: Reader<'static, SLOTS>,
-}
-
-/// A packet in its slot.
-#[derive(Clone, Copy, Debug)]
-pub struct Payload {
-    address: *const u8,
-    length: usize,
-}
-
-impl Payload {
-    /// The address of a byte of it.
-    pub fn at(self, offset: usize) -> *const u8 {
-        assert!(offset <= self.length);
-        self.address.wrapping_add(offset)
-    }
 }
 
 impl ShmDevice {
@@ -52,18 +35,6 @@ impl ShmDevice {
     /// Whether a packet is there, or about to be.
     pub fn has_claimed(&self) -> bool {
         self.reader.has_claimed()
-    }
-
-    /// The memory of this process at an address that the program gave.
-    ///
-    /// # Safety
-    /// The program has this memory, and leaves it as it is until the operation is complete, as PAMI demands.
-    unsafe fn memory<'a>(range: Range) -> &'a [u8] {
-        if range.bytes == 0 {
-            return &[];
-        }
-        // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts(range.address as *const u8, range.bytes as usize) }
     }
 }
 
@@ -129,7 +100,7 @@ impl PamiDevice for ShmDevice {
 
     fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full> {
         // SAFETY: the protocols pass only what the program gave them to send.
-        self.inject(to, head, [bytes, unsafe { Self::memory(data) }])
+        self.inject(to, head, [bytes, unsafe { memory_of(data) }])
     }
 
     #[inline]
@@ -151,14 +122,12 @@ impl PamiDevice for ShmDevice {
 
     #[inline]
     fn bytes(&self, payload: Payload) -> &[u8] {
-        // SAFETY: it has not been released, says the trait, so its slot holds it.
-        unsafe { std::slice::from_raw_parts(payload.address, payload.length) }
+        payload.bytes()
     }
 
     fn store(&mut self, payload: Payload, skip: usize, to: u64) {
-        let length = payload.length.saturating_sub(skip);
         // SAFETY: the program's dispatch function gave the address, for a message of this length.
-        unsafe { (to as *mut u8).copy_from_nonoverlapping(payload.at(skip), length) };
+        unsafe { store(payload, skip, to) };
     }
 
     fn transfer(
