@@ -53,8 +53,10 @@ pub struct Settings {
 
 /// Bytes of packets in a reply.
 const REPLY_B: usize = 1 << 17;
-/// The longest wait of a guest that polls in vain, before it may look at something else.
+/// The longest wait of a guest that polls in vain, before it may look at something else; and of one that reads the
+/// clock between its polls.
 const LONGEST_NS: f64 = 1e6;
+const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
 
 /// A guest's process.
 pub struct GuestProcess<G> {
@@ -72,6 +74,7 @@ pub struct GuestProcess<G> {
     watched: Vec<ContextNumber>,
     /// Waits in a row that ended with nothing, and the begin of the first.
     in_vain: u32,
+    reads_clock: bool,
     since: Option<Microticks>,
     is_started: bool,
 }
@@ -97,6 +100,7 @@ impl<G: Guest> GuestProcess<G> {
             is_waiting: false,
             watched: vec![],
             in_vain: 0,
+            reads_clock: false,
             since: None,
             is_started: false,
         }
@@ -120,9 +124,7 @@ impl<G: Guest> GuestProcess<G> {
             }
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
             Request::Spend(step) => {
-                if step == Software::Clock {
-                    self.in_vain = 0;
-                }
+                self.reads_clock |= step == Software::Clock;
                 self.device.thread().spend(self.settings.costs.of(step));
             }
             Request::Compute(ns) => self.device.thread().spend(self.time(ns)),
@@ -167,7 +169,8 @@ impl<G: Guest> GuestProcess<G> {
         // A guest that polls again and again is asked less and less often. What arrives ends the wait at once.
         let growth = f64::from(1u32 << self.in_vain.min(20));
         let limit_ns = poll_ns * polls.clamp(1, 1 << 20) as f64;
-        let limit = self.time((limit_ns * growth).min(LONGEST_NS.max(limit_ns)));
+        let longest = if std::mem::take(&mut self.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
+        let limit = self.time((limit_ns * growth).min(longest.max(limit_ns)));
         self.since.get_or_insert(now);
         let mut any: SmallVec<[Watch; 2]> = SmallVec::new();
         self.watched.clear();

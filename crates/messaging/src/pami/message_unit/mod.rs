@@ -338,8 +338,13 @@ impl UnitContext {
     }
 
     fn describe(&self, node: u32, payload: u64, length: u64, kind: Kind) -> Descriptor {
-        let map = if node == self.device.node() { LOCAL } else { ANY_DIRECTION };
-        Descriptor { payload, length, map, network: Network::in_order(node), kind, prefetch_only: false }
+        // Packets of several network FIFOs could overtake each other.
+        let first = match node == self.device.node() {
+            true => LOCAL.trailing_zeros(),
+            false => u32::from(pin(self.device.torus(), self.device.node(), node)),
+        };
+        let network = Network::in_order(node);
+        Descriptor { payload, length, map: 1 << first, network, kind, prefetch_only: false }
     }
 
     fn physical(&self, range: Range) -> u64 {
