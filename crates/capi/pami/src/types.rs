@@ -5,16 +5,39 @@ use crate::abi::*;
 use crate::client::{attributes, fail};
 use crate::symbols;
 use crate::typed::Combine;
-use netloom_messaging::pami::reduce::ELEMENTS;
+use netloom_messaging::pami::reduce::{ELEMENTS, Element};
 use netloom_messaging::pami::types::{Type, TypeBuilder, pairs};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::{Arc, LazyLock, OnceLock};
 
+/// The elements of a type of the program's.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Elements {
+    #[default]
+    None,
+    /// All data are elements of a predefined type.
+    Of(Element),
+    /// Bytes, or elements of several predefined types.
+    Unknown,
+}
+
+impl Elements {
+    /// With the elements of another part.
+    fn join(self, other: Elements) -> Elements {
+        match (self, other) {
+            (Elements::None, elements) | (elements, Elements::None) => elements,
+            (own, other) if own == other => own,
+            _ => Elements::Unknown,
+        }
+    }
+}
+
 /// A type of the program's.
 #[derive(Default)]
 struct Handle {
     builder: TypeBuilder,
+    elements: Elements,
     /// Set by `PAMI_Type_complete`. Operations hold it, so the handle may be destroyed while they run.
     complete: Option<Arc<Type>>,
     serialized: OnceLock<Vec<u8>>,
@@ -47,6 +70,28 @@ pub unsafe fn complete(kind: *mut c_void) -> Option<Arc<Type>> {
         Some(element) => Some(Arc::clone(&PREDEFINED[element as usize])),
         // SAFETY: the caller's promise.
         None => unsafe { shared(kind) }?.complete.clone(),
+    }
+}
+
+/// The elements of a handle's type.
+///
+/// # Safety
+/// As [`shared`].
+unsafe fn elements(kind: *mut c_void) -> Elements {
+    // SAFETY: the caller's promise.
+    let of_handle = || unsafe { shared(kind) }.map_or(Elements::Unknown, |made| made.elements);
+    symbols::element(kind).map_or_else(of_handle, Elements::Of)
+}
+
+/// The element that all data of a type consists of, if there is one.
+///
+/// # Safety
+/// As [`shared`].
+pub unsafe fn element(kind: *mut c_void) -> Option<Element> {
+    // SAFETY: the caller's promise.
+    match unsafe { elements(kind) } {
+        Elements::Of(element) => Some(element),
+        Elements::None | Elements::Unknown => None,
     }
 }
 
@@ -116,7 +161,10 @@ pub unsafe extern "C" fn PAMI_Type_add_simple(
 ) -> Result {
     // SAFETY: the program gave it.
     match unsafe { open("PAMI_Type_add_simple", kind) } {
-        Ok(Handle { builder, .. }) => {
+        Ok(Handle { builder, elements, .. }) => {
+            if bytes > 0 && count > 0 {
+                *elements = Elements::Unknown;
+            }
             let added = builder.add_simple(bytes as u64, offset as i64, count as u64, stride as i64);
             outcome("PAMI_Type_add_simple", added)
         }
@@ -133,12 +181,15 @@ pub unsafe extern "C" fn PAMI_Type_add_typed(
     stride: usize,
 ) -> Result {
     // SAFETY: the program gave it.
-    let Some(subtype) = (unsafe { complete(subtype) }) else {
+    let (Some(subtype), added) = (unsafe { (complete(subtype), elements(subtype)) }) else {
         return fail(INVAL, "PAMI_Type_add_typed: the subtype is not a complete type");
     };
     // SAFETY: the program gave it.
     match unsafe { open("PAMI_Type_add_typed", kind) } {
-        Ok(Handle { builder, .. }) => {
+        Ok(Handle { builder, elements, .. }) => {
+            if count > 0 {
+                *elements = elements.join(added);
+            }
             let added = builder.add_typed(&subtype, offset as i64, count as u64, stride as i64);
             outcome("PAMI_Type_add_typed", added)
         }
@@ -212,7 +263,8 @@ pub unsafe extern "C" fn PAMI_Type_deserialize(
     // SAFETY: the program gave them.
     match Type::deserialize(unsafe { std::slice::from_raw_parts(address.cast(), size) }) {
         Ok(read) => {
-            let handle = Handle { complete: Some(Arc::new(read)), ..Handle::default() };
+            let complete = Some(Arc::new(read));
+            let handle = Handle { complete, elements: Elements::Unknown, ..Handle::default() };
             // SAFETY: the program gave it.
             unsafe { *made = Box::into_raw(Box::new(handle)).cast() };
             SUCCESS

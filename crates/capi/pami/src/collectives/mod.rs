@@ -8,6 +8,7 @@
 pub mod active;
 pub mod algorithms;
 pub mod plan;
+mod selection;
 
 use crate::abi::*;
 use crate::client::fail;
@@ -348,7 +349,7 @@ impl Context {
     /// Keeps a message until it is expected.
     fn keep(&self, key: Key, peer: usize, message: &Message<Payload>) {
         let bytes = message.data_bytes as usize;
-        let mut buffer = Buffer::new(bytes);
+        let mut buffer = Buffer::uninitialised(bytes);
         let address = buffer.address();
         let early =
             Early { key, buffer, bytes, result: SUCCESS, is_complete: message.is_whole, wanted: None };
@@ -444,6 +445,15 @@ pub unsafe extern "C" fn PAMI_Collective(handle: *mut c_void, xfer: *mut Xfer) -
     };
     if algorithm.method == algorithms::Method::ActiveMessage {
         return context.start_active(geometry, algorithm, me, xfer);
+    }
+    // SAFETY: the program gave the command.
+    let obstacles = unsafe { algorithm.obstacles(&xfer.command, geometry.members.len()) };
+    if obstacles != 0 {
+        let name = algorithm.name.to_string_lossy();
+        return fail(
+            INVAL,
+            format!("PAMI_Collective: {name}: check_fn returns {obstacles:#x}: it cannot run this"),
+        );
     }
     // SAFETY: the program gave the command.
     let plan = match unsafe { plan::plan(algorithm, &xfer.command, &geometry.members, me) } {

@@ -2,14 +2,16 @@
 //!
 //! Contiguous data is used where it lies. Other data is packed into a buffer at the call, and unpacked at the end.
 
-use super::algorithms::{Algorithm, Method};
-use super::{Plan, Unpack};
+use super::algorithms::{Algorithm, Method, commutes};
+use super::{Plan, Unpack, selection};
 use crate::typed::{Buffer, Combine};
 use crate::types::{complete, pack};
 use crate::xfer::{Command, Data, Vector, kind};
 use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::collectives::halving::*;
 use netloom_messaging::pami::collectives::movement::*;
 use netloom_messaging::pami::collectives::reduction::*;
+use netloom_messaging::pami::collectives::tree::*;
 use netloom_messaging::pami::collectives::{Area, Block, Blocks, Place, Schedule};
 use netloom_messaging::pami::geometry::Topology;
 use netloom_messaging::pami::types::Type;
@@ -31,7 +33,7 @@ fn is_in_place(buffer: *mut u8) -> bool {
 
 /// The plan of a barrier.
 pub fn barrier(count: usize, me: usize) -> Plan {
-    let schedule = dissemination(Place { me, count });
+    let schedule = dissemination(Place { me, count }, 2);
     let areas = [std::ptr::null_mut(); 3];
     Plan { areas, _buffers: vec![], unpacks: vec![], combine: Combine::Noop, schedule }
 }
@@ -78,7 +80,7 @@ struct Planner {
 
 impl Planner {
     fn buffer(&mut self, bytes: usize) -> *mut u8 {
-        let mut buffer = Buffer::new(bytes);
+        let mut buffer = Buffer::uninitialised(bytes);
         let address = buffer.address();
         self.buffers.push(buffer);
         address
@@ -184,6 +186,19 @@ fn equal(copies: usize, count: usize) -> Vec<(isize, usize)> {
     (0..count).map(|member| ((member * copies) as isize, copies)).collect()
 }
 
+/// The method of an algorithm, chosen now if it is automatic; `bytes` as for [`selection::choose`].
+fn method(algorithm: &Algorithm, place: Place, bytes: usize, is_commutative: bool) -> Method {
+    match algorithm.method {
+        Method::Automatic => selection::choose(algorithm.kind, place.count, bytes, is_commutative),
+        method => method,
+    }
+}
+
+/// The list of algorithms names a method that the collective does not have.
+fn not_listed(method: Method) -> ! {
+    unreachable!("{method:?} is not a method of this collective")
+}
+
 /// The plan of a member for the command of a collective.
 ///
 /// # Safety
@@ -195,7 +210,11 @@ pub unsafe fn plan(algorithm: &Algorithm, command: &Command, members: &Topology,
     // SAFETY: the caller's promise; the kind says which member of the union there is.
     let schedule = unsafe {
         match algorithm.kind {
-            kind::BARRIER => dissemination(place),
+            kind::BARRIER => match method(algorithm, place, 0, true) {
+                Method::Along(tree) => tree_barrier(tree, place),
+                Method::Dissemination(radix) => dissemination(place, radix),
+                other => not_listed(other),
+            },
             kind::BROADCAST => broadcast(&mut planner, algorithm, command, members, place)?,
             kind::ALLREDUCE | kind::REDUCE | kind::SCAN | kind::REDUCE_SCATTER => {
                 reduction(&mut planner, &mut combine, algorithm, command, members, place)?
@@ -229,9 +248,11 @@ unsafe fn broadcast(
         true => planner.read(Area::Target, &side, bytes, false)?,
         false => planner.write(Area::Target, &side, bytes)?,
     }
-    Ok(match algorithm.method {
+    Ok(match method(algorithm, place, bytes, true) {
         Method::ScatterAllgather => scatter_allgather_broadcast(place, root, bytes),
-        _ => binomial_broadcast(place, root, bytes),
+        Method::ScatterDoubling => scatter_doubling_broadcast(place, root, bytes),
+        Method::Along(tree) => tree_broadcast(tree, place, root, bytes),
+        other => not_listed(other),
     })
 }
 
@@ -253,22 +274,27 @@ unsafe fn reduction(
     place: Place,
 ) -> Planned<Schedule> {
     // SAFETY: the caller's promise.
-    let (root, send, receive, op, cookie, flag) = unsafe {
+    let (root, send, receive, op, cookie) = unsafe {
         match algorithm.kind {
             kind::REDUCE => {
                 let crate::xfer::Reduce { root, all } = command.reduce;
-                (Some(member(members, root)?), all.send, all.receive, all.op, all.cookie, all.flag != 0)
+                (Some(member(members, root)?), all.send, all.receive, all.op, all.cookie)
             }
             kind::REDUCE_SCATTER => {
                 let all = command.reduce_scatter;
                 let receive = Data { buffer: all.buffer, kind: all.kind, count: 0 };
-                (None, all.send, receive, all.op, all.cookie, all.commutative != 0)
+                (None, all.send, receive, all.op, all.cookie)
             }
             _ => {
                 let all = command.allreduce;
-                (None, all.send, all.receive, all.op, all.cookie, all.flag != 0)
+                (None, all.send, all.receive, all.op, all.cookie)
             }
         }
+    };
+    // SAFETY: the caller's promise.
+    let (is_commutative, is_exclusive) = unsafe {
+        let is_scan = algorithm.kind == kind::SCAN;
+        (!is_scan && commutes(algorithm.kind, command), is_scan && command.allreduce.flag != 0)
     };
     let is_receiving = root.is_none_or(|root| root == place.me);
     let in_place = is_in_place(send.buffer);
@@ -298,9 +324,11 @@ unsafe fn reduction(
         planner.read(Area::Source, &from, total, in_place)?;
         planner.write(Area::Target, &to, blocks.of(Area::Target, place.me).bytes)?;
         planner.scratch(scratch_bytes(total));
-        return Ok(match algorithm.method {
-            Method::Pairwise if flag => pairwise_reduce_scatter(place, blocks),
-            _ => reduce_then_scatter(place, &blocks, total),
+        return Ok(match method(algorithm, place, total, is_commutative) {
+            Method::Pairwise => pairwise_reduce_scatter(place, blocks),
+            Method::RecursiveHalving => halving_reduce_scatter(place, blocks, total),
+            Method::ReduceThenScatter => reduce_then_scatter(place, &blocks, total),
+            other => not_listed(other),
         });
     }
     let bytes = if is_receiving { to.bytes(receive.count) } else { from.bytes(send.count) };
@@ -308,17 +336,24 @@ unsafe fn reduction(
         return Err(LENGTHS);
     }
     planner.read(Area::Source, &from, bytes, false)?;
-    if is_receiving {
+    // An exclusive scan gives member 0 nothing.
+    if is_receiving && !(is_exclusive && place.me == 0) {
         planner.write(Area::Target, &to, bytes)?;
     }
     planner.scratch(scratch_bytes(bytes));
-    Ok(match (algorithm.kind, root) {
-        (kind::SCAN, _) => scan(place, bytes, flag),
-        (_, Some(root)) => binomial_reduce(place, root, Block::first(Area::Target, bytes), flag),
-        (_, None) if algorithm.method == Method::Ring && flag => {
-            ring_allreduce(place, bytes, to.kind.data_bytes().max(1) as usize)
-        }
-        (_, None) => recursive_doubling_allreduce(place, bytes),
+    let unit = combine.unit_bytes([&from.kind, &to.kind]);
+    let result = Block::first(Area::Target, bytes);
+    let is_scan = algorithm.kind == kind::SCAN;
+    Ok(match (method(algorithm, place, bytes, is_commutative), root) {
+        (Method::RecursiveDoubling, None) if is_scan => scan(place, bytes, is_exclusive),
+        (Method::Chain, None) => chain_scan(place, bytes, is_exclusive),
+        (Method::Rabenseifner, Some(root)) => rabenseifner_reduce(place, root, result, unit),
+        (Method::Along(tree), Some(root)) => tree_reduce(tree, place, root, result, is_commutative),
+        (Method::RecursiveDoubling, None) => recursive_doubling_allreduce(place, bytes),
+        (Method::Rabenseifner, None) => rabenseifner_allreduce(place, bytes, unit),
+        (Method::ReduceBroadcast, None) => reduce_broadcast(place, bytes),
+        (Method::Ring, None) => ring_allreduce(place, bytes, unit),
+        (other, _) => not_listed(other),
     })
 }
 
@@ -340,7 +375,14 @@ unsafe fn gather(
         let from = unsafe { side(&send)? };
         let bytes = from.bytes(send_count);
         planner.read(Area::Source, &from, bytes, false)?;
-        return Ok(linear_gather(place, root, bytes, None));
+        return Ok(match method(algorithm, place, bytes, true) {
+            Method::Along(_) => {
+                planner.scratch(binomial_scratch_bytes(place, root, bytes));
+                binomial_gather(place, root, bytes, None)
+            }
+            Method::Linear => linear_gather(place, root, bytes, None),
+            other => not_listed(other),
+        });
     }
     // SAFETY: the caller's promise.
     let (to, list) = unsafe {
@@ -358,7 +400,14 @@ unsafe fn gather(
     let blocks = planner.blocks(Area::Target, &to, &list, false, false)?;
     // SAFETY: the caller's promise.
     let bytes = unsafe { contribution(planner, &send, send_count, &to, list[root])? };
-    Ok(linear_gather(place, root, bytes, Some(&blocks)))
+    Ok(match method(algorithm, place, bytes, true) {
+        Method::Along(_) => {
+            planner.scratch(binomial_scratch_bytes(place, root, bytes));
+            binomial_gather(place, root, bytes, Some(&blocks))
+        }
+        Method::Linear => linear_gather(place, root, bytes, Some(&blocks)),
+        other => not_listed(other),
+    })
 }
 
 /// The member's own block as the source, which may be in place in its target.
@@ -417,7 +466,14 @@ unsafe fn scatter(
         planner.write(Area::Target, &to, bytes)?;
     }
     if place.me != root {
-        return Ok(linear_scatter(place, root, bytes, None, false));
+        return Ok(match method(algorithm, place, bytes, true) {
+            Method::Along(_) => {
+                planner.scratch(binomial_scratch_bytes(place, root, bytes));
+                binomial_scatter(place, root, bytes, None, false)
+            }
+            Method::Linear => linear_scatter(place, root, bytes, None, false),
+            other => not_listed(other),
+        });
     }
     // SAFETY: the caller's promise.
     let (from, list) = unsafe {
@@ -436,7 +492,15 @@ unsafe fn scatter(
         return Err(LENGTHS);
     }
     let blocks = planner.blocks(Area::Source, &from, &list, true, false)?;
-    Ok(linear_scatter(place, root, bytes, Some(&blocks), in_place))
+    bytes = from.bytes(list[root].1);
+    Ok(match method(algorithm, place, bytes, true) {
+        Method::Along(_) => {
+            planner.scratch(binomial_scratch_bytes(place, root, bytes));
+            binomial_scatter(place, root, bytes, Some(&blocks), in_place)
+        }
+        Method::Linear => linear_scatter(place, root, bytes, Some(&blocks), in_place),
+        other => not_listed(other),
+    })
 }
 
 /// Allgather and alltoall.
@@ -470,9 +534,16 @@ unsafe fn exchange(
             let send = command.exchange.send;
             let count = if is_int { send.count as u32 as usize } else { send.count };
             contribution(planner, &send, count, &to, list[place.me])?;
-            return Ok(match algorithm.method {
+            let total = list.iter().map(|&(_, count)| to.bytes(count)).sum();
+            return Ok(match method(algorithm, place, total, true) {
                 Method::Ring => ring_allgather(place, blocks),
-                _ => pairwise_allgather(place, blocks),
+                Method::RecursiveDoubling => recursive_doubling_allgather(place, blocks),
+                Method::Bruck => {
+                    planner.scratch(total);
+                    bruck_allgather(place, &blocks)
+                }
+                Method::Pairwise => pairwise_allgather(place, blocks),
+                other => not_listed(other),
             });
         }
         // The buffer is the first member of both.
@@ -492,6 +563,16 @@ unsafe fn exchange(
         if source.of(Area::Source, place.me).bytes != blocks.of(Area::Target, place.me).bytes {
             return Err(LENGTHS);
         }
-        Ok(pairwise_alltoall(place, source, blocks))
+        let bytes = blocks.of(Area::Target, place.me).bytes;
+        Ok(match method(algorithm, place, bytes, true) {
+            Method::Linear => linear_alltoall(place, &source, &blocks),
+            Method::ExclusiveOr => exclusive_or_alltoall(place, source, blocks),
+            Method::Bruck => {
+                planner.scratch(bruck_alltoall_scratch_bytes(place.count, bytes));
+                bruck_alltoall(place, &source, &blocks, bytes)
+            }
+            Method::Pairwise => pairwise_alltoall(place, source, blocks),
+            other => not_listed(other),
+        })
     }
 }
