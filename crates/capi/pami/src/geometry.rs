@@ -4,6 +4,7 @@
 //! geometry that uses an identifier again have all left the one that used it before.
 
 use crate::abi::*;
+use crate::check::{self, enter};
 use crate::client::{Client, attributes, fail};
 use crate::collectives::algorithms::{ALGORITHMS, Algorithm, Method, check, of_kind};
 use crate::collectives::plan::barrier;
@@ -76,6 +77,13 @@ pub unsafe fn algorithm<'a>(handle: usize) -> Option<(&'a Geometry, &'static Alg
     Some((geometry, ALGORITHMS.get(number)?))
 }
 
+/// Whether an algorithm's handle is of a geometry that the context's client has.
+pub fn is_live(context: &Context, handle: usize) -> bool {
+    let geometries = context.client().geometries.lock().unwrap_or_else(|e| e.into_inner());
+    let is_same = |found: &Arc<Geometry>| Arc::as_ptr(found) as usize == handle - handle % ALGORITHMS_MAX;
+    geometries.values().any(is_same)
+}
+
 /// What the functions that create have in common.
 struct Creation {
     call: &'static str,
@@ -98,8 +106,8 @@ impl Creation {
         let Creation { call, client, geometry: made, parent, id, context: handle, done } = self;
         // SAFETY: the caller's promise.
         let (client, context, parent) =
-            unsafe { (client.cast::<Client>().as_ref(), context(handle), geometry(parent)) };
-        let Some((client, context)) = client.zip(context) else {
+            unsafe { (client.cast::<Client>().as_ref(), enter(call, handle), geometry(parent)) };
+        let Some((client, context)) = client.as_ref().zip(context.as_deref()) else {
             return fail(INVAL, format!("{call}: client or context is NULL"));
         };
         let is_known = |attribute: &Configuration| {
@@ -306,8 +314,15 @@ pub unsafe extern "C" fn PAMI_Geometry_destroy(
 ) -> Result {
     // SAFETY: the program gave them.
     let found = unsafe {
+        if check::is_on()
+            && let Some((&handle, context)) = handle.as_ref().zip(context(on))
+            && !handle.is_null()
+            && !is_live(context, handle as usize)
+        {
+            return check::refuse_geometry("PAMI_Geometry_destroy", handle);
+        }
         let found = handle.as_ref().and_then(|&handle| geometry(handle));
-        client.cast::<Client>().as_ref().zip(context(on)).zip(found)
+        client.cast::<Client>().as_ref().zip(enter("PAMI_Geometry_destroy", on)).zip(found)
     };
     let Some(((client, context), found)) = found else {
         return fail(INVAL, "PAMI_Geometry_destroy: client, geometry or context is NULL");
@@ -316,6 +331,13 @@ pub unsafe extern "C" fn PAMI_Geometry_destroy(
         return fail(INVAL, "PAMI_Geometry_destroy: the world geometry cannot be destroyed");
     }
     let id = found.id;
+    let pending = if check::is_on() { context.collectives().pending_of(id) } else { 0 };
+    if pending > 0 {
+        check::report(format!(
+            "PAMI_Geometry_destroy: {pending} collectives of geometry {id} are under way; advance the context until they \
+             are complete"
+        ));
+    }
     context.report_later(Done { function, cookie }, SUCCESS);
     // SAFETY: the program gave it.
     unsafe { *handle = std::ptr::null_mut() };
@@ -359,8 +381,9 @@ pub unsafe extern "C" fn PAMI_Geometry_update(
     cookie: *mut c_void,
 ) -> Result {
     // SAFETY: the program gave them.
-    let (found, attributes) =
-        unsafe { (geometry(handle).zip(context(on)), attributes(configuration, count)) };
+    let (found, attributes) = unsafe {
+        (geometry(handle).zip(enter("PAMI_Geometry_update", on)), attributes(configuration, count))
+    };
     let Some((_, context)) = found else {
         return fail(INVAL, "PAMI_Geometry_update: geometry or context is NULL");
     };

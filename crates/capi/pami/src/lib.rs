@@ -14,6 +14,7 @@
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
 //! | what is not implemented yet | `missing.rs` |
+//! | reports of misuse with `NETLOOM_CHECK=1` | `check.rs` |
 //! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
 //! | a context's device | `device.rs` |
 //!
@@ -22,6 +23,7 @@
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)] // Functions are documented in the header.
 
 mod abi;
+mod check;
 mod client;
 mod collectives;
 mod context;

@@ -6,8 +6,9 @@
 //! memory of the target is contiguous; otherwise they move many pieces per step.
 
 use crate::abi::*;
+use crate::check::enter;
 use crate::client::fail;
-use crate::context::{Callback, Context, context};
+use crate::context::{Callback, Context};
 use crate::rma::{NOTHING, address};
 use crate::symbols;
 use crate::types::{complete, element};
@@ -248,7 +249,8 @@ unsafe extern "C" fn delivered(context: *mut c_void, cookie: *mut c_void, result
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Send_typed(handle: *mut c_void, parameters: *mut SendTyped) -> Result {
     // SAFETY: the program gave them.
-    let Some((context, typed)) = (unsafe { context(handle).zip(parameters.as_ref()) }) else {
+    let Some((context, typed)) = (unsafe { enter("PAMI_Send_typed", handle).zip(parameters.as_ref()) })
+    else {
         return fail(INVAL, "PAMI_Send_typed: context or parameters are NULL");
     };
     let SendTyped { send, events, kind, offset, data_fn, data_cookie } = typed;
@@ -269,7 +271,7 @@ pub unsafe extern "C" fn PAMI_Send_typed(handle: *mut c_void, parameters: *mut S
     };
     if let Some(part) = direct {
         let data = Range { address: base.wrapping_offset(part as isize) as u64, bytes: bytes as u64 };
-        return crate::send::start("PAMI_Send_typed", context, send, data, *events);
+        return crate::send::start("PAMI_Send_typed", &context, send, data, *events);
     }
     let mut buffer = Buffer::new(bytes);
     // SAFETY: the program gave a buffer that the type describes; the target is as long as the data.
@@ -280,7 +282,7 @@ pub unsafe extern "C" fn PAMI_Send_typed(handle: *mut c_void, parameters: *mut S
     let departure = Box::into_raw(departure);
     let remote_fn: EventFunction = if events.remote_fn.is_some() { Some(delivered) } else { None };
     let events = SendEvents { cookie: departure.cast(), local_fn: Some(departed), remote_fn };
-    let result = crate::send::start("PAMI_Send_typed", context, send, data, events);
+    let result = crate::send::start("PAMI_Send_typed", &context, send, data, events);
     if result != SUCCESS {
         // SAFETY: nothing will be reported.
         drop(unsafe { Box::from_raw(departure) });
@@ -483,11 +485,11 @@ fn start_pieces(
 pub unsafe extern "C" fn PAMI_Put_typed(handle: *mut c_void, parameters: *mut PutTyped) -> Result {
     // SAFETY: the program gave them.
     unsafe {
-        let Some((context, put)) = context(handle).zip(parameters.as_ref()) else {
+        let Some((context, put)) = enter("PAMI_Put_typed", handle).zip(parameters.as_ref()) else {
             return fail(INVAL, "PAMI_Put_typed: context or parameters are NULL");
         };
         let PutTyped { rma, local, remote, kinds, rdone_fn } = put;
-        start("PAMI_Put_typed", context, Transfer::Put, rma, [*local, *remote], kinds, *rdone_fn)
+        start("PAMI_Put_typed", &context, Transfer::Put, rma, [*local, *remote], kinds, *rdone_fn)
     }
 }
 
@@ -495,11 +497,11 @@ pub unsafe extern "C" fn PAMI_Put_typed(handle: *mut c_void, parameters: *mut Pu
 pub unsafe extern "C" fn PAMI_Get_typed(handle: *mut c_void, parameters: *mut GetTyped) -> Result {
     // SAFETY: the program gave them.
     unsafe {
-        let Some((context, get)) = context(handle).zip(parameters.as_ref()) else {
+        let Some((context, get)) = enter("PAMI_Get_typed", handle).zip(parameters.as_ref()) else {
             return fail(INVAL, "PAMI_Get_typed: context or parameters are NULL");
         };
         let GetTyped { rma, local, remote, kinds } = get;
-        start("PAMI_Get_typed", context, Transfer::Get, rma, [*local, *remote], kinds, None)
+        start("PAMI_Get_typed", &context, Transfer::Get, rma, [*local, *remote], kinds, None)
     }
 }
 
@@ -507,12 +509,12 @@ pub unsafe extern "C" fn PAMI_Get_typed(handle: *mut c_void, parameters: *mut Ge
 pub unsafe extern "C" fn PAMI_Rput_typed(handle: *mut c_void, parameters: *mut RputTyped) -> Result {
     // SAFETY: the program gave them.
     unsafe {
-        let Some((context, put)) = context(handle).zip(parameters.as_ref()) else {
+        let Some((context, put)) = enter("PAMI_Rput_typed", handle).zip(parameters.as_ref()) else {
             return fail(INVAL, "PAMI_Rput_typed: context or parameters are NULL");
         };
         let RputTyped { rma, local, remote, kinds, rdone_fn } = put;
         let addresses = [address(local), address(remote)];
-        start("PAMI_Rput_typed", context, Transfer::Put, rma, addresses, kinds, *rdone_fn)
+        start("PAMI_Rput_typed", &context, Transfer::Put, rma, addresses, kinds, *rdone_fn)
     }
 }
 
@@ -520,11 +522,11 @@ pub unsafe extern "C" fn PAMI_Rput_typed(handle: *mut c_void, parameters: *mut R
 pub unsafe extern "C" fn PAMI_Rget_typed(handle: *mut c_void, parameters: *mut RgetTyped) -> Result {
     // SAFETY: the program gave them.
     unsafe {
-        let Some((context, get)) = context(handle).zip(parameters.as_ref()) else {
+        let Some((context, get)) = enter("PAMI_Rget_typed", handle).zip(parameters.as_ref()) else {
             return fail(INVAL, "PAMI_Rget_typed: context or parameters are NULL");
         };
         let RgetTyped { rma, local, remote, kinds } = get;
         let addresses = [address(local), address(remote)];
-        start("PAMI_Rget_typed", context, Transfer::Get, rma, addresses, kinds, None)
+        start("PAMI_Rget_typed", &context, Transfer::Get, rma, addresses, kinds, None)
     }
 }

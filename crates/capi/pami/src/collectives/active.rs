@@ -6,6 +6,7 @@
 use super::algorithms::Algorithm;
 use super::{DISPATCH, Done, Header, one_report};
 use crate::abi::*;
+use crate::check::enter;
 use crate::client::fail;
 use crate::context::{Callback, Context, context};
 use crate::device::Payload;
@@ -82,6 +83,13 @@ pub struct ActiveMessages {
     /// Operations that this member started and that are not complete, by number.
     roots: HashMap<u32, Root>,
     next: u32,
+}
+
+impl ActiveMessages {
+    /// Operations that this member started and that are not complete.
+    pub fn pending(&self) -> usize {
+        self.roots.len()
+    }
 }
 
 /// An operation at its root.
@@ -308,7 +316,12 @@ impl Context {
             }),
             None if is_broadcast => None,
             None => {
-                return fail(INVAL, format!("PAMI_Collective: identifier {dispatch} is not set here"));
+                return fail(
+                    INVAL,
+                    format!(
+                        "PAMI_Collective: identifier {dispatch} is not set here; call PAMI_AMCollective_dispatch_set"
+                    ),
+                );
             }
         };
         // The data for a member, packed.
@@ -515,7 +528,8 @@ pub unsafe extern "C" fn PAMI_AMCollective_dispatch_set(
     _options: u32,
 ) -> Result {
     // SAFETY: the program gave them.
-    let found = unsafe { context(handle).zip(crate::geometry::algorithm(algorithm)) };
+    let found =
+        unsafe { enter("PAMI_AMCollective_dispatch_set", handle).zip(crate::geometry::algorithm(algorithm)) };
     let Some((context, (geometry, algorithm))) = found else {
         return fail(INVAL, "PAMI_AMCollective_dispatch_set: there is no such context or algorithm");
     };

@@ -173,6 +173,12 @@ pub mod reason {
 }
 
 impl Algorithm {
+    /// Its number in the list.
+    pub fn number(&'static self) -> u16 {
+        let offset = std::ptr::from_ref(self) as usize - ALGORITHMS.as_ptr() as usize;
+        (offset / size_of::<Algorithm>()) as u16
+    }
+
     /// Whether it works for all parameters and geometries.
     pub fn always_works(&self) -> bool {
         self.needs == NOTHING

@@ -35,7 +35,7 @@ fn is_in_place(buffer: *mut u8) -> bool {
 pub fn barrier(count: usize, me: usize) -> Plan {
     let schedule = dissemination(Place { me, count }, 2);
     let areas = [std::ptr::null_mut(); 3];
-    Plan { areas, _buffers: vec![], unpacks: vec![], combine: Combine::Noop, schedule }
+    Plan { areas, _buffers: vec![], unpacks: vec![], combine: Combine::Noop, schedule, algorithm: u16::MAX }
 }
 
 /// A buffer and the layout of its data.
@@ -203,7 +203,12 @@ fn not_listed(method: Method) -> ! {
 ///
 /// # Safety
 /// The program gave the command, for a geometry of these members.
-pub unsafe fn plan(algorithm: &Algorithm, command: &Command, members: &Topology, me: usize) -> Planned<Plan> {
+pub unsafe fn plan(
+    algorithm: &'static Algorithm,
+    command: &Command,
+    members: &Topology,
+    me: usize,
+) -> Planned<Plan> {
     let place = Place { me, count: members.len() };
     let mut planner = Planner { areas: [std::ptr::null_mut(); 3], buffers: vec![], unpacks: vec![] };
     let mut combine = Combine::Noop;
@@ -225,7 +230,8 @@ pub unsafe fn plan(algorithm: &Algorithm, command: &Command, members: &Topology,
         }
     };
     let Planner { areas, buffers, unpacks } = planner;
-    Ok(Plan { areas, _buffers: buffers, unpacks, combine, schedule })
+    let algorithm = algorithm.number();
+    Ok(Plan { areas, _buffers: buffers, unpacks, combine, schedule, algorithm })
 }
 
 fn member(members: &Topology, root: u32) -> Planned<usize> {
