@@ -280,6 +280,71 @@ static void reductions_with_gaps(pami_type_t even, pami_type_t odd, size_t n)
   free(in);
 }
 
+/* Send and receive buffers that are the same memory, by every algorithm. */
+static void one_buffer(size_t n)
+{
+  static const pami_xfer_type_t kinds[] = {PAMI_XFER_ALLREDUCE, PAMI_XFER_REDUCE_SCATTER, PAMI_XFER_ALLGATHER,
+                                           PAMI_XFER_ALLTOALL, PAMI_XFER_GATHER};
+  int *  buffer = allocate(n * tasks * sizeof *buffer);
+  size_t counts[MAX_TASKS], k, i, j, a, lengths[2];
+
+  volatile size_t done;
+  for (i = 0; i < tasks; i++) counts[i] = n;
+  for (k = 0; k < 5; k++)
+  {
+    pami_algorithm_t algorithms[32];
+    CHECK(PAMI_Geometry_algorithms_num(world, kinds[k], lengths));
+    CHECK(PAMI_Geometry_algorithms_query(world, kinds[k], algorithms, NULL, lengths[0],
+                                         algorithms + lengths[0], NULL, lengths[1]));
+    for (a = 0; a < lengths[0] + lengths[1]; a++)
+    {
+      pami_type_t type = PAMI_TYPE_SIGNED_INT;
+      char *      both = (char *) buffer;
+      pami_xfer_t xfer;
+      for (i = 0; i < n * tasks; i++) buffer[i] = (int) (task * 100003 + i);
+      memset(&xfer, 0, sizeof xfer);
+      xfer.algorithm = algorithms[a];
+      xfer.cb_done   = count_event;
+      xfer.cookie    = (void *) &done;
+      done           = 0;
+      if (kinds[k] == PAMI_XFER_ALLREDUCE)
+        xfer.cmd.xfer_allreduce =
+            (pami_allreduce_t){both, type, n, both, type, n, PAMI_DATA_SUM, NULL, 1};
+      else if (kinds[k] == PAMI_XFER_REDUCE_SCATTER)
+        xfer.cmd.xfer_reduce_scatter =
+            (pami_reduce_scatter_t){both, type, n * tasks, both, type, counts, PAMI_DATA_SUM, NULL, 1};
+      else if (kinds[k] == PAMI_XFER_ALLGATHER)
+        xfer.cmd.xfer_allgather = (pami_allgather_t){both, type, n, both, type, n};
+      else if (kinds[k] == PAMI_XFER_ALLTOALL)
+        xfer.cmd.xfer_alltoall = (pami_alltoall_t){both, type, n, both, type, n};
+      else
+        xfer.cmd.xfer_gather = (pami_gather_t){endpoint(tasks - 1, 0), both, type, n, both, type, n};
+      if (PAMI_Collective(context[0], &xfer) == PAMI_INVAL)
+      {
+        REQUIRE(a >= lengths[0]);
+        continue;
+      }
+      wait_until(context[0], done == 1);
+      for (j = 0; j < tasks; j++)
+        for (i = 0; i < n; i++)
+        {
+          int expected = (int) (j * 100003 + i); /* of allgather and gather */
+          int got      = buffer[j * n + i];
+          if (kinds[k] == PAMI_XFER_GATHER && task != tasks - 1) continue;
+          if ((kinds[k] == PAMI_XFER_ALLREDUCE || kinds[k] == PAMI_XFER_REDUCE_SCATTER) && j > 0) continue;
+          if (kinds[k] == PAMI_XFER_ALLTOALL) expected = (int) (j * 100003 + task * n + i);
+          if (kinds[k] == PAMI_XFER_ALLREDUCE) expected = (int) (tasks * i + tasks * (tasks - 1) / 2 * 100003);
+          if (kinds[k] == PAMI_XFER_REDUCE_SCATTER)
+            expected = (int) (tasks * (task * n + i) + tasks * (tasks - 1) / 2 * 100003);
+          if (got != expected)
+            FAIL("one buffer, collective %d, algorithm %zu: element %zu of %zu is %d, not %d", (int) kinds[k], a,
+                 i, j, got, expected);
+        }
+    }
+  }
+  free(buffer);
+}
+
 /* ------------------------------------------- Several at a time ------------------------------------------------ */
 
 enum { FLIGHT = 20, CHAIN = 200 };
@@ -344,6 +409,8 @@ int main(void)
   gaps(gap, 3000);
   reductions_with_gaps(even, odd, 1);
   reductions_with_gaps(even, odd, 3000);
+  one_buffer(1);
+  one_buffer(3000);
   in_flight(10);
   in_flight(20000);
 

@@ -12,7 +12,8 @@ use crate::collectives::{Done, key};
 use crate::context::{Context, context};
 use crate::device::CONTEXTS_MAX;
 use crate::xfer::{
-    ALL_TYPES_AND_OPERATIONS, CHECK_REQUIRED, CheckFunction, FLOW_CONTROL, Metadata, RANGE, TaskRange, kind,
+    ALL_TYPES_AND_OPERATIONS, CHECK_REQUIRED, CheckFunction, FLOW_CONTROL, Metadata, OVERLAP, RANGE,
+    TaskRange, kind,
 };
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::PamiDevice;
@@ -465,6 +466,7 @@ fn metadata_of(algorithm: &Algorithm) -> Metadata {
         (CHECK_REQUIRED, needs.commutative),
         (RANGE, has_range),
         (ALL_TYPES_AND_OPERATIONS, !needs.commutative),
+        (OVERLAP, algorithm.method != Method::ActiveMessage),
         (FLOW_CONTROL, algorithm.method == Method::ActiveMessage),
     ];
     let check_fn = if algorithm.always_works() { None } else { Some(check as CheckFunction) };

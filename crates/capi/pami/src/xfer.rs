@@ -221,5 +221,7 @@ pub const CHECK_REQUIRED: u32 = 1 << 0;
 pub const RANGE: u32 = 1 << 2;
 /// The same: all types and operations.
 pub const ALL_TYPES_AND_OPERATIONS: u32 = 1 << 5;
+/// The same: send and receive buffers may overlap.
+pub const OVERLAP: u32 = 1 << 11;
 /// The same: active messages may need barriers that bound unexpected data.
 pub const FLOW_CONTROL: u32 = 1 << 12;

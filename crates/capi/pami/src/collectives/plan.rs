@@ -16,6 +16,7 @@ use netloom_messaging::pami::collectives::{Area, Block, Blocks, Place, Schedule}
 use netloom_messaging::pami::geometry::Topology;
 use netloom_messaging::pami::types::Type;
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Why a collective is refused.
@@ -108,6 +109,14 @@ impl Planner {
         Ok(())
     }
 
+    /// Whether contiguous data lies in this memory, at least in part.
+    fn covers(&self, side: &Side, bytes: usize, memory: &Range<usize>) -> bool {
+        side.kind.contiguous_part(0, bytes as u64).is_some_and(|offset| {
+            let address = side.base.wrapping_offset(offset as isize) as usize;
+            overlap(&(address..address.wrapping_add(bytes)), memory)
+        })
+    }
+
     /// An area whose data is the result.
     fn write(&mut self, area: Area, side: &Side, bytes: usize) -> Planned<()> {
         if side.base.is_null() && bytes > 0 {
@@ -161,6 +170,20 @@ impl Planner {
         }
         Ok(Blocks::Each(blocks))
     }
+}
+
+/// The addresses of the blocks of an area that starts here, from the lowest to the end of the highest.
+fn addresses(base: *mut u8, blocks: &Blocks, count: usize) -> Range<usize> {
+    let block = |member| {
+        let Block { at, bytes, .. } = blocks.of(Area::Target, member);
+        (bytes > 0).then(|| base.wrapping_add(at) as usize..base.wrapping_add(at) as usize + bytes)
+    };
+    let join = |all: Range<usize>, one: Range<usize>| all.start.min(one.start)..all.end.max(one.end);
+    (0..count).filter_map(block).reduce(join).unwrap_or(0..0)
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start.max(b.start) < a.end.min(b.end)
 }
 
 /// The blocks of a vector operation: first copy and number of copies of each.
@@ -327,8 +350,10 @@ unsafe fn reduction(
             (total - bytes, bytes)
         };
         let blocks = Blocks::Each(counts.iter().map(block).collect());
-        planner.read(Area::Source, &from, total, in_place)?;
-        planner.write(Area::Target, &to, blocks.of(Area::Target, place.me).bytes)?;
+        let own = blocks.of(Area::Target, place.me).bytes;
+        planner.write(Area::Target, &to, own)?;
+        let target = addresses(planner.areas[Area::Target as usize], &Blocks::Equal(own), 1);
+        planner.read(Area::Source, &from, total, in_place || planner.covers(&from, total, &target))?;
         planner.scratch(scratch_bytes(total));
         return Ok(match method(algorithm, place, total, is_commutative) {
             Method::Pairwise => pairwise_reduce_scatter(place, blocks),
@@ -404,8 +429,9 @@ unsafe fn gather(
         }
     };
     let blocks = planner.blocks(Area::Target, &to, &list, false, false)?;
+    let target = addresses(planner.areas[Area::Target as usize], &blocks, place.count);
     // SAFETY: the caller's promise.
-    let bytes = unsafe { contribution(planner, &send, send_count, &to, list[root])? };
+    let bytes = unsafe { contribution(planner, &send, send_count, &to, list[root], &target)? };
     Ok(match method(algorithm, place, bytes, true) {
         Method::Along(_) => {
             planner.scratch(binomial_scratch_bytes(place, root, bytes));
@@ -426,6 +452,7 @@ unsafe fn contribution(
     send_count: usize,
     to: &Side,
     (first, count): (isize, usize),
+    target: &Range<usize>,
 ) -> Planned<usize> {
     let bytes = to.bytes(count);
     if is_in_place(send.buffer) {
@@ -438,7 +465,9 @@ unsafe fn contribution(
     if from.bytes(send_count) != bytes {
         return Err(LENGTHS);
     }
-    planner.read(Area::Source, &from, bytes, false)?;
+    // Blocks of others arrive before the last of the member's own has left.
+    let is_overwritten = from.base != to.copy(first) && planner.covers(&from, bytes, target);
+    planner.read(Area::Source, &from, bytes, is_overwritten)?;
     Ok(bytes)
 }
 
@@ -536,10 +565,11 @@ unsafe fn exchange(
             }
         };
         let blocks = planner.blocks(Area::Target, &to, &list, false, false)?;
+        let target = addresses(planner.areas[Area::Target as usize], &blocks, place.count);
         if matches!(algorithm.kind, kind::ALLGATHER | kind::ALLGATHERV | kind::ALLGATHERV_INT) {
             let send = command.exchange.send;
             let count = if is_int { send.count as u32 as usize } else { send.count };
-            contribution(planner, &send, count, &to, list[place.me])?;
+            contribution(planner, &send, count, &to, list[place.me], &target)?;
             let total = list.iter().map(|&(_, count)| to.bytes(count)).sum();
             return Ok(match method(algorithm, place, total, true) {
                 Method::Ring => ring_allgather(place, blocks),
@@ -565,7 +595,15 @@ unsafe fn exchange(
                 (Side::new(send.buffer, send.kind)?, vector(&send, place.count, is_int)?)
             }
         };
-        let source = planner.blocks(Area::Source, &from, &sent, true, in_place)?;
+        let is_overwritten = in_place || {
+            // In copies of the type, the blocks lie where dense data would.
+            let extent = from.kind.extent() as isize;
+            let block =
+                |&(first, count): &(isize, usize)| (first.wrapping_mul(extent) as usize, from.bytes(count));
+            let blocks = Blocks::Each(sent.iter().map(block).collect());
+            from.dense().is_some_and(|base| overlap(&addresses(base, &blocks, place.count), &target))
+        };
+        let source = planner.blocks(Area::Source, &from, &sent, true, is_overwritten)?;
         if source.of(Area::Source, place.me).bytes != blocks.of(Area::Target, place.me).bytes {
             return Err(LENGTHS);
         }

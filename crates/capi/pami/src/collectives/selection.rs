@@ -5,42 +5,42 @@ use super::algorithms::Method;
 use crate::xfer::kind;
 use netloom_messaging::pami::collectives::tree::Tree;
 
-/// Length of data from which a broadcast divides it, bytes.
-const BROADCAST_LONG: usize = 64 << 10;
-/// Length of data from which an allreduce or a reduce divides it, bytes.
-const REDUCTION_LONG: usize = 8 << 10;
-/// Length of a block up to which an alltoall sends several blocks as one message, bytes; and the fewest members.
-const ALLTOALL_SHORT: usize = 64;
-const ALLTOALL_MANY: usize = 8;
-/// Length of all blocks up to which an allgather sends several blocks as one message, bytes.
-const ALLGATHER_SHORT: usize = 1 << 10;
-/// Length of a block up to which gathers and scatters send several blocks as one message, bytes; and the fewest members.
-const ROOTED_SHORT: usize = 64;
-const ROOTED_MANY: usize = 64;
-/// Length of data from which a reduce-scatter divides it, bytes.
-const REDUCE_SCATTER_LONG: usize = 4 << 10;
+/// Length of data from which a broadcast takes a flat tree, bytes: members read long data from the memory of the
+/// member above, all at the same time.
+const BROADCAST_FLAT: usize = 4 << 10;
+/// Length of data from which an allreduce divides it, bytes.
+const ALLREDUCE_LONG: usize = 2 << 10;
+/// Length of all blocks up to which an allgather sends several blocks as one message, bytes: by recursive doubling if
+/// the number of members is a power of two, else by Bruck's algorithm.
+const ALLGATHER_DOUBLING: usize = 8 << 10;
+const ALLGATHER_BRUCK: usize = 1 << 10;
+/// Length of a block up to which an alltoall sends all of them at the same time, bytes.
+const ALLTOALL_LINEAR: usize = 1 << 10;
+/// Length of data up to which a reduce-scatter takes few steps, bytes.
+const REDUCE_SCATTER_SHORT: usize = 2 << 10;
 
 const BINOMIAL: Method = Method::Along(Tree::Knomial(2));
+const EIGHT_NOMIAL: Method = Method::Along(Tree::Knomial(8));
 
 /// The method of a collective. `bytes` is the length of the data: of a block in gathers, scatters and alltoalls, of all
 /// blocks in allgathers, of the whole operand in reductions.
 pub fn choose(collective: u32, members: usize, bytes: usize, is_commutative: bool) -> Method {
+    let is_power = members.is_power_of_two();
     match collective {
-        kind::BROADCAST if bytes >= BROADCAST_LONG && members > 2 => Method::ScatterAllgather,
-        kind::BROADCAST => BINOMIAL,
-        kind::ALLREDUCE if bytes >= REDUCTION_LONG => Method::Rabenseifner,
+        kind::BROADCAST if bytes >= BROADCAST_FLAT => EIGHT_NOMIAL,
+        kind::BROADCAST | kind::REDUCE => BINOMIAL,
+        kind::ALLREDUCE if bytes >= ALLREDUCE_LONG => Method::Rabenseifner,
         kind::ALLREDUCE => Method::RecursiveDoubling,
-        kind::REDUCE if bytes >= REDUCTION_LONG => Method::Rabenseifner,
-        kind::REDUCE => BINOMIAL,
-        kind::ALLGATHER | kind::ALLGATHERV | kind::ALLGATHERV_INT if bytes <= ALLGATHER_SHORT => {
-            Method::Bruck
-        }
-        kind::ALLGATHER | kind::ALLGATHERV | kind::ALLGATHERV_INT => Method::Pairwise,
-        kind::GATHER | kind::SCATTER if bytes <= ROOTED_SHORT && members >= ROOTED_MANY => BINOMIAL,
-        kind::ALLTOALL if bytes <= ALLTOALL_SHORT && members >= ALLTOALL_MANY => Method::Bruck,
+        kind::ALLGATHER | kind::ALLGATHERV | kind::ALLGATHERV_INT => match bytes {
+            ..=ALLGATHER_DOUBLING if is_power => Method::RecursiveDoubling,
+            ..=ALLGATHER_BRUCK => Method::Bruck,
+            _ => Method::Pairwise,
+        },
+        kind::ALLTOALL if bytes <= ALLTOALL_LINEAR => Method::Linear,
         kind::ALLTOALL => Method::Pairwise,
-        kind::REDUCE_SCATTER if is_commutative && bytes >= REDUCE_SCATTER_LONG => Method::Pairwise,
-        kind::REDUCE_SCATTER => Method::ReduceThenScatter,
+        kind::REDUCE_SCATTER if !is_commutative => Method::ReduceThenScatter,
+        kind::REDUCE_SCATTER if is_power && bytes <= REDUCE_SCATTER_SHORT => Method::RecursiveHalving,
+        kind::REDUCE_SCATTER => Method::Pairwise,
         kind::BARRIER => Method::Dissemination(2),
         _ => Method::Linear,
     }
