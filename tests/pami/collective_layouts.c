@@ -270,9 +270,8 @@ static void reductions_with_gaps(pami_type_t even, pami_type_t odd, size_t n)
       for (i = 0; i < n; i++)
       {
         double sum = last == 0 ? -1 : (double) (last * (from + i) + last * (last - 1) / 2);
-        if (in[2 * i] != -1 || in[2 * i + 1] != sum)
-          FAIL("collective %d, algorithm %zu: element %zu is %g beside %g, not %g", (int) kinds[k], a, i,
-               in[2 * i + 1], in[2 * i], sum);
+        EXPECT_VALUE(-1, in[2 * i], "collective %d, algorithm %zu: the gap before element %zu", (int) kinds[k], a, i);
+        EXPECT_VALUE(sum, in[2 * i + 1], "collective %d, algorithm %zu: element %zu", (int) kinds[k], a, i);
       }
     }
   }
@@ -336,9 +335,8 @@ static void one_buffer(size_t n)
           if (kinds[k] == PAMI_XFER_ALLREDUCE) expected = (int) (tasks * i + tasks * (tasks - 1) / 2 * 100003);
           if (kinds[k] == PAMI_XFER_REDUCE_SCATTER)
             expected = (int) (tasks * (task * n + i) + tasks * (tasks - 1) / 2 * 100003);
-          if (got != expected)
-            FAIL("one buffer, collective %d, algorithm %zu: element %zu of %zu is %d, not %d", (int) kinds[k], a,
-                 i, j, got, expected);
+          EXPECT_VALUE(expected, got, "one buffer, collective %d, algorithm %zu: element %zu of %zu", (int) kinds[k], a,
+                       i, j);
         }
     }
   }

@@ -33,9 +33,8 @@ static void expect(const int * got, size_t n, size_t from, size_t to)
 {
   size_t i;
   for (i = 0; i < n; i++)
-    if (got[i] != value(from, to, i))
-      FAIL("%s, root %zu, count %zu: element %zu of %zu from %zu to %zu is %d, not %d", name, root, count, i,
-           n, from, to, got[i], value(from, to, i));
+    EXPECT_VALUE(value(from, to, i), got[i], "%s, root %zu, count %zu: element %zu of %zu from %zu to %zu", name, root,
+                 count, i, n, from, to);
 }
 
 static void prepare(int * at, size_t n, size_t from, size_t to)
@@ -327,9 +326,7 @@ static void expect_reduced(const double * got, size_t n, size_t offset, pami_dat
 {
   size_t i;
   for (i = 0; i < n; i++)
-    if (got[i] != reduced(op, 0, members, offset + i))
-      FAIL("%s, root %zu: element %zu of %zu is %g, not %g", name, root, i, n, got[i],
-           reduced(op, 0, members, offset + i));
+    EXPECT_VALUE(reduced(op, 0, members, offset + i), got[i], "%s, root %zu: element %zu of %zu", name, root, i, n);
 }
 
 static pami_data_function operation(int i)
@@ -656,6 +653,7 @@ int main(void)
         for (root = 0; root < (collective->rooted ? tasks : 1); root++)
         {
           pami_xfer_t xfer;
+          if (count == MOST && root > 0 && root < tasks - 1) continue; /* long data takes long */
           memset(&xfer, 0, sizeof xfer);
           clear();
           collective->test(&xfer);

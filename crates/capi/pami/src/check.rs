@@ -270,17 +270,24 @@ impl Context {
         }
         self.report_postponed(true);
         let posted = self.watch.posted.lock().unwrap_or_else(|e| e.into_inner()).len();
+        let advance = "advance the context until all callbacks have run";
         let found = [
-            (self.callbacks().pending(), "sends, receives or transfers are under way"),
-            (self.collectives().pending(), "collectives are under way"),
-            (posted, "posted works have not run"),
-            (usize::from(self.watch.holder.load(Ordering::Relaxed) != 0), "locks are held"),
-            (usize::from(self.watch.owner.load(Ordering::Relaxed) != 0), "threads are in a function of it"),
+            (self.callbacks().pending(), "sends, receives or transfers are under way", advance),
+            (self.collectives().pending(), "collectives are under way", advance),
+            (posted, "posted works have not run", advance),
+            (
+                usize::from(self.watch.holder.load(Ordering::Relaxed) != 0),
+                "locks are held",
+                "unlock it before",
+            ),
+            (
+                usize::from(self.watch.owner.load(Ordering::Relaxed) != 0),
+                "threads are in a function of it",
+                "wait until they have returned",
+            ),
         ];
-        for (count, what) in found.into_iter().filter(|&(count, _)| count > 0) {
-            report(format!(
-                "PAMI_Context_destroyv: {count} {what}; advance the context until all callbacks have run"
-            ));
+        for (count, what, remedy) in found.into_iter().filter(|&(count, ..)| count > 0) {
+            report(format!("PAMI_Context_destroyv: {count} {what}; {remedy}"));
         }
     }
 }

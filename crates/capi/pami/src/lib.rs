@@ -9,7 +9,7 @@
 //! | sends | `send.rs` |
 //! | put, get, atomic operations, memory regions, fences | `rma.rs` |
 //! | types | `types.rs` |
-//! | typed sends, receives, puts and gets | `typed.rs` |
+//! | typed sends, receives, puts and gets | `typed/` |
 //! | geometries | `geometry.rs` |
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
