@@ -22,7 +22,7 @@ const DOCUMENTS: [&str; 5] = [
     "docs/validation-xc.md",
     "docs/validation-th.md",
 ];
-const LISTS: [&str; 4] = ["bgl", "bgq", "cray-xc", "th-express-2"];
+const LISTS: [&str; 5] = ["bgl", "bgq", "cray-xc", "pami", "th-express-2"];
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);

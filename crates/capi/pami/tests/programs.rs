@@ -1,40 +1,13 @@
 //! The C programs of `tests/pami` as jobs: compiled against `pami.h`, linked with `libpami.so`, with 1 to 8 tasks, and
 //! once more where no task may read another's memory. Each checks its data itself.
 
+mod common;
+
+use common::{compile, library, sources};
 use netloom_shm::launch::{Bind, Job, launch};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
-
-fn sources() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/pami");
-    let files = std::fs::read_dir(folder).expect("the folder of the programs");
-    let mut list: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    list.retain(|path| path.extension().is_some_and(|end| end == "c"));
-    list.sort();
-    assert!(list.len() > 10);
-    list
-}
-
-/// The folder of `libpami.so`, which Cargo builds before this test.
-fn library() -> PathBuf {
-    let folder = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
-    assert!(folder.join("libpami.so").is_file(), "no libpami.so in {}", folder.display());
-    folder
-}
-
-fn compile(source: &Path, to: &Path) -> PathBuf {
-    let program = to.join(source.file_stem().unwrap());
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]);
-    compiler.arg("-I").arg(include).arg(source).arg("-o").arg(&program);
-    compiler.arg("-L").arg(library()).args(["-lpami", "-lpthread"]);
-    let compiled = compiler.output().expect("a C compiler");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    program
-}
 
 fn run(program: &Path, tasks: u32, single_copy: bool) {
     let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));

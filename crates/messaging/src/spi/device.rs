@@ -259,6 +259,11 @@ impl UnitDevice {
         lock(&self.shared).injected(fifo)
     }
 
+    /// Descriptors written to an injection FIFO since it was set up.
+    pub fn written(&self, fifo: u16) -> u64 {
+        lock(&self.kernel).written(fifo)
+    }
+
     /// Whether an injection FIFO has space for a descriptor.
     pub fn has_room(&self, fifo: u16) -> bool {
         let injected = self.injected(fifo);

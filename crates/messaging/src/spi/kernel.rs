@@ -171,6 +171,11 @@ impl Kernel {
         self.ring(fifo).written += 1;
     }
 
+    /// Descriptors that have been written to an injection FIFO since it was set up.
+    pub fn written(&self, fifo: u16) -> u64 {
+        self.rings.get(&fifo).map_or(0, |ring| ring.written)
+    }
+
     /// Whether an injection FIFO has space for one more descriptor, given the number that the unit has
     /// injected since it was set up.
     pub fn has_room(&mut self, fifo: u16, injected: u64) -> bool {

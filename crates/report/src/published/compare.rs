@@ -78,6 +78,16 @@ impl Tolerance {
     }
 }
 
+/// The tolerance of a figure for which a table gives none: it is known to the digits that are printed. One without a
+/// fraction is exact.
+fn printed(published: f64) -> Tolerance {
+    let text = published.to_string();
+    match text.split_once('.') {
+        Some((_, fraction)) => Tolerance::Absolute(0.5 * 10f64.powi(-(fraction.len() as i32))),
+        None => Tolerance::Relative(0.0),
+    }
+}
+
 /// The verdict of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -152,7 +162,7 @@ impl Verdict {
 /// Whether a simulated figure agrees with a published one, and by how much they differ. A figure that is not
 /// a number never agrees.
 pub fn judge(published: f64, simulated: f64, bound: Bound, tolerance: Option<Tolerance>) -> (bool, f64) {
-    let tolerance = tolerance.unwrap_or(if bound == Bound::About { ABOUT } else { Tolerance::Relative(0.0) });
+    let tolerance = tolerance.unwrap_or(if bound == Bound::About { ABOUT } else { printed(published) });
     let difference = tolerance.difference(published, simulated);
     // Rounding of the last digit of a double is no difference.
     let limit = tolerance.limit() + 1e-9 * published.abs().max(1.0);

@@ -166,9 +166,10 @@ impl UnitContext {
                 device.set_injection_fifo(fifo, settings);
             }
         }
-        let fifos = (0..resources.sends).map(|n| SendFifo {
-            number: resources.send(process, offset, n),
-            written: 0,
+        // An earlier context of this number has used the same.
+        let fifos = (0..resources.sends).map(|n| resources.send(process, offset, n)).map(|number| SendFifo {
+            number,
+            written: device.written(number),
             slots: device.allocate_memory(DESCRIPTORS * PACKET_MAX as u64),
         });
         let fifos = fifos.collect();

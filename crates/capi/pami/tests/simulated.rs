@@ -1,0 +1,159 @@
+//! The same C programs as guests of a simulated Blue Gene/Q: what they check natively holds there too. And guests
+//! that misbehave: what happened is told, and nothing is left.
+
+mod common;
+
+use common::{compile, library, sources};
+use netloom_guest::{Machine, Outcome, run};
+use netloom_shm::launch::{Bind, Job, share_core};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
+
+/// How a job runs.
+#[derive(Clone, Copy)]
+struct On {
+    tasks: u32,
+    per_node: u32,
+    threads: usize,
+    patience_s: f64,
+}
+
+const PAIR: On = On { tasks: 2, per_node: 1, threads: 1, patience_s: 10.0 };
+
+/// A launcher waits for all children of its process: jobs and compilers take turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn simulate(program: &Path, on: On) -> (Outcome, String) {
+    // Guests take turns with the simulator, which is faster on one core.
+    static ONE_CORE: Once = Once::new();
+    ONE_CORE.call_once(share_core);
+    let job = Job {
+        program: program.into(),
+        arguments: vec![],
+        tasks: on.tasks,
+        bind: Bind::None,
+        label: true,
+        time_limit: Some(Duration::from_secs(120)),
+        grace: Duration::from_millis(100),
+        environment: vec![],
+        folder: None,
+        libraries: Some(library()),
+    };
+    let machine = Machine {
+        name: "bgq".into(),
+        sets: vec!["topology.dims=[2,2,2,2,1]".into()],
+        tasks_per_node: Some(on.per_node),
+        threads: on.threads,
+        compute_scale: 0.0,
+        patience_s: on.patience_s,
+    };
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = run(&machine, job, &mut out, &mut err).unwrap_or_else(|error| panic!("{error}"));
+    (outcome, format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err)))
+}
+
+fn check(program: &Path, on: On) -> f64 {
+    let (outcome, output) = simulate(program, on);
+    let status = outcome.processes.status();
+    let is_expected = status == 0 && outcome.failures.is_empty();
+    assert!(is_expected, "{} with {} tasks: {outcome:?}\n{output}", program.display(), on.tasks);
+    outcome.simulated_us
+}
+
+/// Programs that end in other ways, or whose threads share a node without an order.
+const OTHERS: [&str; 4] = ["dies", "contexts", "leaves", "misuse"];
+
+fn source(name: &str) -> std::path::PathBuf {
+    sources().into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == name)).expect("a program")
+}
+
+#[test]
+fn programs_check_their_data_on_a_simulated_machine() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    for source in sources() {
+        let name = source.file_stem().unwrap().to_string_lossy().into_owned();
+        if OTHERS.contains(&name.as_str()) {
+            continue;
+        }
+        let program = compile(&source, folder.path());
+        check(&program, PAIR);
+        // Several on a node; the longest programs only in pairs.
+        if ["ping", "put_get", "collective_barrier", "types", "unexpected"].contains(&name.as_str()) {
+            check(&program, On { tasks: 6, per_node: 4, ..PAIR });
+        }
+    }
+}
+
+/// Also beside a busy loop, and on two threads.
+#[test]
+fn simulated_times_are_the_same_on_every_run() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(&source("put_get"), folder.path());
+    let on = On { tasks: 6, per_node: 2, ..PAIR };
+    let first = check(&program, on);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let beside = check(&program, on);
+        let on_two = check(&program, On { threads: 2, ..on });
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!((first, first), (beside, on_two));
+    });
+}
+
+fn compile_text(name: &str, text: &str, folder: &Path) -> std::path::PathBuf {
+    let file = folder.join(format!("{name}.c"));
+    std::fs::write(&file, text).unwrap();
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/pami/common.h");
+    std::fs::copy(programs, folder.join("common.h")).unwrap();
+    compile(&file, folder)
+}
+
+#[test]
+fn tasks_that_wait_for_ever_are_told() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        "#include \"common.h\"\nint main(void) { start(\"waits\", 1); for (;;) advance(context[0]); }\n";
+    let program = compile_text("waits", text, folder.path());
+    let (outcome, _) = simulate(&program, On { patience_s: 0.01, ..PAIR });
+    assert_eq!(outcome.failures.iter().map(|(task, _)| *task).collect::<Vec<_>>(), [0, 1]);
+    assert!(outcome.failures[0].1.contains("waits for ever"), "{outcome:?}");
+}
+
+#[test]
+fn a_guest_that_crashes_ends_the_job() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let crash = "if (task == 1) { volatile int * nowhere = 0; *nowhere = 1; }";
+    for (end, status) in [(crash, 128 + 11), ("if (task == 1) _exit(3);", 3)] {
+        let text = format!(
+            "#include \"common.h\"\n#include <unistd.h>\nint main(void) {{ start(\"ends\", 1); barrier(); {end} barrier(); \
+             barrier(); finish(); return 0; }}\n"
+        );
+        let program = compile_text("ends", &text, folder.path());
+        let (outcome, output) = simulate(&program, PAIR);
+        assert_eq!(outcome.processes.status(), status, "{outcome:?}\n{output}");
+        assert_eq!(outcome.processes.failure.map(|failure| failure.task), Some(1), "{outcome:?}");
+    }
+}
+
+#[test]
+fn what_is_no_user_of_pami_runs_too() {
+    let _alone = alone();
+    let (outcome, output) = simulate(Path::new("true"), PAIR);
+    assert!(outcome.processes.status() == 0 && outcome.failures.is_empty(), "{outcome:?}\n{output}");
+    let (outcome, _) = simulate(Path::new("false"), PAIR);
+    assert_eq!(outcome.processes.status(), 1);
+}
