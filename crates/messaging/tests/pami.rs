@@ -32,13 +32,16 @@ struct World {
 /// Added to the address of memory that is exposed.
 const EXPOSED: u64 = 1 << 32;
 
+/// The direction, the other side, the memory here and the address there.
+type RemoteCopy = (Transfer, Endpoint, Range, u64);
+
 struct TestDevice {
     world: Rc<RefCell<World>>,
     task: u32,
     polled: Vec<u8>,
     tickets: u64,
     /// Operations that end at later polls, and what they copy.
-    later: VecDeque<(u64, Option<(Transfer, Endpoint, Range, u64)>)>,
+    later: VecDeque<(u64, Option<RemoteCopy>)>,
 }
 
 impl PamiDevice for TestDevice {
