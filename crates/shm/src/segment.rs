@@ -8,7 +8,9 @@
 //! The segment is sparse: a queue that nobody writes to takes no memory.
 #![allow(unsafe_code)]
 
+use crate::assist::{Shared, SharedCopy, Span};
 use crate::doorbell::Doorbell;
+use crate::memory::{self, Direction};
 use crate::queue::Queue;
 use std::fs::File;
 use std::io;
@@ -26,6 +28,8 @@ pub const TASKS_MAX: u32 = 4096;
 pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 
 const MAGIC: u32 = 0x4e6c_6d31;
+/// Of the layout.
+const VERSION: u32 = 2;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment.
@@ -45,6 +49,10 @@ pub struct Task {
     pub doorbell: Doorbell,
     pid: AtomicU32,
     state: AtomicU32,
+    /// 1 + the number of the task whose copy this one may take part in; 0 if there is none.
+    request: AtomicU32,
+    /// The copy that this task shares with another.
+    copy: SharedCopy,
 }
 
 /// The life of a task.
@@ -147,7 +155,7 @@ impl Segment {
         File::from(file.try_clone().map_err(memory)?).set_len(bytes as u64).map_err(memory)?;
         let segment = Self::map(file, bytes, tasks)?;
         // SAFETY: the mapping is at least a header long, and no other process has it yet.
-        unsafe { segment.base.cast::<Header>().write(Header { magic: MAGIC, version: 1, tasks }) };
+        unsafe { segment.base.cast::<Header>().write(Header { magic: MAGIC, version: VERSION, tasks }) };
         Ok(segment)
     }
 
@@ -197,7 +205,7 @@ impl Segment {
         let mut segment = Self::map(file.into(), bytes, 0)?;
         // SAFETY: the mapping is at least a header long; the launcher wrote it before this process started.
         let header = unsafe { segment.base.cast::<Header>().read() };
-        if header.magic != MAGIC || header.version != 1 || length(header.tasks) != bytes {
+        if header.magic != MAGIC || header.version != VERSION || length(header.tasks) != bytes {
             return Err(AttachError::Version);
         }
         segment.tasks = header.tasks;
@@ -242,6 +250,68 @@ impl Segment {
     /// If there is no such task.
     pub fn task(&self, task: u32) -> &Task {
         self.at(self.start_of(task))
+    }
+
+    /// Copies `bytes` between an address of the task `own`, this process, and one of the task `other`, together with
+    /// that task if it has nothing else to do.
+    ///
+    /// # Errors
+    /// As [`memory::copy`].
+    ///
+    /// # Panics
+    /// If there is no such task.
+    ///
+    /// # Safety
+    /// As [`memory::copy`].
+    pub unsafe fn copy(
+        &self,
+        direction: Direction,
+        [own, other]: [u32; 2],
+        local: u64,
+        remote: u64,
+        bytes: usize,
+    ) -> io::Result<()> {
+        let with = self.task(other);
+        let span = Span {
+            is_read: direction == Direction::Read,
+            requester: local,
+            helper: remote,
+            bytes: bytes as u64,
+        };
+        // SAFETY: the caller's promise, for a part of it.
+        let copy = |offset: u64, bytes| unsafe {
+            memory::copy(direction, with.pid(), local + offset, remote + offset, bytes)
+        };
+        let is_gone = || matches!(with.state(), State::Finished | State::Dead);
+        match self.task(own).copy.share([own, other], &with.request, span, copy, is_gone)? {
+            Shared::Done => Ok(()),
+            Shared::Gone => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            Shared::Alone | Shared::Refused => copy(0, bytes),
+        }
+    }
+
+    /// Takes part in a copy that another task wants of `own`, this process; returns whether there was one.
+    #[inline]
+    pub fn help(&self, own: u32) -> bool {
+        let request = &self.task(own).request;
+        let requester = request.load(Ordering::Relaxed);
+        requester != 0 && self.help_task(own, requester - 1)
+    }
+
+    #[cold]
+    fn help_task(&self, own: u32, requester: u32) -> bool {
+        if requester >= self.tasks || self.task(requester).state() == State::Dead {
+            self.task(own).request.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let task = self.task(requester);
+        task.copy.help(own, |span, offset, bytes| {
+            let direction = if span.is_read { Direction::Write } else { Direction::Read };
+            let [local, remote] = [span.helper, span.requester].map(|address| address + offset);
+            // SAFETY: the protocols of the requester ask only for memory that the program of this process has
+            // given for it; the requester waits for the end of the copy.
+            unsafe { memory::copy(direction, task.pid(), local, remote, bytes) }
+        })
     }
 
     /// A queue of a task.

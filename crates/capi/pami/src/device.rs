@@ -4,6 +4,7 @@ use crate::client::Job;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{Full, PamiDevice, Range, Remote, Transfer};
 use netloom_messaging::pami::packet::Head;
+use netloom_shm::assist::SHARED_FROM_B;
 use netloom_shm::memory::{self, Direction};
 use netloom_shm::queue::{PAYLOAD_MAX, Reader};
 use netloom_shm::segment::{QUEUES, SLOTS, State};
@@ -132,7 +133,10 @@ impl PamiDevice for ShmDevice {
     #[inline]
     fn poll(&mut self) -> Option<(Head, Payload)> {
         loop {
-            let message = self.reader.next()?;
+            let Some(message) = self.reader.next() else {
+                self.job.segment.help(self.job.task);
+                return None;
+            };
             let payload = Payload { address: message.payload.as_ptr(), length: message.payload.len() };
             match Head::of_word(message.word) {
                 Some(head) => return Some((head, payload)),
@@ -169,9 +173,14 @@ impl PamiDevice for ShmDevice {
             unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
             return Ok(());
         }
+        let is_shared = bytes >= SHARED_FROM_B && !self.job.is_oversubscribed;
+        let tasks = [self.job.task, with.task()];
         // SAFETY: the program gave both addresses.
         self.copy(way, with, |direction, pid| unsafe {
-            memory::copy(direction, pid, local.address, remote, bytes)
+            match is_shared {
+                true => self.job.segment.copy(direction, tasks, local.address, remote, bytes),
+                false => memory::copy(direction, pid, local.address, remote, bytes),
+            }
         })
     }
 
