@@ -1,6 +1,7 @@
 //! Launches the tasks of a job: processes of one program that inherit the job's segment, in the launcher's
 //! own process group, until all have ended.
 //!
+//! - A task that ends before it has left the job is marked [`State::Ended`].
 //! - A task that fails is marked [`State::Dead`]. The others have some time to notice, then get SIGTERM, then
 //!   SIGKILL.
 //! - Signals that the launcher receives go to all tasks, except those that a terminal has sent to all already.
@@ -443,7 +444,9 @@ impl Launcher {
             let status = ExitStatus::from_raw(status);
             let record = self.segment.task(task);
             if status.success() {
-                record.set_state(State::Finished);
+                if record.state() != State::Finished {
+                    record.set_state(State::Ended);
+                }
                 continue;
             }
             record.set_state(State::Dead);

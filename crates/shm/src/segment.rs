@@ -11,11 +11,11 @@
 use crate::assist::{Shared, SharedCopy, Span};
 use crate::doorbell::Doorbell;
 use crate::memory::{self, Direction};
-use crate::queue::Queue;
+use crate::queue::{Full, Queue};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Messages in a queue.
 pub const SLOTS: usize = 256;
@@ -53,7 +53,21 @@ pub struct Task {
     request: AtomicU32,
     /// The copy that this task shares with another.
     copy: SharedCopy,
+    /// What the owners of this task's queues are writing to other queues.
+    claims: [Claim; QUEUES],
 }
+
+/// A message that the owner of a queue is about to write, or writes: 1 + the number of the queue that it goes to,
+/// and from bit 20 on its number there; 0 if there is none. The owner alone writes it.
+#[repr(C, align(64))]
+struct Claim(AtomicU64);
+
+impl Claim {
+    fn value(to: u32, queue: usize, n: u64) -> u64 {
+        n << 20 | (u64::from(to) * QUEUES as u64 + queue as u64 + 1)
+    }
+}
+const _: () = assert!(TASKS_MAX as usize * QUEUES < 1 << 20);
 
 /// The life of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +79,17 @@ pub enum State {
     Running,
     /// It has left in order.
     Finished,
-    /// It ended before it left; whoever waits for it waits in vain.
+    /// It failed: the job has failed.
     Dead,
+    /// It ended with status 0 before it left. What it has sent is valid; whoever waits for more waits in vain.
+    Ended,
+}
+
+impl State {
+    /// Whether the task's process has ended before it left the job.
+    pub fn is_over(self) -> bool {
+        matches!(self, State::Dead | State::Ended)
+    }
 }
 
 impl Task {
@@ -81,7 +104,8 @@ impl Task {
             0 => State::Starting,
             1 => State::Running,
             2 => State::Finished,
-            _ => State::Dead,
+            3 => State::Dead,
+            _ => State::Ended,
         }
     }
 
@@ -233,12 +257,14 @@ impl Segment {
         &self.file
     }
 
+    #[inline]
     fn at<T>(&self, offset: usize) -> &T {
         assert!(offset + size_of::<T>() <= self.bytes && offset.is_multiple_of(align_of::<T>()));
         // SAFETY: in the mapping, aligned, and valid for all bytes zero; shared as its type says.
         unsafe { &*self.base.add(offset).cast::<T>() }
     }
 
+    #[inline]
     fn start_of(&self, task: u32) -> usize {
         assert!(task < self.tasks, "task {task} of {}", self.tasks);
         HEADER_B + task as usize * (length(1) - HEADER_B)
@@ -248,8 +274,43 @@ impl Segment {
     ///
     /// # Panics
     /// If there is no such task.
+    #[inline]
     pub fn task(&self, task: u32) -> &Task {
         self.at(self.start_of(task))
+    }
+
+    /// Writes a message to a queue of the task `to`, for the owner of the queue `from` of the task `own`, this
+    /// process. See [`Queue::push`].
+    ///
+    /// # Errors
+    /// If the queue is full.
+    ///
+    /// # Panics
+    /// If there is no such task or queue, or the parts are too long.
+    #[inline]
+    pub fn push(
+        &self,
+        [own, to]: [u32; 2],
+        [from, queue]: [usize; 2],
+        word: u64,
+        parts: [&[u8]; 2],
+    ) -> Result<(), Full> {
+        let claim = &self.task(own).claims[from].0;
+        self.queue(to, queue).push_recorded(word, parts, |n| {
+            claim.store(n.map_or(0, |n| Claim::value(to, queue, n)), Ordering::Release);
+        })
+    }
+
+    /// Whether a task that has ended claimed the n-th message of a queue of `own`, and no other has.
+    pub fn is_lost(&self, own: u32, queue: usize, n: u64) -> bool {
+        let claim = Claim::value(own, queue, n);
+        let has_claimed = |task: &u32| {
+            let claims = &self.task(*task).claims;
+            claims.iter().any(|other| other.0.load(Ordering::Acquire) == claim)
+        };
+        let (over, other): (Vec<u32>, Vec<u32>) =
+            (0..self.tasks).partition(|&task| self.task(task).state().is_over());
+        over.iter().any(has_claimed) && !other.iter().any(has_claimed)
     }
 
     /// Copies `bytes` between an address of the task `own`, this process, and one of the task `other`, together with
@@ -282,7 +343,7 @@ impl Segment {
         let copy = |offset: u64, bytes| unsafe {
             memory::copy(direction, with.pid(), local + offset, remote + offset, bytes)
         };
-        let is_gone = || matches!(with.state(), State::Finished | State::Dead);
+        let is_gone = || with.state() == State::Finished || with.state().is_over();
         match self.task(own).copy.share([own, other], &with.request, span, copy, is_gone)? {
             Shared::Done => Ok(()),
             Shared::Gone => Err(io::Error::from_raw_os_error(libc::ESRCH)),
@@ -300,7 +361,7 @@ impl Segment {
 
     #[cold]
     fn help_task(&self, own: u32, requester: u32) -> bool {
-        if requester >= self.tasks || self.task(requester).state() == State::Dead {
+        if requester >= self.tasks || self.task(requester).state().is_over() {
             self.task(own).request.store(0, Ordering::Relaxed);
             return false;
         }
@@ -318,6 +379,7 @@ impl Segment {
     ///
     /// # Panics
     /// If there is no such task or queue.
+    #[inline]
     pub fn queue(&self, task: u32, queue: usize) -> &TaskQueue {
         assert!(queue < QUEUES, "queue {queue} of {QUEUES}");
         self.at(self.start_of(task) + size_of::<Task>() + queue * size_of::<TaskQueue>())
@@ -359,6 +421,22 @@ mod tests {
         }
         first.task(2).set_state(State::Dead);
         assert_eq!([0, 2].map(|task| second.task(task).state()), [State::Starting, State::Dead]);
+    }
+
+    #[test]
+    fn claims_of_tasks_that_have_ended_are_lost_unless_another_has_claimed_the_same() {
+        let segment = Segment::create(3).unwrap();
+        segment.push([1, 0], [5, 2], 7, [&[], &[]]).unwrap();
+        assert!(segment.task(1).claims.iter().all(|claim| claim.0.load(Ordering::Relaxed) == 0));
+        let claims = [1, 2].map(|task| &segment.task(task).claims[5].0);
+        claims[0].store(Claim::value(0, 2, 1), Ordering::Relaxed);
+        assert!(!segment.is_lost(0, 2, 1), "its writer lives");
+        for state in [State::Dead, State::Ended] {
+            segment.task(1).set_state(state);
+            assert!(segment.is_lost(0, 2, 1) && !segment.is_lost(0, 2, 2) && !segment.is_lost(0, 1, 1));
+        }
+        claims[1].store(Claim::value(0, 2, 1), Ordering::Relaxed);
+        assert!(!segment.is_lost(0, 2, 1), "another may have claimed it");
     }
 
     #[test]

@@ -321,6 +321,7 @@ impl Context {
         self.idle.set(idle);
         let job = self.client().job;
         if idle.is_multiple_of(LOOK_AFTER) {
+            self.core().device_mut().skip_lost();
             self.core().report_gone();
             self.report_gone_members();
         }

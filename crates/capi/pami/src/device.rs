@@ -55,6 +55,17 @@ impl ShmDevice {
         self.reader.has_claimed()
     }
 
+    /// Leaves out packets that tasks claimed and did not write before they ended.
+    pub fn skip_lost(&mut self) {
+        let queue = self.first_queue + self.endpoint.offset() as usize;
+        self.reader.skip_lost(|n| self.job.segment.is_lost(self.job.task, queue, n));
+    }
+
+    /// Whether a task has failed, and so the job.
+    pub fn has_failed(&self, task: u32) -> bool {
+        self.job.segment.task(task).state() == State::Dead
+    }
+
     /// The memory of this process at an address that the program gave.
     ///
     /// # Safety
@@ -85,7 +96,7 @@ impl ShmDevice {
             Transfer::Put => Direction::Write,
         };
         copy(direction, task.pid()).map_err(|error| match error.raw_os_error() {
-            _ if task.state() == State::Dead => Remote::Gone,
+            _ if task.state().is_over() => Remote::Gone,
             Some(libc::ESRCH) => Remote::Gone,
             Some(libc::EFAULT) => Remote::Fault,
             _ => Remote::Unsupported,
@@ -119,8 +130,9 @@ impl PamiDevice for ShmDevice {
 
     #[inline]
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
-        let queue = self.job.segment.queue(to.task(), self.first_queue + to.offset() as usize);
-        queue.push(head.to_word(), parts).map_err(|_| Full)?;
+        let queues = [self.endpoint, to].map(|endpoint| self.first_queue + endpoint.offset() as usize);
+        let tasks = [self.job.task, to.task()];
+        self.job.segment.push(tasks, queues, head.to_word(), parts).map_err(|_| Full)?;
         self.job.segment.task(to.task()).doorbell.ring();
         Ok(())
     }
@@ -200,6 +212,6 @@ impl PamiDevice for ShmDevice {
     }
 
     fn is_gone(&self, task: u32) -> bool {
-        self.job.segment.task(task).state() == State::Dead
+        self.job.segment.task(task).state().is_over()
     }
 }
