@@ -25,10 +25,14 @@
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 /// Longest message of a slot, bytes.
 pub const PAYLOAD_MAX: usize = 560;
+
+/// How far ahead the reader fetches slots when messages wait: a line takes as long as several messages.
+const READ_AHEAD: u64 = 8;
 
 /// Error: the queue is full at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,9 +66,43 @@ unsafe impl<const SLOTS: usize> Sync for Queue<SLOTS> {}
 // SAFETY: the same.
 unsafe impl<const SLOTS: usize> Send for Queue<SLOTS> {}
 
+/// Copies bytes; short ones without a call.
+///
+/// # Safety
+/// There must be as much space at `to`.
+#[inline(always)]
+unsafe fn copy(from: &[u8], to: *mut u8) {
+    // SAFETY: the caller's promise; both words are within the bytes.
+    unsafe {
+        match from.len() {
+            0 => {}
+            length @ 8..=16 => {
+                let [first, last] =
+                    [0, length - 8].map(|at| from.as_ptr().add(at).cast::<u64>().read_unaligned());
+                to.cast::<u64>().write_unaligned(first);
+                to.add(length - 8).cast::<u64>().write_unaligned(last);
+            }
+            length => to.copy_from_nonoverlapping(from.as_ptr(), length),
+        }
+    }
+}
+
 impl<const SLOTS: usize> Queue<SLOTS> {
     /// Number of messages after which the reader publishes how far it has read.
     const STRIDE: u64 = if SLOTS >= 8 { SLOTS as u64 / 8 } else { 1 };
+
+    /// Fetches the first cache line of a slot.
+    #[inline(always)]
+    fn prepare_to_read(&self, n: u64) {
+        #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+        // SAFETY: a hint without effect on memory.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>((&raw const self.slots[n as usize % SLOTS]).cast());
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
+        let _ = n;
+    }
 
     /// Writes a message: a word for the protocol, and the bytes of `parts`, one after the other.
     ///
@@ -117,8 +155,8 @@ impl<const SLOTS: usize> Queue<SLOTS> {
         slot.word.with_mut(|at| unsafe { *at = word });
         slot.payload.with_mut(|at| unsafe {
             let at = at.cast::<u8>();
-            at.copy_from_nonoverlapping(parts[0].as_ptr(), parts[0].len());
-            at.add(parts[0].len()).copy_from_nonoverlapping(parts[1].as_ptr(), parts[1].len());
+            copy(parts[0], at);
+            copy(parts[1], at.add(parts[0].len()));
         });
         slot.turn.store(tail.wrapping_add(1) as u32, Ordering::Release);
         record(None);
@@ -131,6 +169,10 @@ pub struct Reader<'a, const SLOTS: usize> {
     queue: &'a Queue<SLOTS>,
     /// Messages read so far.
     head: u64,
+    /// Messages that writers had claimed when this was last looked at.
+    known: u64,
+    /// Messages read when none was there.
+    idle_at: Cell<u64>,
 }
 
 /// A message in its slot.
@@ -148,14 +190,16 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     /// # Safety
     /// A queue has one reader at a time.
     pub unsafe fn new(queue: &'a Queue<SLOTS>) -> Self {
-        Reader { queue, head: queue.head.0.load(Ordering::Acquire) }
+        let head = queue.head.0.load(Ordering::Acquire);
+        Reader { queue, head, known: head, idle_at: Cell::new(head) }
     }
 
     /// The next message, if it has been written. It stays in its slot until [`Self::release`].
     #[inline]
     pub fn next(&self) -> Option<Message<'_>> {
         let slot = &self.queue.slots[self.head as usize % SLOTS];
-        if slot.turn.load(Ordering::Acquire) != self.head.wrapping_add(1) as u32 {
+        if !self.is_written() {
+            self.idle_at.set(self.head);
             return None;
         }
         // SAFETY: invariant 3; the writer initialised the first `length` bytes. Another process may be
@@ -166,12 +210,27 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
         Some(Message { word, payload })
     }
 
+    /// Whether the next message is there.
+    #[inline(always)]
+    fn is_written(&self) -> bool {
+        let slot = &self.queue.slots[self.head as usize % SLOTS];
+        slot.turn.load(Ordering::Acquire) == self.head.wrapping_add(1) as u32
+    }
+
     /// Frees the slot of the message that [`Self::next`] returned.
     #[inline]
     pub fn release(&mut self) {
         self.head = self.head.wrapping_add(1);
         if self.head.is_multiple_of(Queue::<SLOTS>::STRIDE) {
             self.queue.head.0.store(self.head, Ordering::Release);
+            // The line of the tail is the writers': it is looked at only if messages wait.
+            if self.head.wrapping_sub(self.idle_at.get()) >= Queue::<SLOTS>::STRIDE {
+                self.known = self.queue.tail.0.load(Ordering::Relaxed);
+            }
+        }
+        let ahead = self.head.wrapping_add(READ_AHEAD);
+        if (self.known.wrapping_sub(ahead) as i64) > 0 {
+            self.queue.prepare_to_read(ahead);
         }
     }
 
@@ -182,10 +241,10 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
         let before = self.head;
         // Acquire: the records of what is claimed are visible.
         while self.queue.tail.0.load(Ordering::Acquire) != self.head
-            && self.next().is_none()
+            && !self.is_written()
             && is_lost(self.head)
             // The writer may have written it before it withdrew its record.
-            && self.next().is_none()
+            && !self.is_written()
         {
             self.release();
         }
