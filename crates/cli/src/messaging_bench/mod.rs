@@ -51,11 +51,6 @@ struct Figures {
     ucx_skipped: Option<String>,
 }
 
-/// The processors that this process may use.
-fn allowed() -> Vec<usize> {
-    task::allowed()
-}
-
 /// Numbers as a list of ranges: `0-3,8`.
 fn ranges(numbers: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = vec![];
@@ -87,7 +82,7 @@ fn choose(wanted: Option<[usize; 2]>, allowed: &[usize]) -> Result<[usize; 2], P
 
 /// Runs the benchmark, or is one of its tasks.
 pub fn bench(args: &MessagingBenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
-    let cores = choose(args.cores, &allowed())?;
+    let cores = choose(args.cores, &task::allowed())?;
     if let Some(shared) = args.task {
         let cases = task::run(shared, cores, args.quick).map_err(Problem::new)?;
         if let Some(cases) = cases {

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Case, bare};
+use netloom_shm::segment::ENVIRONMENT;
 use pami::abi::{self, DispatchHints, Receive, Send, SendEvents, SendImmediate, iovec};
 use pami::{client, context, dispatch, send};
 use std::ffi::c_void;
@@ -299,7 +300,7 @@ fn add(cases: &mut Vec<Case>, name: &str, bytes: usize, unit: &str, value: f64, 
 /// Measures everything; task 0 has the figures.
 pub fn run(shared: i32, cores: [usize; 2], quick: bool) -> Result<Option<Vec<Case>>, String> {
     let shared = bare::map(shared).map_err(|error| format!("cannot map the shared memory: {error}"))?;
-    let number = match std::env::var("NETLOOM_TASK").as_deref() {
+    let number = match std::env::var(ENVIRONMENT[1]).as_deref() {
         Ok("0") => 0,
         Ok("1") => 1,
         _ => return Err("--task is for the tasks that `netloom bench messaging` starts".into()),
