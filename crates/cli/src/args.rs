@@ -172,6 +172,15 @@ pub enum Command {
         Exit status: that of the first task that fails, or 128 + the number of its signal; 124 when the time limit is reached; 2 \
         when the program cannot be started.")]
     Exec(ExecArgs),
+    /// Run a PAMI program, unchanged, on a simulated machine
+    #[command(after_long_help = "Examples:\n  \
+        netloom mpirun -n 2 --machine bgq ./ping\n  \
+        netloom mpirun -n 64 --ppn 4 --machine bgq --set topology.dims=[2,2,2,2,1] ./solver\n  \
+        netloom mpirun -n 8 --machine bgq --compute 1 ./solver     # its computing counts, as fast as here\n\n\
+        Each task is a process of this computer; its messages cross the simulated machine, and PAMI_Wtime is the machine's time. \
+        Computing takes no simulated time unless --compute counts it; without it the times are the same on every run.\n\n\
+        Exit status: as `netloom exec`; 1 when a task fails on the machine, for example because it waits for ever.")]
+    Mpirun(MpirunArgs),
     /// Compile and link a C program that uses PAMI
     #[command(after_long_help = "Examples:\n  \
         netloom cc -O2 -o program program.c\n  \
@@ -426,6 +435,62 @@ pub struct ExecArgs {
     /// The program, by its path or its name in PATH, and its arguments
     #[arg(value_names = ["PROGRAM", "ARGS"], required = true, trailing_var_arg = true)]
     pub program: Vec<OsString>,
+}
+
+/// What a job on a simulated machine takes.
+#[derive(Clone, Debug, Args)]
+pub struct MpirunArgs {
+    /// Number of tasks; also -np N
+    #[arg(short = 'n', long, visible_alias = "np", value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub tasks: u32,
+    /// The machine: a name or a file; see `netloom machines list`
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: String,
+    /// Tasks on a node; as few as the machine's nodes allow, if omitted
+    #[arg(long, visible_alias = "ntasks-per-node", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub ppn: Option<u32>,
+    /// Change a value of the machine, such as `topology.dims=[2,2,2,2,2]`. Repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// How the programs' own computing counts: `ignore`, or a factor for its measured time
+    #[arg(long, value_name = "HOW", default_value = "ignore", value_parser = compute)]
+    pub compute: f64,
+    /// The simulated time after which a task that polls in vain is said to wait for ever
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub patience: Duration,
+    /// Threads of the simulator; the results are the same for any number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: u32,
+    /// Say nothing of the run's time and cost
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Begin each line of output with its task: `3| text`
+    #[arg(short, long)]
+    pub label: bool,
+    /// End the job after this time; the exit status is then 124
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Time that the other tasks have to end by themselves after one has failed
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub grace: Duration,
+    /// Set an environment variable of all tasks. Repeatable
+    #[arg(short = 'x', value_name = "NAME=VALUE", value_parser = variable)]
+    pub environment: Vec<(String, String)>,
+    /// Folder that tasks start in
+    #[arg(long, value_name = "DIR")]
+    pub wdir: Option<PathBuf>,
+    /// The program, by its path or its name in PATH, and its arguments
+    #[arg(value_names = ["PROGRAM", "ARGS"], required = true, trailing_var_arg = true)]
+    pub program: Vec<OsString>,
+}
+
+fn compute(text: &str) -> Result<f64, String> {
+    if text == "ignore" {
+        return Ok(0.0);
+    }
+    let factor = text.parse().ok().filter(|factor: &f64| (0.0..=1e6).contains(factor));
+    factor.ok_or_else(|| "`ignore`, or a factor such as 1 or 8.5, is expected".into())
 }
 
 /// Where tasks run.

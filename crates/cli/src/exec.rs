@@ -10,14 +10,12 @@ use std::io::Write;
 /// The options of other launchers that are a word behind one dash.
 const ONE_DASH: [(&str, &str); 2] = [("-np", "--np"), ("-wdir", "--wdir")];
 
-/// The command line with two dashes before the options of `exec` that other launchers write with one.
+/// The command line with two dashes before the options of `exec` and `mpirun` that other launchers write with one.
 pub fn long_options(mut args: Vec<OsString>) -> Vec<OsString> {
-    if args.get(1).is_none_or(|command| command != "exec") {
-        return args;
-    }
+    let Some(name) = args.get(1).filter(|name| *name == "exec" || *name == "mpirun") else { return args };
     let mut command = Cli::command();
     command.build();
-    let exec = command.find_subcommand("exec").expect("a command");
+    let exec = command.find_subcommand(name).expect("a command");
     let takes_value = |word: &str| {
         exec.get_arguments().filter(|arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)).any(
             |arg| {
@@ -83,7 +81,7 @@ pub fn exec(args: ExecArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
 
 /// What is wrong, and what to do.
 #[cfg(target_os = "linux")]
-fn problem(error: &netloom_shm::launch::LaunchError) -> Problem {
+pub fn problem(error: &netloom_shm::launch::LaunchError) -> Problem {
     use netloom_shm::launch::LaunchError;
     use std::io::ErrorKind;
     use std::path::Path;

@@ -7,6 +7,7 @@ mod describe;
 mod exec;
 #[cfg(target_os = "linux")]
 mod messaging_bench;
+mod mpirun;
 pub mod reference;
 mod studies;
 
@@ -291,6 +292,7 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             Ok(OK)
         }
         Some(Command::Exec(args)) => exec::exec(args, out, err),
+        Some(Command::Mpirun(args)) => mpirun::mpirun(args, out, err),
         Some(Command::Cc { show, args }) => cc::cc(show, &args, out),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

@@ -46,6 +46,9 @@ pub struct MessagingConfig {
     pub credits: u32,
     /// When the library makes progress.
     pub progress: ProgressMode,
+    /// The time of PAMI's instructions, for programs that use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pami: Option<PamiConfig>,
 }
 
 impl Default for MessagingConfig {
@@ -60,6 +63,7 @@ impl Default for MessagingConfig {
             copy_GB_per_s: None,
             credits: 16,
             progress: ProgressMode::InCalls,
+            pami: None,
         }
     }
 }
@@ -78,13 +82,21 @@ impl MessagingConfig {
             ("gap_ns", self.gap_ns),
             ("packet_send_ns", self.packet_send_ns),
             ("packet_receive_ns", self.packet_receive_ns),
+            ("pami.immediate_ns", self.pami.map_or(0.0, |pami| pami.immediate_ns)),
+            ("pami.send_ns", self.pami.map_or(0.0, |pami| pami.send_ns)),
+            ("pami.packet_ns", self.pami.map_or(0.0, |pami| pami.packet_ns)),
+            ("pami.poll_ns", self.pami.map_or(0.0, |pami| pami.poll_ns)),
+            ("pami.clock_ns", self.pami.map_or(0.0, |pami| pami.clock_ns)),
         ] {
             if !(0.0..=1e9).contains(&ns) {
                 return refuse(key, format!("expected a time from 0 to 1e9 ns, found {ns}"));
             }
         }
-        if let Some(rate) = self.copy_GB_per_s.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return refuse("copy_GB_per_s", format!("expected a rate above 0, found {rate}"));
+        let pami = self.pami.and_then(|pami| pami.copy_GB_per_s);
+        for (key, rate) in [("copy_GB_per_s", self.copy_GB_per_s), ("pami.copy_GB_per_s", pami)] {
+            if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+                return refuse(key, format!("expected a rate above 0, found {rate}"));
+            }
         }
         if !(1..=1024).contains(&self.credits) {
             return refuse("credits", format!("expected 1 to 1024, found {}", self.credits));
@@ -102,6 +114,26 @@ impl MessagingConfig {
                 .to_owned()
         })
     }
+}
+
+/// The time of PAMI's own instructions on Blue Gene/Q, besides those of the system programming interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[allow(non_snake_case)]
+pub struct PamiConfig {
+    /// A send in one packet, ns.
+    pub immediate_ns: f64,
+    /// Any other send, ns.
+    pub send_ns: f64,
+    /// To take a packet and do what it asks for, up to the call of a dispatch function, ns.
+    pub packet_ns: f64,
+    /// A poll that finds nothing, ns.
+    pub poll_ns: f64,
+    /// To read the clock, ns.
+    pub clock_ns: f64,
+    /// How fast a processor copies data between a packet and memory, GB/s. If omitted: in no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_GB_per_s: Option<f64>,
 }
 
 /// Times of the library.
@@ -138,6 +170,12 @@ impl Steps {
             copy_per_byte: config.copy_GB_per_s.map_or(0.0, |rate| nanosecond / rate),
             nanosecond,
         }
+    }
+
+    /// Only the time of copies.
+    #[allow(non_snake_case)]
+    pub fn copies(copy_GB_per_s: Option<f64>, ticks_per_second: u64) -> Self {
+        Steps::new(&MessagingConfig { copy_GB_per_s, ..MessagingConfig::default() }, ticks_per_second)
     }
 
     /// Time to copy this number of bytes.

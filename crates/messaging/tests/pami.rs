@@ -4,7 +4,7 @@
 
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::{Context, Event, Limits, Outcome, Receive, Send};
-use netloom_messaging::pami::device::{Full, PamiDevice, Range, Remote, Transfer};
+use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Transfer};
 use netloom_messaging::pami::packet::Head;
 use netloom_messaging::pami::rmw::{Modify, Rmw};
 use proptest::prelude::*;
@@ -16,23 +16,37 @@ const MEMORY_B: usize = 1 << 16;
 /// The longest message of the tests: longer than several packets, shorter than a rendezvous' piece and not.
 const DATA_MAX: u64 = 900;
 
+/// Most bytes of a packet.
+const PACKET_MAX: usize = 64;
+
 struct World {
     queues: Vec<VecDeque<(Head, Vec<u8>)>>,
     memory: Vec<Vec<u8>>,
     slots: usize,
     reads_remote: bool,
+    /// Whether operations are done when they begin, and reach all memory.
+    finishes_at_once: bool,
     gone: Option<u32>,
 }
+
+/// Added to the address of memory that is exposed.
+const EXPOSED: u64 = 1 << 32;
 
 struct TestDevice {
     world: Rc<RefCell<World>>,
     task: u32,
     polled: Vec<u8>,
+    tickets: u64,
+    /// Operations that end at later polls, and what they copy.
+    later: VecDeque<(u64, Option<(Transfer, Endpoint, Range, u64)>)>,
 }
 
 impl PamiDevice for TestDevice {
     type Payload = ();
-    const PACKET_MAX: usize = 64;
+
+    fn packet_max(&self) -> usize {
+        PACKET_MAX
+    }
 
     fn endpoint(&self) -> Endpoint {
         Endpoint::new(self.task, 0).unwrap()
@@ -50,7 +64,7 @@ impl PamiDevice for TestDevice {
             return Err(Full);
         }
         let bytes = parts.concat();
-        assert!(bytes.len() <= Self::PACKET_MAX, "{} B in a packet", bytes.len());
+        assert!(bytes.len() <= PACKET_MAX, "{} B in a packet", bytes.len());
         queue.push_back((head, bytes));
         Ok(())
     }
@@ -61,11 +75,23 @@ impl PamiDevice for TestDevice {
         self.inject(to, head, [bytes, &data])
     }
 
-    fn poll(&mut self) -> Option<(Head, ())> {
+    fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
+        let part = data.bytes.min(PACKET_MAX as u64);
+        self.inject_memory(to, head, &[], data.part(0, part))?;
+        Ok((part, self.begun(None)))
+    }
+
+    fn poll(&mut self) -> Option<Arrival<()>> {
+        if let Some((ticket, copy)) = self.later.pop_front() {
+            if let Some((way, with, local, remote)) = copy {
+                self.copy(way, with, local, remote);
+            }
+            return Some(Arrival::Finished(ticket));
+        }
         let world = self.world.borrow();
         let (head, bytes) = world.queues[self.task as usize].front()?;
         self.polled.clone_from(bytes);
-        Some((*head, ()))
+        Some(Arrival::Packet(*head, ()))
     }
 
     fn release(&mut self) {
@@ -82,23 +108,58 @@ impl PamiDevice for TestDevice {
         world.memory[self.task as usize][to as usize..][..data.len()].copy_from_slice(data);
     }
 
-    fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64) -> Result<(), Remote> {
-        let mut world = self.world.borrow_mut();
-        if world.gone == Some(with.task()) {
+    fn reaches_all(&self) -> bool {
+        self.world.borrow().finishes_at_once
+    }
+
+    /// Where a task cannot reach all, addresses of exposed memory are others than those of the program.
+    fn expose(&mut self, memory: Range) -> u64 {
+        memory.address + if self.reaches_all() { 0 } else { EXPOSED }
+    }
+
+    fn transfer(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
+        if self.world.borrow().gone == Some(with.task()) {
             return Err(Remote::Gone);
         }
-        if !world.reads_remote {
+        if !self.world.borrow().reads_remote {
             return Err(Remote::Unsupported);
         }
-        let (ours, theirs) = ((self.task, local.address), (with.task(), remote));
-        let (from, to) = if way == Transfer::Get { (theirs, ours) } else { (ours, theirs) };
-        let data = world.memory[from.0 as usize][from.1 as usize..][..local.bytes as usize].to_vec();
-        world.memory[to.0 as usize][to.1 as usize..][..data.len()].copy_from_slice(&data);
-        Ok(())
+        if self.reaches_all() {
+            self.copy(way, with, local, remote);
+            return Ok(Begun::Done);
+        }
+        let remote = remote.checked_sub(EXPOSED).expect("memory that is not exposed");
+        Ok(self.begun(Some((way, with, local, remote))))
     }
 
     fn is_gone(&self, task: u32) -> bool {
         self.world.borrow().gone == Some(task)
+    }
+}
+
+impl TestDevice {
+    /// An operation begins: it is done at once or at a later poll.
+    fn begun(&mut self, copy: Option<(Transfer, Endpoint, Range, u64)>) -> Begun {
+        if self.world.borrow().finishes_at_once {
+            return Begun::Done;
+        }
+        self.tickets += 1;
+        self.later.push_back((self.tickets, copy));
+        Begun::Later(self.tickets)
+    }
+
+    fn copy(&self, way: Transfer, with: Endpoint, local: Range, remote: u64) {
+        let mut world = self.world.borrow_mut();
+        let (ours, theirs) = ((self.task, local.address), (with.task(), remote));
+        let (from, to) = if way == Transfer::Get { (theirs, ours) } else { (ours, theirs) };
+        let data = world.memory[from.0 as usize][from.1 as usize..][..local.bytes as usize].to_vec();
+        world.memory[to.0 as usize][to.1 as usize..][..data.len()].copy_from_slice(&data);
     }
 }
 
@@ -125,6 +186,7 @@ fn tasks(
     count: u32,
     slots: usize,
     reads_remote: bool,
+    finishes_at_once: bool,
     rendezvous_from_bytes: u64,
 ) -> (Rc<RefCell<World>>, Vec<Task>) {
     let world = Rc::new(RefCell::new(World {
@@ -132,11 +194,15 @@ fn tasks(
         memory: vec![vec![0; MEMORY_B]; count as usize],
         slots,
         reads_remote,
+        finishes_at_once,
         gone: None,
     }));
     let limits = Limits { rendezvous_from_bytes, piece_bytes: 100 };
     let task = |task| Task {
-        context: Context::new(TestDevice { world: Rc::clone(&world), task, polled: vec![] }, limits),
+        context: Context::new(
+            TestDevice { world: Rc::clone(&world), task, polled: vec![], tickets: 0, later: VecDeque::new() },
+            limits,
+        ),
         seen: Seen::default(),
         next: MEMORY_B as u64 / 2,
         expected: BTreeMap::new(),
@@ -273,9 +339,10 @@ proptest! {
         list in prop::collection::vec(message(3), 1..30),
         slots in 1usize..6,
         reads_remote: bool,
+        finishes_at_once: bool,
         rendezvous in prop_oneof![Just(0u64), Just(200), Just(5000)],
     ) {
-        let (world, mut tasks) = tasks(3, slots, reads_remote, rendezvous);
+        let (world, mut tasks) = tasks(3, slots, reads_remote, finishes_at_once, rendezvous);
         let mut sent: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
         let mut used = [0u64; 3];
         let mut acknowledged: Vec<(u32, u64)> = vec![];
@@ -329,7 +396,7 @@ proptest! {
 #[test]
 fn puts_and_gets_move_data_with_and_without_access_to_memory() {
     for reads_remote in [true, false] {
-        let (world, mut tasks) = tasks(2, 2, reads_remote, 200);
+        let (world, mut tasks) = tasks(2, 2, reads_remote, true, 200);
         let data = data_of(1, 500);
         world.borrow_mut().memory[0][..500].copy_from_slice(&data);
         let other = Endpoint::new(1, 0).unwrap();
@@ -348,7 +415,7 @@ fn puts_and_gets_move_data_with_and_without_access_to_memory() {
 
 #[test]
 fn atomic_operations_return_the_old_value() {
-    let (world, mut tasks) = tasks(3, 2, true, 200);
+    let (world, mut tasks) = tasks(3, 2, true, true, 200);
     let rmw = |value| Rmw { address: 8, bytes: 8, modify: Modify::Add, value, test: None };
     let target = Endpoint::new(2, 0).unwrap();
     for n in 0..20 {
@@ -363,7 +430,7 @@ fn atomic_operations_return_the_old_value() {
 #[test]
 fn operations_with_a_task_that_has_ended_end_with_that_outcome() {
     for reads_remote in [true, false] {
-        let (world, mut tasks) = tasks(2, 1, reads_remote, 200);
+        let (world, mut tasks) = tasks(2, 1, reads_remote, true, 200);
         let other = Endpoint::new(1, 0).unwrap();
         let header = header_of(1, 0);
         for (cookie, bytes, is_acknowledged) in [(1, 10, true), (2, 500, false), (3, 150, true)] {

@@ -3,6 +3,7 @@
 //! does not grow with the number of pairs.
 //!
 //! - [`queue`] – the queue, many writers and one reader, without locks.
+//! - [`channel`] – the simulator and a program that runs on a simulated node, by turns.
 //! - [`doorbell`] – how a process sleeps until something is written to it.
 //! - [`segment`] – the shared memory of a job, and where what lies in it.
 //! - [`launch`] – starts the processes of a job, and waits until they have ended.
@@ -14,6 +15,7 @@
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
 pub mod assist;
+pub mod channel;
 pub mod doorbell;
 pub mod launch;
 pub mod memory;

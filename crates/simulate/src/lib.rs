@@ -10,6 +10,7 @@
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
 //! | `programs.rs` | programs of ranks, skeletons and traces, on any machine |
 //! | `ranks.rs` | the ranks of programs, and the nodes that they are laid onto |
+//! | `units.rs` | processes of a caller's own on Message Units |
 //! | `unloaded.rs` | what their messages take on a machine that is otherwise empty |
 //! | `jobs.rs` | several jobs: together, then each alone |
 //! | `nics/` | ranks over each network interface, and programs that are written for one |
@@ -35,6 +36,7 @@ mod steady;
 mod switched;
 mod timeline;
 mod torus;
+pub mod units;
 mod unloaded;
 
 use netloom_study::diagnose::Problem;

@@ -41,6 +41,11 @@ impl Processes {
         self.unfinished.retain(|(node, _)| !nodes.contains(node));
     }
 
+    /// Those that failed: node, process, reason.
+    pub fn failures(&self) -> &[(u32, u32, Failure)] {
+        &self.failures
+    }
+
     /// Whether any failed.
     pub fn has_failures(&self) -> bool {
         !self.failures.is_empty()

@@ -26,7 +26,7 @@ use std::sync::Arc;
 const FIFOS_OF_SWITCHES: usize = 2;
 
 /// The observer of a run, and its number of threads.
-pub(super) type To<'a> = (&'a dyn ProgressSink, usize);
+pub type To<'a> = (&'a dyn ProgressSink, usize);
 
 /// Several jobs, some of which are programs, the plan of all of them, and the one that runs if it is only
 /// one.

@@ -2,6 +2,7 @@
 
 use crate::abi::*;
 use crate::context::Context;
+use crate::device::guest::{self, GuestHub};
 use crate::device::{CLIENTS_MAX, CONTEXTS_MAX};
 use crate::geometry::Geometry;
 use netloom_messaging::pami::Endpoint;
@@ -23,6 +24,11 @@ pub struct Job {
     /// Whether data goes through queues only, as where the kernel does not permit access to the memory of
     /// other processes: the environment variable `NETLOOM_SINGLE_COPY` is 0.
     pub two_copies: bool,
+    /// The way to the simulator, if this process runs on a simulated node.
+    pub simulated: Option<GuestHub>,
+    /// Contexts of a client, and clients.
+    pub contexts_max: usize,
+    pub clients_max: usize,
     began: Instant,
     locals: Vec<usize>,
     processor_name: CString,
@@ -57,20 +63,49 @@ pub fn fail(result: Result, reason: impl std::fmt::Display) -> Result {
 fn start() -> std::result::Result<Job, String> {
     let (segment, task) = Segment::attach().map_err(|e| e.to_string())?;
     memory::permit_all();
+    let simulated = guest::attach(task).map_err(|e| e.to_string())?;
+    if simulated.is_some() {
+        // SAFETY: a function that may run when the process ends.
+        unsafe { libc::atexit(leave) };
+    }
     doorbell::spare_fences();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let tasks = segment.tasks();
     // The launcher pins a task to a core where there are enough: then this process sees one.
     let is_oversubscribed = tasks as usize > cores && cores > 1 || is_shared(tasks);
+    let facts = simulated.as_ref().map(|hub| guest::lock(hub).facts().clone());
+    let (contexts_max, clients_max) =
+        facts.as_ref().map_or((CONTEXTS_MAX, CLIENTS_MAX), |f| guest::contexts_and_clients(f.contexts));
+    let locals = match &facts {
+        None => (0..tasks as usize).collect(),
+        Some(facts) => {
+            let first = task / facts.tasks_per_node * facts.tasks_per_node;
+            (first as usize..(first + facts.tasks_per_node).min(tasks) as usize).collect()
+        }
+    };
+    let name = match &facts {
+        None => format!("netloom task {task}"),
+        Some(facts) => format!("netloom task {task} on {}", facts.machine.replace('\0', " ")),
+    };
     Ok(Job {
         task,
+        contexts_max,
+        clients_max,
+        simulated,
         is_oversubscribed,
         two_copies: std::env::var("NETLOOM_SINGLE_COPY").is_ok_and(|value| value == "0"),
         began: Instant::now(),
-        locals: (0..tasks as usize).collect(),
-        processor_name: CString::new(format!("netloom task {task}")).expect("no zeros"),
+        locals,
+        processor_name: CString::new(name).expect("no zeros"),
         segment,
     })
+}
+
+/// The process ends: its node's time goes on without it.
+extern "C" fn leave() {
+    if let Some(hub) = JOB.get().and_then(|job| job.as_ref().ok()).and_then(|job| job.simulated.as_ref()) {
+        guest::lock(hub).leave();
+    }
 }
 
 /// Whether there are more tasks than cores in the computer.
@@ -136,8 +171,9 @@ pub unsafe extern "C" fn PAMI_Client_create(
     };
     let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
     let (in_use, next) = &mut *clients;
-    let Some(number) = (*next..*next + CLIENTS_MAX).map(|n| n % CLIENTS_MAX).find(|&n| !in_use[n]) else {
-        return fail(ENOMEM, format!("PAMI_Client_create: there are {CLIENTS_MAX} clients already"));
+    let most = job.clients_max;
+    let Some(number) = (*next..*next + most).map(|n| n % most).find(|&n| !in_use[n]) else {
+        return fail(ENOMEM, format!("PAMI_Client_create: there are {most} clients already"));
     };
     in_use[number] = true;
     *next = number + 1;
@@ -193,18 +229,22 @@ pub unsafe extern "C" fn PAMI_Client_query(
     for attribute in attributes {
         let value = &mut attribute.value;
         match attribute.name {
-            attribute::CLIENT_CLOCK_MHZ => value.intval = clock_mhz(),
+            attribute::CLIENT_CLOCK_MHZ => {
+                value.intval = job
+                    .simulated
+                    .as_ref()
+                    .map_or_else(clock_mhz, |hub| guest::lock(hub).facts().core_mhz.round() as usize)
+            }
             attribute::CLIENT_CONST_CONTEXTS => value.intval = 1,
             attribute::CLIENT_HWTHREADS_AVAILABLE => {
                 value.intval = std::thread::available_parallelism().map_or(1, |n| n.get());
             }
             attribute::CLIENT_MEMREGION_SIZE => value.intval = size_of::<MemoryRegion>(),
             attribute::CLIENT_MEM_SIZE => value.intval = memory_mib(),
-            attribute::CLIENT_NUM_TASKS | attribute::CLIENT_NUM_LOCAL_TASKS => {
-                value.intval = job.segment.tasks() as usize;
-            }
+            attribute::CLIENT_NUM_TASKS => value.intval = job.segment.tasks() as usize,
+            attribute::CLIENT_NUM_LOCAL_TASKS => value.intval = job.locals.len(),
             attribute::CLIENT_LOCAL_TASKS => value.intarray = job.locals.as_ptr(),
-            attribute::CLIENT_NUM_CONTEXTS => value.intval = CONTEXTS_MAX,
+            attribute::CLIENT_NUM_CONTEXTS => value.intval = job.contexts_max,
             attribute::CLIENT_PROCESSOR_NAME => value.chararray = job.processor_name.as_ptr(),
             attribute::CLIENT_TASK_ID => value.intval = job.task as usize,
             attribute::CLIENT_WTIMEBASE_MHZ => value.intval = 1000,
@@ -275,19 +315,24 @@ pub unsafe extern "C" fn PAMI_Endpoint_query(endpoint: u32, task: *mut u32, offs
     SUCCESS
 }
 
-fn elapsed(handle: *mut c_void) -> std::time::Duration {
+/// The time, ns.
+fn elapsed_ns(handle: *mut c_void) -> f64 {
     // SAFETY: the program gave it.
-    unsafe { client(handle) }.map_or_else(Default::default, |client| client.job.began.elapsed())
+    let Some(client) = (unsafe { client(handle) }) else { return 0.0 };
+    match &client.job.simulated {
+        None => client.job.began.elapsed().as_nanos() as f64,
+        Some(hub) => guest::lock(hub).now_ns(),
+    }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Wtime(client: *mut c_void) -> f64 {
-    elapsed(client).as_secs_f64()
+    elapsed_ns(client) / 1e9
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Wtimebase(client: *mut c_void) -> c_ulonglong {
-    elapsed(client).as_nanos() as c_ulonglong
+    elapsed_ns(client) as c_ulonglong
 }
 
 #[unsafe(no_mangle)]

@@ -4,9 +4,10 @@
 //! advance calls. So each access to the protocols' state is short and none is held while the program runs.
 
 use crate::abi::*;
-use crate::client::{Client, attributes, fail, update};
+use crate::client::{Client, Job, attributes, fail, update};
 use crate::collectives::{self, Collectives};
-use crate::device::{CONTEXTS_MAX, ShmDevice};
+use crate::device::guest;
+use crate::device::{Device, Payload};
 use crate::dispatch::{DISPATCH_MAX, Dispatch};
 use netloom_messaging::pami::context::{self, Event, Limits, Message, Outcome};
 use netloom_messaging::pami::device::PamiDevice;
@@ -21,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The protocols of a context.
-pub type Core = context::Context<ShmDevice>;
+pub type Core = context::Context<Device>;
 
 /// Events that one advance handles at most per poll, so that it returns.
 const BATCH: usize = 64;
@@ -192,7 +193,7 @@ impl Context {
     }
 
     #[inline]
-    fn handle_event(&self, event: Event<<ShmDevice as PamiDevice>::Payload>) {
+    fn handle_event(&self, event: Event<Payload>) {
         match event {
             Event::Message(message) => self.dispatch_message(&message),
             Event::Sent(at, outcome) | Event::Received(at, outcome) => {
@@ -226,7 +227,7 @@ impl Context {
 
     /// Calls the dispatch function of a message.
     #[inline]
-    fn dispatch_message(&self, message: &Message<<ShmDevice as PamiDevice>::Payload>) {
+    fn dispatch_message(&self, message: &Message<Payload>) {
         let Some(Dispatch { function, cookie, hints }) = self.dispatch(message.dispatch) else {
             if message.dispatch == collectives::DISPATCH {
                 return self.collective_message(message);
@@ -320,6 +321,10 @@ impl Context {
         let idle = self.idle.get().wrapping_add(1);
         self.idle.set(idle);
         let job = self.client().job;
+        // Time passes in `rounds`, for all contexts at once.
+        if job.simulated.is_some() {
+            return;
+        }
         if idle.is_multiple_of(LOOK_AFTER) {
             self.core().device_mut().skip_lost();
             self.core().report_gone();
@@ -399,20 +404,18 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             return fail(INVAL, format!("PAMI_Context_createv: {reason}"));
         }
     }
-    if count == 0 || count > CONTEXTS_MAX {
-        return fail(
-            INVAL,
-            format!("PAMI_Context_createv: {count} contexts; 1 to {CONTEXTS_MAX} can be created"),
-        );
+    let most = client.job.contexts_max;
+    if count == 0 || count > most {
+        return fail(INVAL, format!("PAMI_Context_createv: {count} contexts; 1 to {most} can be created"));
     }
     if client.contexts.compare_exchange(0, count, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return fail(INVAL, "PAMI_Context_createv: the client has contexts already");
     }
     for offset in 0..count {
         // SAFETY: the only one, since the client had none.
-        let device = unsafe { ShmDevice::new(client.job, client.number, offset) };
+        let device = unsafe { Device::new(client.job, client.number, offset) };
         let context = Box::new(Context {
-            core: UnsafeCell::new(Core::new(device, Limits::default())),
+            core: UnsafeCell::new(Core::new(device, limits(client.job))),
             dispatches: UnsafeCell::default(),
             callbacks: UnsafeCell::default(),
             collectives: UnsafeCell::default(),
@@ -535,11 +538,29 @@ impl Context {
     }
 }
 
+/// The limits of the protocols.
+fn limits(job: &Job) -> Limits {
+    let simulated = job.simulated.as_ref().map(|hub| guest::lock(hub).facts().rendezvous_from_bytes);
+    let usual = Limits::default();
+    Limits { rendezvous_from_bytes: simulated.unwrap_or(usual.rendezvous_from_bytes), ..usual }
+}
+
 /// Advances all contexts in each of up to `maximum` rounds, until a round has processed something.
 fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool) -> Result {
     let _no_cancel = NoCancel::new();
     let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
-    if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN }
+    let simulated = list.first().and_then(|context| context.client().job.simulated.as_ref());
+    let Some(hub) = simulated.filter(|_| maximum > 0) else {
+        return if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN };
+    };
+    if round() {
+        return SUCCESS;
+    }
+    // The polls in vain are one wait in the simulator. Work that is to run again needs each of them.
+    // SAFETY: one thread at a time.
+    let has_work = list.iter().any(|context| unsafe { !(*context.again.get()).is_empty() });
+    guest::lock(hub).wait(if has_work { 1 } else { maximum as u64 });
+    if round() { SUCCESS } else { EAGAIN }
 }
 
 #[unsafe(no_mangle)]

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::client::{attributes, fail, update};
-use crate::context::{Context, Core, context};
+use crate::context::{Context, context};
 use netloom_messaging::pami::packet::Head;
 use std::ffi::c_void;
 
@@ -17,7 +17,7 @@ pub struct Dispatch {
 /// Most bytes of header and data of an immediate send, and of a message that is received at once: as on Blue
 /// Gene/Q, where programs rely on it. A packet holds it with all that `PAMI_Send` adds.
 pub const IMMEDIATE_MAX: usize = 512;
-const _: () = assert!(IMMEDIATE_MAX + 16 <= Core::IMMEDIATE_MAX);
+const _: () = assert!(IMMEDIATE_MAX + 16 <= netloom_shm::queue::PAYLOAD_MAX);
 
 /// The greatest identifier of a program; the library keeps the one above.
 pub const DISPATCH_MAX: usize = Head::DISPATCHES - 2;

@@ -46,13 +46,51 @@ pub enum Transfer {
     Put,
 }
 
+/// The device's number of an operation that it has not finished.
+pub type Ticket = u64;
+
+/// How far an operation is when the call that begins it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It is done.
+    Done,
+    /// [`Arrival::Finished`] will report its end.
+    Later(Ticket),
+}
+
+/// What a device reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival<P> {
+    /// A packet, which stays the next until it is released.
+    Packet(Head, P),
+    /// An operation has ended.
+    Finished(Ticket),
+}
+
+/// Steps of the library's software.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Step {
+    /// A send in one packet.
+    Immediate,
+    /// Any other send.
+    Send,
+    /// A packet is taken, and what it asks for is done, up to the call of a dispatch function.
+    Packet,
+    /// A processor copies this number of bytes.
+    Copy(u64),
+    /// A poll that finds nothing.
+    Poll,
+    /// The clock is read.
+    Clock,
+}
+
 /// A device that carries the packets of one context. Nothing here waits.
 pub trait PamiDevice {
     /// The bytes of a packet in the device's buffer. They stay there until [`Self::release`].
     type Payload: Copy + fmt::Debug;
 
     /// Most bytes of a packet.
-    const PACKET_MAX: usize;
+    fn packet_max(&self) -> usize;
 
     /// The context's own endpoint.
     fn endpoint(&self) -> Endpoint;
@@ -66,14 +104,25 @@ pub trait PamiDevice {
     /// If there is no space; then nothing was sent.
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full>;
 
-    /// Sends a packet: these bytes, then those of memory.
+    /// Sends a packet: these bytes, then those of memory, which are copied.
     ///
     /// # Errors
     /// If there is no space; then nothing was sent.
     fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full>;
 
-    /// The next packet, which stays the next until it is released.
-    fn poll(&mut self) -> Option<(Head, Self::Payload)>;
+    /// Sends the first bytes of memory, in one packet or several with the same head. Returns how many, and
+    /// whether the device has read them yet.
+    ///
+    /// # Errors
+    /// If there is no space; then nothing was sent.
+    fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
+        let part = data.bytes.min(self.packet_max() as u64);
+        self.inject_memory(to, head, &[], data.part(0, part))?;
+        Ok((part, Begun::Done))
+    }
+
+    /// The next packet, or the end of an operation.
+    fn poll(&mut self) -> Option<Arrival<Self::Payload>>;
 
     /// Frees the buffer of the packet that was polled.
     fn release(&mut self);
@@ -84,25 +133,41 @@ pub trait PamiDevice {
     /// Copies the bytes of a payload, without the first `skip`, into memory.
     fn store(&mut self, payload: Self::Payload, skip: usize, to: u64);
 
+    /// Whether the device reaches all memory of other tasks, by the addresses that their programs use;
+    /// otherwise only what they have exposed.
+    fn reaches_all(&self) -> bool {
+        true
+    }
+
+    /// Lets other tasks transfer this memory. Returns the address that they use.
+    fn expose(&mut self, memory: Range) -> u64 {
+        memory.address
+    }
+
     /// Moves data between this task's memory and another's.
     ///
     /// # Errors
     /// If it cannot.
-    fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64) -> Result<(), Remote>;
+    fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64)
+    -> Result<Begun, Remote>;
 
-    /// Moves several pieces: ranges of this task's memory, and their addresses in the other's. After an
-    /// error, some may have moved.
+    /// Moves several pieces at once: ranges of this task's memory, and their addresses in the other's. After
+    /// an error, some may have moved.
     ///
     /// # Errors
     /// If it cannot move all.
     fn transfer_pieces(
         &mut self,
-        way: Transfer,
-        with: Endpoint,
-        pieces: &[(Range, u64)],
+        _way: Transfer,
+        _with: Endpoint,
+        _pieces: &[(Range, u64)],
     ) -> Result<(), Remote> {
-        pieces.iter().try_for_each(|&(local, remote)| self.transfer(way, with, local, remote))
+        Err(Remote::Unsupported)
     }
+
+    /// The software takes a step: on a simulated node its time passes; natively the step itself takes it.
+    #[inline]
+    fn spend(&mut self, _: Step) {}
 
     /// Whether a task has ended before it left the job.
     fn is_gone(&self, task: u32) -> bool;

@@ -6,9 +6,12 @@
 //! - [`device`] – what a device offers.
 //! - [`collectives`] – collective algorithms over point-to-point messages.
 //! - [`context`] – sends, receives and their progress: immediate, eager, rendezvous.
+//! - [`guest`] – real processes that run on simulated nodes.
+//! - [`message_unit`] – the device on a simulated Message Unit.
 //! - [`geometry`] – members of collectives.
 //! - [`rmw`] – atomic operations on another task's memory.
 //! - [`reduce`] – predefined reductions.
+//! - [`task`] – the same for programs of the simulator, written as an `async fn`.
 //! - [`types`] – layouts of data in memory.
 //! - [`work`] – the queue of posted work.
 
@@ -17,9 +20,12 @@ pub mod context;
 pub mod device;
 pub mod endpoint;
 pub mod geometry;
+pub mod guest;
+pub mod message_unit;
 pub mod packet;
 pub mod reduce;
 pub mod rmw;
+pub mod task;
 pub mod types;
 pub mod work;
 

@@ -13,7 +13,7 @@ use netloom_nic::message_unit::interrupts::{Group, Interrupt};
 use netloom_nic::message_unit::protection::{RANGES, Range};
 use netloom_nic::message_unit::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding};
 use netloom_nic::message_unit::{Common, MessageUnit};
-use netloom_node::memory::Contents;
+use netloom_node::memory::{AddressSpace, Contents};
 use netloom_node::nodes::{ProcessSlot, ThreadOf};
 use netloom_node::process::Wait;
 use netloom_node::program::lock;
@@ -242,6 +242,29 @@ impl UnitDevice {
         self.set("set_interrupt", Setting::Interrupt(like, group));
     }
 
+    /// Physical memory of this length for software (by the kernel: not timed).
+    pub fn allocate_memory(&self, bytes: u64) -> u64 {
+        lock(&self.kernel).physical(bytes)
+    }
+
+    /// The same for memory that is elsewhere: `bytes` from an address of that space on.
+    pub fn map(&self, bytes: u64, space: Box<dyn AddressSpace>, address: u64) -> u64 {
+        let physical = self.allocate_memory(bytes);
+        lock(&self.contents).map(physical, bytes, space, address);
+        physical
+    }
+
+    /// Descriptors of an injection FIFO that have been injected since it was set up, as its head shows.
+    pub fn injected(&self, fifo: u16) -> u64 {
+        lock(&self.shared).injected(fifo)
+    }
+
+    /// Whether an injection FIFO has space for a descriptor.
+    pub fn has_room(&self, fifo: u16) -> bool {
+        let injected = self.injected(fifo);
+        lock(&self.kernel).has_room(fifo, injected)
+    }
+
     /// Stores descriptors in memory, for an RDMA read to send; returns their length, bytes.
     pub fn store_descriptors(&self, address: u64, descriptors: &[Descriptor]) -> u64 {
         let bytes: Vec<u8> =
@@ -302,7 +325,7 @@ impl UnitDevice {
     }
 
     /// Takes the next packet from a reception FIFO, if there is one.
-    pub(super) fn take(&self, fifo: u16) {
+    pub(crate) fn take(&self, fifo: u16) {
         self.thread.submit(Command::Take(fifo));
     }
 
@@ -383,8 +406,7 @@ impl MuDevice for UnitDevice {
     }
 
     fn inject(&self, fifo: u16, descriptor: &Descriptor) -> Result<(), Full> {
-        let injected = lock(&self.shared).injected(fifo);
-        if !lock(&self.kernel).has_room(fifo, injected) {
+        if !self.has_room(fifo) {
             return Err(Full);
         }
         self.write(fifo, descriptor.clone());

@@ -110,6 +110,8 @@ const PAGE: u64 = 4096;
 pub struct Kernel {
     taken: BTreeSet<(Resource, u16)>,
     regions: Vec<MemoryRegion>,
+    /// Physical memory in use from the first region on, bytes.
+    allocated: u64,
     /// Injection FIFOs that the node's processes have written or set up.
     rings: BTreeMap<u16, Ring>,
 }
@@ -176,15 +178,22 @@ impl Kernel {
         ring.written.saturating_sub(injected) < ring.places
     }
 
+    /// Allocates physical memory of this length, from the start of a page on.
+    pub fn physical(&mut self, bytes: u64) -> u64 {
+        let start = REGIONS + self.allocated;
+        self.allocated = (self.allocated + bytes).next_multiple_of(PAGE);
+        start
+    }
+
     /// Allocates physical memory for a program's memory.
     pub fn region(&mut self, start: u64, bytes: u64) -> Result<MemoryRegion, Refusal> {
         let overlaps = |r: &MemoryRegion| start < r.start + r.bytes && r.start < start.saturating_add(bytes);
         if bytes == 0 || start.checked_add(bytes).is_none() || self.regions.iter().any(overlaps) {
             return Err(Refusal::Region(start, bytes));
         }
-        let free = self.regions.last().map_or(REGIONS, |r| (r.physical + r.bytes).next_multiple_of(PAGE));
         // Its offset in the page is that of the virtual address, so that the alignment is the same.
-        let region = MemoryRegion { start, physical: free + start % PAGE, bytes };
+        let physical = self.physical(start % PAGE + bytes) + start % PAGE;
+        let region = MemoryRegion { start, physical, bytes };
         self.regions.push(region);
         Ok(region)
     }

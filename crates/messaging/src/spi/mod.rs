@@ -132,6 +132,11 @@ impl Spi {
         &self.device
     }
 
+    /// The core.
+    pub fn core(&self) -> &CoreOf<MessageUnit> {
+        &self.core
+    }
+
     /// The time, ticks: the core's own counter.
     pub fn now(&self) -> u64 {
         self.core.now().ticks()

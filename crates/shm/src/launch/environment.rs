@@ -90,6 +90,19 @@ pub(super) fn cores() -> Vec<libc::cpu_set_t> {
     cores.into_iter().map(|(_, cpus)| cpus).collect()
 }
 
+/// Lets this process and all that it starts run on one core only, that of the calling thread.
+pub fn share_core() {
+    // SAFETY: system calls on a set that lives here; zeros are an empty one.
+    unsafe {
+        let core = libc::sched_getcpu();
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if core >= 0 {
+            libc::CPU_SET(core as usize, &mut set);
+            libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+        }
+    }
+}
+
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
     use super::*;

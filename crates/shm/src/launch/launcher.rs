@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time between SIGTERM and SIGKILL.
@@ -26,7 +27,19 @@ const KILL: Duration = Duration::from_secs(5);
 /// # Panics
 /// If there are no tasks, or more than [`crate::segment::TASKS_MAX`].
 pub fn launch(job: &Job, out: &mut dyn Write, err: &mut dyn Write) -> Result<Outcome, LaunchError> {
-    let segment = Segment::create(job.tasks)?;
+    launch_in(job, &Arc::new(Segment::create(job.tasks)?), out, err)
+}
+
+/// The same in a segment for as many tasks.
+///
+/// # Errors
+/// If it cannot be launched.
+pub fn launch_in(
+    job: &Job,
+    segment: &Arc<Segment>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Outcome, LaunchError> {
     if let Some(folder) = &job.folder
         && !folder.is_dir()
     {
@@ -49,7 +62,7 @@ pub fn launch(job: &Job, out: &mut dyn Write, err: &mut dyn Write) -> Result<Out
     let files = OpenFiles::raise(if job.label { 2 * u64::from(job.tasks) + 64 } else { 0 })?;
     let signals = Signals::catch().map_err(|e| LaunchError::System("catch signals", e))?;
     let mut launcher = Launcher {
-        segment,
+        segment: Arc::clone(segment),
         pids: HashMap::new(),
         streams: Vec::new(),
         phase: Phase::Run,
@@ -80,7 +93,7 @@ enum Phase {
 }
 
 struct Launcher {
-    segment: Segment,
+    segment: Arc<Segment>,
     /// Tasks that run, by their process.
     pids: HashMap<i32, u32>,
     streams: Vec<Stream>,

@@ -23,5 +23,6 @@ mod launcher;
 mod output;
 mod signals;
 
+pub use environment::share_core;
 pub use job::{Bind, Failure, Job, LaunchError, Outcome, TIMED_OUT};
-pub use launcher::launch;
+pub use launcher::{launch, launch_in};

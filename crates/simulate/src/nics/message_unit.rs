@@ -10,12 +10,15 @@ use crate::programs::{OnTorus, To};
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_messaging::spi;
+use netloom_messaging::spi::{self, Spi};
 use netloom_messaging::transports::spi::SpiTransport;
 use netloom_nic::message_unit::protection::Violation;
-use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
+use netloom_nic::message_unit::{self, MessageUnit, MessageUnits, NETWORK_FIFOS};
+use netloom_node::nodes::ProcessOf;
+use netloom_node::program::Program;
+use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
-use netloom_study::result::Ended;
+use netloom_study::result::{Ended, RunResult};
 use netloom_workload::spi::SpiConfig;
 use std::any::Any;
 use std::time::Instant;
@@ -30,14 +33,31 @@ pub(super) fn program<F: RouterFamily>(
     program.downcast_ref().map(|config| run(family.with_message_units(), study, config, to))
 }
 
-fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, (progress, threads): To) -> Ran {
+fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: To) -> Ran {
+    let (dims, tick_ns) = (&study.torus().topology.dims, study.micros(1) * 1e3);
+    let (mut result, of_run) = processes(family, study, 1, to, &mut |spi| {
+        Box::new(Program::new(&spi.core().clone(), program.program(spi, dims, tick_ns)))
+    })?;
+    let measured = program.measured(&study.torus().topology, &of_run.measurements, tick_ns);
+    result.measured.push(measured.into());
+    of_run.judge(&mut result, study.torus().nodes() as u32);
+    Ok(result)
+}
+
+/// Runs processes on Message Units, as many on each node.
+pub(crate) fn processes(
+    family: Option<Queued>,
+    study: &ResolvedStudy,
+    per_node: u32,
+    (progress, threads): To,
+    process: &mut dyn FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
+) -> Result<(RunResult, Processes), Problem> {
     let begin = Instant::now();
     let s = &study.study;
     let (Some(unit), Some(family)) = (&study.torus_machine().message_unit, family) else {
         let message = "this machine has no Message Units: give it a table [message_unit], or take bgq".into();
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };
-    let (dims, tick_ns) = (&study.torus().topology.dims, study.micros(1) * 1e3);
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: NETWORK_FIFOS,
@@ -46,15 +66,13 @@ fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, (prog
         ..BuildOptions::default()
     };
     let built = family.build(study, &options, &mut |nodes| {
-        spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims, tick_ns)).into()
+        spi::units_of(unit, study.torus(), nodes, per_node, s.seed, &mut *process).into()
     });
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run =
         Run::new(study, TorusReadout::default(), built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
     let of_run = Processes::of(&mut run.network);
-    let measured = program.measured(&study.torus().topology, &of_run.measurements, tick_ns);
-    result.measured.push(measured.into());
     let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused()).collect();
     if let Some((node, why, _)) = refused.iter().min()
         && result.partial.is_none()
@@ -65,8 +83,7 @@ fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, (prog
         );
         result.ended_early(Ended::Failed, why);
     }
-    of_run.judge(&mut result, study.torus().nodes() as u32);
-    Ok(result)
+    Ok((result, of_run))
 }
 
 /// Runs ranks over Message Units, if the machine has them.

@@ -11,7 +11,7 @@
 
 mod aries;
 mod fifos;
-mod message_unit;
+pub(crate) mod message_unit;
 mod on_switches;
 mod ports;
 mod th;

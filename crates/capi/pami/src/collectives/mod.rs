@@ -247,7 +247,7 @@ impl Context {
         };
         let header = Header { kind: SCHEDULED, key, member: operation.me as u32 }.to_bytes();
         let address = operation.address(block);
-        let is_sent = if Header::BYTES + block.bytes <= crate::context::Core::IMMEDIATE_MAX {
+        let is_sent = if Header::BYTES + block.bytes <= self.core().immediate_max() {
             // SAFETY: the plan's areas are as long as its schedule says. An empty block may have no address.
             let data = match block.bytes {
                 0 => &[][..],

@@ -17,7 +17,7 @@ mod sending;
 mod slab;
 
 use super::Endpoint;
-use super::device::{Full, PamiDevice, Range, Remote, Transfer};
+use super::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
 use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
 use super::rmw::Rmw;
 use slab::Slab;
@@ -84,6 +84,15 @@ struct Fetch {
     arriving: Arriving,
 }
 
+/// What the device is to finish.
+#[derive(Clone, Copy, Debug)]
+enum Pending {
+    /// The reading of the data of an eager send.
+    Eager { cookie: u64 },
+    /// A piece of a rendezvous.
+    Fetch(Fetch),
+}
+
 /// A context over its device.
 #[derive(Debug)]
 pub struct Context<D: PamiDevice> {
@@ -98,6 +107,7 @@ pub struct Context<D: PamiDevice> {
     /// Messages that are streamed to this context, by request.
     streams: Slab<(Endpoint, Arriving)>,
     fetches: VecDeque<Fetch>,
+    pending: HashMap<Ticket, Pending>,
     fences: Vec<u64>,
     /// Parts of long headers, by sender, and that of the message whose dispatch function runs.
     headers: HashMap<Endpoint, Vec<u8>>,
@@ -116,9 +126,15 @@ const STORE_B: usize = 16;
 
 impl<D: PamiDevice> Context<D> {
     /// Most bytes of header and data of an immediate send.
-    pub const IMMEDIATE_MAX: usize = D::PACKET_MAX;
+    #[inline]
+    pub fn immediate_max(&self) -> usize {
+        self.device.packet_max()
+    }
+
     /// Most bytes of a header that travels with data; longer ones have packets of their own.
-    pub const HEADER_MAX: usize = D::PACKET_MAX - ANNOUNCEMENT_B;
+    pub(super) fn header_max(&self) -> usize {
+        self.device.packet_max() - ANNOUNCEMENT_B
+    }
 
     /// A context over a device.
     pub fn new(device: D, limits: Limits) -> Self {
@@ -131,6 +147,7 @@ impl<D: PamiDevice> Context<D> {
             arriving: HashMap::new(),
             streams: Slab::default(),
             fetches: VecDeque::new(),
+            pending: HashMap::new(),
             fences: vec![],
             headers: HashMap::new(),
             long_header: vec![],
@@ -163,8 +180,13 @@ impl<D: PamiDevice> Context<D> {
             self.pass_fences();
         }
         if !self.is_postponed
-            && let Some((head, payload)) = self.device.poll()
+            && let Some(arrival) = self.device.poll()
         {
+            let (head, payload) = match arrival {
+                Arrival::Packet(head, payload) => (head, payload),
+                Arrival::Finished(ticket) => return Some(self.finished(ticket)),
+            };
+            self.device.spend(Step::Packet);
             if head.kind == Kind::Immediate {
                 let length = self.device.bytes(payload).len();
                 let header_bytes = usize::from(head.header_bytes).min(length);
@@ -189,7 +211,11 @@ impl<D: PamiDevice> Context<D> {
 
     /// Fences wait until nothing is under way, also of what was started after them.
     fn pass_fences(&mut self) {
-        if !self.fences.is_empty() && self.requests.is_empty() && self.waiting.is_empty() {
+        if !self.fences.is_empty()
+            && self.requests.is_empty()
+            && self.waiting.is_empty()
+            && self.pending.is_empty()
+        {
             let passed = self.fences.drain(..).map(|cookie| Event::Sent(cookie, Outcome::Done));
             self.events.extend(passed);
         }

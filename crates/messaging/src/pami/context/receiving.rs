@@ -203,29 +203,51 @@ impl<D: PamiDevice> Context<D> {
 
     /// Reads a piece of the data that the first sender announced.
     pub(super) fn fetch(&mut self) -> Option<Event<D::Payload>> {
-        let mut fetch = self.fetches.pop_front()?;
-        let Arriving { receive, bytes, arrived, request } = fetch.arriving;
-        let piece = (bytes - arrived).min(self.limits.piece_bytes);
+        let fetch = self.fetches.pop_front()?;
+        let Arriving { receive, arrived, request, .. } = fetch.arriving;
+        let piece = self.piece_of(&fetch);
         let local = Range { address: receive.address + arrived, bytes: piece };
         let moved = self.device.transfer(Transfer::Get, fetch.from, local, fetch.remote + arrived);
         match moved {
-            Ok(()) => {
-                fetch.arriving.arrived += piece;
-                if fetch.arriving.arrived < bytes {
-                    self.fetches.push_back(fetch);
-                } else {
-                    self.finish(fetch.from, fetch.arriving, Outcome::Done);
-                }
+            Ok(Begun::Done) => self.fetched(fetch),
+            Ok(Begun::Later(ticket)) => {
+                self.pending.insert(ticket, Pending::Fetch(fetch));
             }
             Err(Remote::Unsupported) => {
-                fetch.arriving.arrived = 0;
-                let own = self.streams.insert((fetch.from, fetch.arriving));
+                let arriving = Arriving { arrived: 0, ..fetch.arriving };
+                let own = self.streams.insert((fetch.from, arriving));
                 let head = self.head(Kind::StreamRequest, 0, 0);
                 let bytes = integers([request, own]);
                 self.submit(fetch.from, Waiting::Packet { head, bytes });
             }
-            gone => self.finish(fetch.from, fetch.arriving, Outcome::of(gone)),
+            Err(gone) => self.finish(fetch.from, fetch.arriving, Outcome::of(Err(gone))),
         }
         Some(self.next_event())
+    }
+
+    fn piece_of(&self, fetch: &Fetch) -> u64 {
+        (fetch.arriving.bytes - fetch.arriving.arrived).min(self.limits.piece_bytes)
+    }
+
+    /// A piece has arrived.
+    fn fetched(&mut self, mut fetch: Fetch) {
+        fetch.arriving.arrived += self.piece_of(&fetch);
+        if fetch.arriving.arrived < fetch.arriving.bytes {
+            self.fetches.push_back(fetch);
+        } else {
+            self.finish(fetch.from, fetch.arriving, Outcome::Done);
+        }
+    }
+
+    /// The device has finished an operation.
+    #[cold]
+    pub(super) fn finished(&mut self, ticket: Ticket) -> Event<D::Payload> {
+        match self.pending.remove(&ticket) {
+            // A part of an operation, of which the last part reports the end.
+            None => {}
+            Some(Pending::Eager { cookie }) => self.events.push_back(Event::Sent(cookie, Outcome::Done)),
+            Some(Pending::Fetch(fetch)) => self.fetched(fetch),
+        }
+        self.next_event()
     }
 }

@@ -30,7 +30,8 @@ impl<D: PamiDevice> Context<D> {
         [header, data]: [&[u8]; 2],
         may_wait: bool,
     ) -> Result<bool, Invalid> {
-        self.check(to, dispatch, header.len() + data.len(), Self::IMMEDIATE_MAX)?;
+        self.check(to, dispatch, header.len() + data.len(), self.immediate_max())?;
+        self.device.spend(Step::Immediate);
         let head = self.head(Kind::Immediate, dispatch, header.len());
         // What waits for the same target goes first.
         if self.waiting.is_empty() && self.device.inject(to, head, [header, data]).is_ok() {
@@ -58,8 +59,9 @@ impl<D: PamiDevice> Context<D> {
     pub fn send(&mut self, send: Send) -> Result<(), Invalid> {
         let Send { to, dispatch, mut header, data, cookie, is_acknowledged } = send;
         self.check(to, dispatch, header.len(), usize::MAX)?;
-        if header.len() > Self::HEADER_MAX {
-            for part in header.chunks(D::PACKET_MAX) {
+        self.device.spend(Step::Send);
+        if header.len() > self.header_max() {
+            for part in header.chunks(self.device.packet_max()) {
                 let head = self.head(Kind::Header, dispatch, 0);
                 self.submit(to, Waiting::Packet { head, bytes: part.to_vec() });
             }
@@ -72,7 +74,7 @@ impl<D: PamiDevice> Context<D> {
             NO_REQUEST
         };
         let waiting = if is_rendezvous {
-            let mut bytes = integers([data.bytes, request, data.address]);
+            let mut bytes = integers([data.bytes, request, self.device.expose(data)]);
             bytes.extend_from_slice(header);
             Waiting::Packet { head: self.head(Kind::Announcement, dispatch, header.len()), bytes }
         } else {
@@ -112,7 +114,7 @@ impl<D: PamiDevice> Context<D> {
     /// If there is no such endpoint.
     pub fn put(&mut self, to: Endpoint, data: Range, remote: u64, cookie: u64) -> Result<(), Invalid> {
         self.check(to, 0, 0, 0)?;
-        match self.device.transfer(Transfer::Put, to, data, remote) {
+        match self.transfer_any(Transfer::Put, to, data, remote) {
             Err(Remote::Unsupported) => {
                 let request = Request { to, data, cookie, is_rendezvous: true, is_acknowledged: true };
                 let request = self.requests.insert(request);
@@ -133,7 +135,7 @@ impl<D: PamiDevice> Context<D> {
     /// If there is no such endpoint.
     pub fn get(&mut self, from: Endpoint, local: Range, remote: u64, cookie: u64) -> Result<(), Invalid> {
         self.check(from, 0, 0, 0)?;
-        match self.device.transfer(Transfer::Get, from, local, remote) {
+        match self.transfer_any(Transfer::Get, from, local, remote) {
             Err(Remote::Unsupported) => {
                 let receive = Receive { address: local.address, cookie };
                 let arriving = Arriving { receive, bytes: local.bytes, arrived: 0, request: NO_REQUEST };
@@ -145,6 +147,23 @@ impl<D: PamiDevice> Context<D> {
             moved => self.events.push_back(Event::Received(cookie, Outcome::of(moved))),
         }
         Ok(())
+    }
+
+    /// Moves data between this task's memory and another's, which it need not have exposed.
+    fn transfer_any(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<(), Remote> {
+        if !self.device.reaches_all() {
+            return Err(Remote::Unsupported);
+        }
+        match self.device.transfer(way, with, local, remote)? {
+            Begun::Done => Ok(()),
+            Begun::Later(_) => unreachable!("a device that reaches all memory copies at once"),
+        }
     }
 
     /// Moves several pieces between this task's memory and a target's in one step; the events are those of
@@ -197,24 +216,31 @@ impl<D: PamiDevice> Context<D> {
             Waiting::Packet { head, bytes } => self.device.inject(to, *head, [bytes, &[]]),
             Waiting::Eager { head, start, data, sent, cookie } => {
                 if let Some(bytes) = start {
-                    let room = (D::PACKET_MAX - bytes.len()) as u64;
+                    let room = (self.device.packet_max() - bytes.len()) as u64;
                     let part = data.bytes.min(room);
                     self.device.inject_memory(to, *head, bytes, data.part(0, part))?;
                     (*start, *sent) = (None, part);
                 }
                 let more = Head { kind: Kind::More, header_bytes: 0, ..*head };
+                let mut last = Begun::Done;
                 while *sent < data.bytes {
-                    let part = (data.bytes - *sent).min(D::PACKET_MAX as u64);
-                    self.device.inject_memory(to, more, &[], data.part(*sent, part))?;
+                    let rest = data.part(*sent, data.bytes - *sent);
+                    let (part, begun) = self.device.inject_data(to, more, rest)?;
                     *sent += part;
+                    last = begun;
                 }
-                self.events.push_back(Event::Sent(*cookie, Outcome::Done));
+                match last {
+                    Begun::Done => self.events.push_back(Event::Sent(*cookie, Outcome::Done)),
+                    Begun::Later(ticket) => {
+                        self.pending.insert(ticket, Pending::Eager { cookie: *cookie });
+                    }
+                }
                 Ok(())
             }
             Waiting::Stream { head, receiver, data, sent, request } => {
                 let start = receiver.to_le_bytes();
                 while *sent < data.bytes {
-                    let part = (data.bytes - *sent).min((D::PACKET_MAX - start.len()) as u64);
+                    let part = (data.bytes - *sent).min((self.device.packet_max() - start.len()) as u64);
                     self.device.inject_memory(to, *head, &start, data.part(*sent, part))?;
                     *sent += part;
                 }
@@ -223,7 +249,7 @@ impl<D: PamiDevice> Context<D> {
             }
             Waiting::Store { head, remote, data, sent, request } => {
                 while *sent < data.bytes {
-                    let part = (data.bytes - *sent).min((D::PACKET_MAX - STORE_B) as u64);
+                    let part = (data.bytes - *sent).min((self.device.packet_max() - STORE_B) as u64);
                     let is_last = *sent + part == data.bytes;
                     let start = integers([*remote + *sent, if is_last { *request } else { NO_REQUEST }]);
                     self.device.inject_memory(to, *head, &start, data.part(*sent, part))?;

@@ -1,17 +1,15 @@
-//! The device of a context: its queue in the segment of the job, the queues of others, and their memory.
+//! The device between processes of this computer: the context's queue in the segment of the job, the queues of
+//! others, and their memory.
 
+use super::{CONTEXTS_MAX, Payload, memory_of, store};
 use crate::client::Job;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Full, PamiDevice, Range, Remote, Transfer};
+use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Transfer};
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::assist::SHARED_FROM_B;
 use netloom_shm::memory::{self, Direction};
 use netloom_shm::queue::{PAYLOAD_MAX, Reader};
-use netloom_shm::segment::{QUEUES, SLOTS, State};
-
-/// Contexts of a client, and clients of a process: they share the queues of a task.
-pub const CONTEXTS_MAX: usize = 16;
-pub const CLIENTS_MAX: usize = QUEUES / CONTEXTS_MAX;
+use netloom_shm::segment::{SLOTS, State};
 
 /// A context's device.
 pub struct ShmDevice {
@@ -20,21 +18,6 @@ pub struct ShmDevice {
     first_queue: usize,
     endpoint: Endpoint,
     reader: Reader<'static, SLOTS>,
-}
-
-/// A packet in its slot.
-#[derive(Clone, Copy, Debug)]
-pub struct Payload {
-    address: *const u8,
-    length: usize,
-}
-
-impl Payload {
-    /// The address of a byte of it.
-    pub fn at(self, offset: usize) -> *const u8 {
-        assert!(offset <= self.length);
-        self.address.wrapping_add(offset)
-    }
 }
 
 impl ShmDevice {
@@ -64,18 +47,6 @@ impl ShmDevice {
     /// Whether a task has failed, and so the job.
     pub fn has_failed(&self, task: u32) -> bool {
         self.job.segment.task(task).state() == State::Dead
-    }
-
-    /// The memory of this process at an address that the program gave.
-    ///
-    /// # Safety
-    /// The program has this memory, and leaves it as it is until the operation is complete, as PAMI demands.
-    unsafe fn memory<'a>(range: Range) -> &'a [u8] {
-        if range.bytes == 0 {
-            return &[];
-        }
-        // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts(range.address as *const u8, range.bytes as usize) }
     }
 }
 
@@ -116,7 +87,10 @@ impl Drop for ShmDevice {
 impl PamiDevice for ShmDevice {
     type Payload = Payload;
 
-    const PACKET_MAX: usize = PAYLOAD_MAX;
+    #[inline]
+    fn packet_max(&self) -> usize {
+        PAYLOAD_MAX
+    }
 
     #[inline]
     fn endpoint(&self) -> Endpoint {
@@ -139,11 +113,11 @@ impl PamiDevice for ShmDevice {
 
     fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full> {
         // SAFETY: the protocols pass only what the program gave them to send.
-        self.inject(to, head, [bytes, unsafe { Self::memory(data) }])
+        self.inject(to, head, [bytes, unsafe { memory_of(data) }])
     }
 
     #[inline]
-    fn poll(&mut self) -> Option<(Head, Payload)> {
+    fn poll(&mut self) -> Option<Arrival<Payload>> {
         loop {
             let Some(message) = self.reader.next() else {
                 self.job.segment.help(self.job.task);
@@ -151,7 +125,7 @@ impl PamiDevice for ShmDevice {
             };
             let payload = Payload { address: message.payload.as_ptr(), length: message.payload.len() };
             match Head::of_word(message.word) {
-                Some(head) => return Some((head, payload)),
+                Some(head) => return Some(Arrival::Packet(head, payload)),
                 None => self.reader.release(),
             }
         }
@@ -164,17 +138,21 @@ impl PamiDevice for ShmDevice {
 
     #[inline]
     fn bytes(&self, payload: Payload) -> &[u8] {
-        // SAFETY: it has not been released, says the trait, so its slot holds it.
-        unsafe { std::slice::from_raw_parts(payload.address, payload.length) }
+        payload.bytes()
     }
 
     fn store(&mut self, payload: Payload, skip: usize, to: u64) {
-        let length = payload.length.saturating_sub(skip);
         // SAFETY: the program's dispatch function gave the address, for a message of this length.
-        unsafe { (to as *mut u8).copy_from_nonoverlapping(payload.at(skip), length) };
+        unsafe { store(payload, skip, to) };
     }
 
-    fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64) -> Result<(), Remote> {
+    fn transfer(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
         let bytes = local.bytes as usize;
         if with.task() == self.job.task {
             let (from, to) = match way {
@@ -183,7 +161,7 @@ impl PamiDevice for ShmDevice {
             };
             // SAFETY: both are this program's own; they may overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
-            return Ok(());
+            return Ok(Begun::Done);
         }
         let is_shared = bytes >= SHARED_FROM_B && !self.job.is_oversubscribed;
         let tasks = [self.job.task, with.task()];
@@ -193,7 +171,8 @@ impl PamiDevice for ShmDevice {
                 true => self.job.segment.copy(direction, tasks, local.address, remote, bytes),
                 false => memory::copy(direction, pid, local.address, remote, bytes),
             }
-        })
+        })?;
+        Ok(Begun::Done)
     }
 
     fn transfer_pieces(
@@ -203,7 +182,9 @@ impl PamiDevice for ShmDevice {
         pieces: &[(Range, u64)],
     ) -> Result<(), Remote> {
         if with.task() == self.job.task {
-            return pieces.iter().try_for_each(|&(local, remote)| self.transfer(way, with, local, remote));
+            return pieces
+                .iter()
+                .try_for_each(|&(local, remote)| self.transfer(way, with, local, remote).map(|_| ()));
         }
         let pieces: Vec<(u64, u64, usize)> =
             pieces.iter().map(|&(local, remote)| (local.address, remote, local.bytes as usize)).collect();

@@ -1,0 +1,264 @@
+//! The device of a program that runs on a simulated node: what it does goes to the simulator in lists, and what
+//! has arrived comes back with the node's time.
+
+use super::{Payload, memory_of, store};
+use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Transfer};
+use netloom_messaging::pami::guest::hub::{Hub, Link};
+use netloom_messaging::pami::guest::{Arrived, Reply, Request, Requests};
+use netloom_messaging::pami::packet::Head;
+use netloom_shm::channel::{Channel, Channels, Side};
+use std::io::{Error, Result as IoResult};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The way to the simulator.
+pub struct ChannelLink {
+    channel: Channel,
+    /// The process that it belongs to: a child of it that did not start another program must not use it.
+    pid: u32,
+    /// The thread that first used it.
+    thread: std::thread::ThreadId,
+    has_warned: bool,
+    /// The processor time of the program at the last return, ns.
+    computed_from_ns: f64,
+}
+
+/// The state of a guest.
+pub type GuestHub = Mutex<Hub<ChannelLink>>;
+
+/// The hub of this process, if it runs on a simulated node as this task.
+///
+/// # Errors
+/// If it cannot reach the simulator.
+pub fn attach(task: u32) -> IoResult<Option<GuestHub>> {
+    let Some(channels) = Channels::inherited()? else { return Ok(None) };
+    // SAFETY: the hub is this process's only user of it, and behind a lock.
+    let channel = unsafe { Arc::new(channels).side(task, Side::Guest) };
+    let link = ChannelLink {
+        channel,
+        pid: std::process::id(),
+        thread: std::thread::current().id(),
+        has_warned: false,
+        computed_from_ns: processor_ns(),
+    };
+    Ok(Some(Mutex::new(Hub::new(link))))
+}
+
+/// Locks a hub.
+pub fn lock(hub: &GuestHub) -> MutexGuard<'_, Hub<ChannelLink>> {
+    hub.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The processor time of this thread, ns.
+fn processor_ns() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a system call with a place for the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+/// Ends the process: it cannot go on without the simulator.
+fn give_up(why: impl std::fmt::Display) -> ! {
+    eprintln!("netloom: process {} on a simulated node: {why}", std::process::id());
+    std::process::exit(1);
+}
+
+impl ChannelLink {
+    fn pass(&mut self, requests: &Requests) {
+        if std::process::id() != self.pid {
+            give_up("a forked child calls PAMI; only its parent is a task");
+        }
+        if std::thread::current().id() != self.thread && !std::mem::replace(&mut self.has_warned, true) {
+            eprintln!(
+                "netloom: warning: several threads of process {} call PAMI: they share one simulated hardware thread, \
+                 and the order of their calls can differ from run to run",
+                self.pid
+            );
+        }
+        match postcard::to_stdvec(requests) {
+            Ok(message) => self.channel.pass(&message),
+            Err(error) => give_up(error),
+        }
+    }
+}
+
+impl Link for ChannelLink {
+    fn exchange(&mut self, requests: &Requests) -> Reply {
+        self.pass(requests);
+        while !self.channel.sleep(Duration::from_secs(3600)) {}
+        let reply = postcard::from_bytes(self.channel.message());
+        self.computed_from_ns = processor_ns();
+        reply.unwrap_or_else(|error| give_up(Error::other(error)))
+    }
+
+    fn leave(&mut self, requests: &Requests) {
+        // A forked child ends for itself.
+        if std::process::id() == self.pid && self.channel.is_own_turn() {
+            self.pass(requests);
+        }
+    }
+
+    fn computed_ns(&mut self) -> f64 {
+        processor_ns() - self.computed_from_ns
+    }
+}
+
+/// A context's device.
+pub struct GuestDevice {
+    hub: &'static GuestHub,
+    endpoint: Endpoint,
+    /// The context's number among those of the task; the first of its client; and contexts of a client.
+    number: u32,
+    first: u32,
+    per_client: u32,
+    tasks: u32,
+    packet_max: usize,
+    polled: Option<(Head, Box<[u8]>)>,
+}
+
+/// Contexts of a client, and clients, of a task that may have this many contexts.
+pub fn contexts_and_clients(contexts: u32) -> (usize, usize) {
+    let per_client = (contexts / 2).max(1);
+    (per_client as usize, (contexts / per_client) as usize)
+}
+
+impl GuestDevice {
+    /// The device of the context with this offset of a client.
+    pub fn new(hub: &'static GuestHub, task: u32, client: usize, offset: usize) -> Self {
+        let mut locked = lock(hub);
+        let (tasks, packet_max) = (locked.facts().tasks, locked.facts().packet_max_bytes);
+        let per_client = contexts_and_clients(locked.facts().contexts).0 as u32;
+        let first = client as u32 * per_client;
+        let number = first + offset as u32;
+        locked.open(number);
+        let endpoint = Endpoint::new(task, offset as u32).expect("few contexts");
+        GuestDevice { hub, endpoint, number, first, per_client, tasks, packet_max, polled: None }
+    }
+
+    /// An endpoint of this client, among all of a task.
+    fn outside(&self, endpoint: Endpoint) -> u32 {
+        Endpoint::new(endpoint.task(), self.first + endpoint.offset()).expect("it exists").0
+    }
+
+    fn word(&self, head: Head) -> u64 {
+        Head { origin: Endpoint(self.outside(head.origin)), ..head }.to_word()
+    }
+
+    /// The reverse of [`Self::word`].
+    fn head(&self, word: u64) -> Option<Head> {
+        let head = Head::of_word(word)?;
+        let offset = head.origin.offset().checked_sub(self.first)?;
+        Some(Head { origin: Endpoint::new(head.origin.task(), offset)?, ..head })
+    }
+}
+
+impl Drop for GuestDevice {
+    fn drop(&mut self) {
+        lock(self.hub).close(self.number);
+    }
+}
+
+impl PamiDevice for GuestDevice {
+    type Payload = Payload;
+
+    fn packet_max(&self) -> usize {
+        self.packet_max
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
+    fn has(&self, endpoint: Endpoint) -> bool {
+        endpoint.task() < self.tasks && endpoint.offset() < self.per_client
+    }
+
+    fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
+        let (from, to, head) = (self.number, self.outside(to), self.word(head));
+        let mut hub = lock(self.hub);
+        if !hub.has_room(from) {
+            return Err(Full);
+        }
+        hub.submit(from, Request::Inject { from, to, head, bytes: parts.concat() });
+        Ok(())
+    }
+
+    fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full> {
+        if data.bytes > 0 {
+            self.spend(Step::Copy(data.bytes));
+        }
+        // SAFETY: the protocols pass only what the program gave them to send.
+        self.inject(to, head, [bytes, unsafe { memory_of(data) }])
+    }
+
+    fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
+        let (from, to, head) = (self.number, self.outside(to), self.word(head));
+        let mut hub = lock(self.hub);
+        if !hub.has_room(from) {
+            return Err(Full);
+        }
+        let ticket = hub.ticket();
+        hub.submit(from, Request::Data { from, to, head, data: (data.address, data.bytes), ticket });
+        Ok((data.bytes, Begun::Later(ticket)))
+    }
+
+    fn poll(&mut self) -> Option<Arrival<Payload>> {
+        if self.polled.is_none() {
+            match lock(self.hub).take(self.number)? {
+                Arrived::Finished(ticket) => return Some(Arrival::Finished(ticket)),
+                Arrived::Packet(word, bytes) => self.polled = Some((self.head(word)?, bytes.into())),
+            }
+        }
+        let (head, bytes) = self.polled.as_ref()?;
+        Some(Arrival::Packet(*head, Payload { address: bytes.as_ptr(), length: bytes.len() }))
+    }
+
+    fn release(&mut self) {
+        self.polled = None;
+    }
+
+    fn bytes(&self, payload: Payload) -> &[u8] {
+        payload.bytes()
+    }
+
+    fn store(&mut self, payload: Payload, skip: usize, to: u64) {
+        self.spend(Step::Copy(payload.length.saturating_sub(skip) as u64));
+        // SAFETY: the program's dispatch function gave the address, for a message of this length.
+        unsafe { store(payload, skip, to) };
+    }
+
+    fn reaches_all(&self) -> bool {
+        false
+    }
+
+    fn expose(&mut self, memory: Range) -> u64 {
+        lock(self.hub).expose(memory.address, memory.bytes)
+    }
+
+    fn transfer(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
+        let (from, with) = (self.number, self.outside(with));
+        let mut hub = lock(self.hub);
+        if way == Transfer::Put || !hub.has_room(from) {
+            return Err(Remote::Unsupported);
+        }
+        let ticket = hub.ticket();
+        let local = (local.address, local.bytes);
+        hub.submit(from, Request::Fetch { from, with, local, remote, ticket });
+        Ok(Begun::Later(ticket))
+    }
+
+    fn spend(&mut self, step: Step) {
+        lock(self.hub).spend(step);
+    }
+
+    fn is_gone(&self, _: u32) -> bool {
+        false
+    }
+}

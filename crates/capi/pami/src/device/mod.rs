@@ -1,0 +1,205 @@
+//! The device of a context: between the processes of this computer, or on a simulated node.
+//!
+//! - [`shm`] – queues in shared memory.
+//! - [`guest`] – the device of a simulated node, in the simulator.
+
+pub mod guest;
+pub mod shm;
+
+use crate::client::Job;
+use guest::GuestDevice;
+use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Transfer};
+use netloom_messaging::pami::packet::Head;
+use netloom_shm::segment::QUEUES;
+use shm::ShmDevice;
+
+/// Contexts of a client, and clients of a process: they share the queues of a task.
+pub const CONTEXTS_MAX: usize = 16;
+pub const CLIENTS_MAX: usize = QUEUES / CONTEXTS_MAX;
+
+/// A packet in the device's buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload {
+    pub address: *const u8,
+    pub length: usize,
+}
+
+impl Payload {
+    /// The address of a byte of it.
+    pub fn at(self, offset: usize) -> *const u8 {
+        assert!(offset <= self.length);
+        self.address.wrapping_add(offset)
+    }
+
+    /// Its bytes.
+    #[inline]
+    fn bytes<'a>(self) -> &'a [u8] {
+        // SAFETY: it has not been released, says the trait of devices, so its buffer holds it.
+        unsafe { std::slice::from_raw_parts(self.address, self.length) }
+    }
+}
+
+/// The memory of this process at an address that the program gave.
+///
+/// # Safety
+/// The program has this memory, and leaves it as it is until the operation is complete, as PAMI demands.
+unsafe fn memory_of<'a>(range: Range) -> &'a [u8] {
+    if range.bytes == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(range.address as *const u8, range.bytes as usize) }
+}
+
+/// Copies the bytes of a payload, without the first `skip`, into this process's memory.
+///
+/// # Safety
+/// The program has memory of this length there.
+unsafe fn store(payload: Payload, skip: usize, to: u64) {
+    let length = payload.length.saturating_sub(skip);
+    // SAFETY: the caller's promise.
+    unsafe { (to as *mut u8).copy_from_nonoverlapping(payload.at(skip), length) };
+}
+
+/// A context's device.
+pub enum Device {
+    Shm(ShmDevice),
+    Guest(GuestDevice),
+}
+
+/// Calls the same of the device that it is.
+macro_rules! of {
+    ($self:expr, $device:ident => $call:expr) => {
+        match $self {
+            Device::Shm($device) => $call,
+            Device::Guest($device) => $call,
+        }
+    };
+}
+
+impl Device {
+    /// The device of the context with this offset.
+    ///
+    /// # Safety
+    /// A client's context has one device at a time.
+    pub unsafe fn new(job: &'static Job, client: usize, offset: usize) -> Self {
+        match &job.simulated {
+            // SAFETY: the caller's promise.
+            None => Device::Shm(unsafe { ShmDevice::new(job, client, offset) }),
+            Some(hub) => Device::Guest(GuestDevice::new(hub, job.task, client, offset)),
+        }
+    }
+
+    /// Whether a packet is there, or about to be.
+    pub fn has_claimed(&self) -> bool {
+        match self {
+            Device::Shm(device) => device.has_claimed(),
+            Device::Guest(_) => false,
+        }
+    }
+
+    /// Leaves out packets that tasks claimed and did not write before they ended.
+    pub fn skip_lost(&mut self) {
+        if let Device::Shm(device) = self {
+            device.skip_lost();
+        }
+    }
+
+    /// Whether a task has failed, and so the job.
+    pub fn has_failed(&self, task: u32) -> bool {
+        match self {
+            Device::Shm(device) => device.has_failed(task),
+            Device::Guest(device) => device.is_gone(task),
+        }
+    }
+}
+
+impl PamiDevice for Device {
+    type Payload = Payload;
+
+    #[inline]
+    fn packet_max(&self) -> usize {
+        of!(self, device => device.packet_max())
+    }
+
+    #[inline]
+    fn endpoint(&self) -> Endpoint {
+        of!(self, device => device.endpoint())
+    }
+
+    #[inline]
+    fn has(&self, endpoint: Endpoint) -> bool {
+        of!(self, device => device.has(endpoint))
+    }
+
+    #[inline]
+    fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
+        of!(self, device => device.inject(to, head, parts))
+    }
+
+    fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full> {
+        of!(self, device => device.inject_memory(to, head, bytes, data))
+    }
+
+    fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
+        of!(self, device => device.inject_data(to, head, data))
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<Arrival<Payload>> {
+        of!(self, device => device.poll())
+    }
+
+    #[inline]
+    fn release(&mut self) {
+        of!(self, device => device.release())
+    }
+
+    #[inline]
+    fn bytes(&self, payload: Payload) -> &[u8] {
+        payload.bytes()
+    }
+
+    fn store(&mut self, payload: Payload, skip: usize, to: u64) {
+        of!(self, device => device.store(payload, skip, to))
+    }
+
+    fn reaches_all(&self) -> bool {
+        of!(self, device => device.reaches_all())
+    }
+
+    fn expose(&mut self, memory: Range) -> u64 {
+        of!(self, device => device.expose(memory))
+    }
+
+    fn transfer(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
+        of!(self, device => device.transfer(way, with, local, remote))
+    }
+
+    fn transfer_pieces(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        pieces: &[(Range, u64)],
+    ) -> Result<(), Remote> {
+        of!(self, device => device.transfer_pieces(way, with, pieces))
+    }
+
+    #[inline]
+    fn spend(&mut self, step: Step) {
+        if let Device::Guest(device) = self {
+            device.spend(step);
+        }
+    }
+
+    fn is_gone(&self, task: u32) -> bool {
+        of!(self, device => device.is_gone(task))
+    }
+}

@@ -1,0 +1,73 @@
+//! `netloom mpirun`: runs a program as the tasks of a job on a simulated machine.
+
+use crate::Trouble;
+use crate::args::MpirunArgs;
+#[cfg(not(target_os = "linux"))]
+use netloom_study::diagnose::Problem;
+use std::io::Write;
+
+#[cfg(not(target_os = "linux"))]
+pub fn mpirun(_: MpirunArgs, _: &mut dyn Write, _: &mut dyn Write) -> Result<u8, Trouble> {
+    Err(Problem::new("`netloom mpirun` needs Linux").help("Simulations run here; see `netloom run`").into())
+}
+
+/// Runs the job; returns its exit status.
+#[cfg(target_os = "linux")]
+pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+    use netloom_guest::{Machine, Outcome, RunError, run};
+    use netloom_shm::launch::{Bind, Job, share_core};
+    use netloom_study::diagnose::Problem;
+    let mut program = args.program.into_iter();
+    let job = Job {
+        program: program.next().expect("a required argument"),
+        arguments: program.collect(),
+        tasks: args.tasks,
+        bind: Bind::None,
+        label: args.label,
+        time_limit: args.timeout,
+        grace: args.grace,
+        environment: args.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        folder: args.wdir,
+        libraries: crate::cc::library_folder(),
+    };
+    let machine = Machine {
+        name: args.machine,
+        sets: args.sets,
+        tasks_per_node: args.ppn,
+        threads: args.threads as usize,
+        compute_scale: args.compute,
+        patience_s: args.patience.as_secs_f64(),
+    };
+    if machine.threads == 1 {
+        // Guests take turns with the simulator, which is faster on one core.
+        share_core();
+    }
+    let outcome = run(&machine, job, out, err).map_err(|error| match error {
+        RunError::Machine(problem) => problem,
+        RunError::Launch(error) => crate::exec::problem(&error),
+        RunError::Channels(..) => {
+            let source =
+                std::error::Error::source(&error).map_or(String::new(), |source| format!(": {source}"));
+            Problem::new(format!("{error}{source}"))
+        }
+    })?;
+    let Outcome { processes, failures, simulated_us, machine, tasks_per_node, hand_overs, wall } = outcome;
+    for (task, why) in &failures {
+        writeln!(err, "netloom: task {task}: {why}")?;
+    }
+    // The tasks that were ended since others failed on the machine are no news.
+    if processes.status() != crate::OK && failures.is_empty() {
+        writeln!(err, "netloom: {processes}")?;
+    }
+    if !args.quiet {
+        let each_us = wall.as_secs_f64() * 1e6 / hand_overs.max(1) as f64;
+        writeln!(
+            err,
+            "netloom: {} tasks, {tasks_per_node} a node of {machine}: {simulated_us:.3} us simulated in {:.2} s, \
+             {hand_overs} hand-overs ({each_us:.1} us each with all between them)",
+            args.tasks,
+            wall.as_secs_f64()
+        )?;
+    }
+    Ok(if failures.is_empty() { processes.status() } else { crate::FAILED })
+}

@@ -1,0 +1,258 @@
+//! Guests: programs that nobody changed, as processes on the nodes of a simulated machine. `netloom mpirun` starts
+//! them; their library (`libpami.so`) meets the simulator through shared memory, and each runs only while its
+//! node's time stands still.
+//!
+//! - [`link`] – turns: who runs, and whether the guest still does.
+//! - [`memory`] – a guest's memory, as its node's Message Unit sees it.
+//!
+//! What guests and simulator tell each other is in `netloom_messaging::pami::guest`. Linux only.
+
+#![cfg(target_os = "linux")]
+
+pub mod link;
+pub mod memory;
+
+use link::{GuestLink, OVER, Shared};
+use memory::{Fault, GuestMemory};
+use netloom_messaging::pami::guest::Facts;
+use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
+use netloom_messaging::pami::message_unit::resources::Resources;
+use netloom_messaging::pami::message_unit::{Costs, PACKET_MAX, Placement};
+use netloom_messaging::spi::Spi;
+use netloom_nic::message_unit::MessageUnit;
+use netloom_node::nodes::ProcessOf;
+use netloom_node::process::{Operations, Process, Resumed, Step};
+use netloom_node::time::Microticks;
+use netloom_shm::channel::{self, Channels, Side};
+use netloom_shm::launch::{self, LaunchError, launch_in};
+use netloom_shm::segment::Segment;
+use netloom_simulate::units::processes_on_units;
+use netloom_study::diagnose::{Problem, SourceFile};
+use netloom_study::resolve::resolve;
+use netloom_study::run::Quiet;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Clock of a Blue Gene/Q core, MHz (Kumar et al., section II.A).
+const CORE_MHZ: f64 = 1600.0;
+
+/// On what the guests run.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Its name or file.
+    pub name: String,
+    /// Changes of its values and of the run's, as `--set` takes them.
+    pub sets: Vec<String>,
+    /// Tasks on a node; as few as the machine's nodes allow if omitted.
+    pub tasks_per_node: Option<u32>,
+    /// Threads of the simulator.
+    pub threads: usize,
+    /// What of the programs' own computing counts: its measured time is multiplied by this.
+    pub compute_scale: f64,
+    /// The simulated time after which a task that polls in vain waits for ever, s.
+    pub patience_s: f64,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Of its processes.
+    pub processes: launch::Outcome,
+    /// Tasks that failed on the machine, and why.
+    pub failures: Vec<(u32, String)>,
+    /// The simulated time at which the last task ended, us.
+    pub simulated_us: f64,
+    /// The machine and its shape.
+    pub machine: String,
+    /// Tasks on a node.
+    pub tasks_per_node: u32,
+    /// Hand-overs to guests.
+    pub hand_overs: u64,
+    /// The time that all took.
+    pub wall: Duration,
+}
+
+/// Error: a job cannot run on a simulated machine.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The machine does not allow it.
+    #[error("{}", .0.message)]
+    Machine(Problem),
+    /// It cannot be started.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The channels cannot be set up.
+    #[error("cannot set up shared memory for {0} tasks")]
+    Channels(u32, #[source] std::io::Error),
+}
+
+/// The study that a run is: its workload is not used, since the guests take its place.
+fn study_text(machine: &str) -> String {
+    format!(
+        "name = \"mpirun\"\ntitle = \"Guests on {{dims}}\"\nmachine = {machine:?}\n\
+         [workload]\nkind = \"spi\"\nprogram = \"ping-pong\"\n\
+         [measure]\nuntil = \"finished\"\nper_link = false\nwindow_us = 1000\n"
+    )
+}
+
+fn refuse(message: String, help: &str) -> RunError {
+    RunError::Machine(Problem::new(message).help(help))
+}
+
+/// A process of a node that has no task.
+struct Empty;
+
+impl<C, W> Process<C, W> for Empty {
+    fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
+        Step::Ended(Ok(()))
+    }
+}
+
+/// Runs a job on a simulated machine.
+///
+/// # Errors
+/// If it cannot run there, or its program cannot be started.
+pub fn run(
+    machine: &Machine,
+    mut job: launch::Job,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Outcome, RunError> {
+    let begin = Instant::now();
+    let file = SourceFile::new("netloom mpirun", study_text(&machine.name));
+    let study = resolve(file, Path::new("."), &machine.sets).map_err(RunError::Machine)?;
+    let has_units = study.machine.torus().is_some_and(|torus| torus.message_unit.is_some());
+    if !has_units {
+        let what = format!("machine {} has no Message Units, on which PAMI runs", machine.name);
+        return Err(refuse(what, "take `--machine bgq`, or natively `netloom exec`"));
+    }
+    let (nodes, tasks) = (study.torus_machine().topology.dims.iter().product::<u32>(), job.tasks);
+    let tasks_per_node = machine.tasks_per_node.unwrap_or_else(|| tasks.div_ceil(nodes));
+    if !(1..=64).contains(&tasks_per_node) || tasks.div_ceil(tasks_per_node) > nodes {
+        let what = format!("{tasks} tasks do not fit: {nodes} nodes, 1 to 64 tasks on each");
+        return Err(refuse(
+            what,
+            "use fewer tasks, more of them on a node (`--ppn`), or a larger machine (`--set topology.dims=[…]`)",
+        ));
+    }
+    let placement = Arc::new(Placement {
+        nodes: (0..tasks.div_ceil(tasks_per_node)).collect(),
+        processes: tasks_per_node as u8,
+        tasks,
+    });
+    let messaging = study.machine.messaging();
+    let pami = messaging.pami.unwrap_or_default();
+    if messaging.pami.is_none() {
+        let _ = writeln!(
+            err,
+            "netloom: warning: the machine does not set the time of PAMI's instructions (messaging.pami), so they take none"
+        );
+    }
+    let ticks_per_second = study.machine.ticks_per_second();
+    let ticks_per_ns = ticks_per_second as f64 / 1e9;
+    let settings = Settings {
+        placement: Arc::clone(&placement),
+        costs: Costs::new(&pami, ticks_per_second),
+        facts: Facts {
+            machine: study.machine.shape(),
+            tasks,
+            tasks_per_node,
+            contexts: Resources::new(tasks_per_node as u8).contexts.into(),
+            packet_max_bytes: PACKET_MAX,
+            rendezvous_from_bytes: messaging.eager_max_B.map_or(u64::MAX, |bytes| bytes + 1),
+            clock_ns: pami.clock_ns,
+            core_mhz: CORE_MHZ,
+            compute_scale: machine.compute_scale,
+        },
+        ticks_per_ns,
+        patience: Microticks::of_f64(machine.patience_s * ticks_per_second as f64 * 1e6),
+    };
+    let segment = Arc::new(Segment::create(tasks).map_err(LaunchError::from)?);
+    let channels = Arc::new(Channels::create(tasks).map_err(|e| RunError::Channels(tasks, e))?);
+    let shared = Arc::new(Shared::default());
+    job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.fd().to_string())));
+    let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
+        let Some(task) = placement.task(spi.node(), spi.process()) else { return Box::new(Empty) };
+        let fault = Fault::default();
+        // SAFETY: one link for each task, whose process one thread at a time resumes.
+        #[allow(unsafe_code)]
+        let channel = unsafe { channels.side(task, Side::Simulator) };
+        let link = GuestLink {
+            channel,
+            segment: Arc::clone(&segment),
+            task,
+            fault: Arc::clone(&fault),
+            shared: Arc::clone(&shared),
+        };
+        let segment = Arc::clone(&segment);
+        let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
+            Box::new(GuestMemory { segment: Arc::clone(&segment), task, fault: Arc::clone(&fault) })
+        };
+        Box::new(GuestProcess::new(&spi, link, settings.clone(), Box::new(open)))
+    };
+    let stop = AtomicBool::new(false);
+    let (launched, simulated) = std::thread::scope(|scope| {
+        let simulator = scope.spawn(|| {
+            // Whatever happens here, also a panic, no guest waits for its turn for ever.
+            let mut end = AtEnd { segment: &segment, shared: &shared, is_in_order: false };
+            let ran = processes_on_units(&study, tasks_per_node, make, (&Quiet(&stop), machine.threads));
+            end.is_in_order = ran.as_ref().is_ok_and(|(_, failures)| failures.is_empty());
+            ran
+        });
+        let launched = launch_in(&job, &segment, out, err);
+        shared.is_over.store(true, Ordering::Release);
+        (launched, simulator.join())
+    });
+    let simulated = match simulated {
+        Ok(simulated) => simulated,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    let processes = launched?;
+    let (result, failures) = simulated.map_err(RunError::Machine)?;
+    let mut failures: Vec<(u32, String)> = failures
+        .into_iter()
+        .filter(|(.., failure)| failure.reason != OVER)
+        .filter_map(|(node, process, failure)| {
+            Some((placement.task(node, process as u8)?, failure.to_string()))
+        })
+        .collect();
+    failures.sort();
+    Ok(Outcome {
+        processes,
+        failures,
+        simulated_us: study.micros(result.simulated.ticks),
+        machine: study.machine.shape(),
+        tasks_per_node,
+        hand_overs: shared.hand_overs.load(Ordering::Relaxed),
+        wall: begin.elapsed(),
+    })
+}
+
+/// At the end of the simulation no guest may be left that waits for it.
+struct AtEnd<'a> {
+    segment: &'a Segment,
+    shared: &'a Shared,
+    is_in_order: bool,
+}
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        // Where a process has failed, the launcher ends the others.
+        if self.is_in_order || self.shared.has_crashed.load(Ordering::Acquire) {
+            return;
+        }
+        for pid in (0..self.segment.tasks()).map(|task| self.segment.task(task).pid()).filter(|&pid| pid > 0)
+        {
+            // SAFETY: a system call; the launcher has not waited for the process yet, or there is none.
+            #[allow(unsafe_code)]
+            unsafe {
+                libc::kill(pid, libc::SIGKILL)
+            };
+        }
+    }
+}

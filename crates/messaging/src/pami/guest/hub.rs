@@ -1,0 +1,175 @@
+//! A guest's side: what its contexts did, what has arrived for them, and the time.
+
+use super::{Arrived, ContextNumber, Facts, Reply, Request, Requests, Then};
+use crate::pami::device::{Step, Ticket};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The way to the simulator.
+pub trait Link {
+    /// Hands over to the simulator and waits until the guest may go on.
+    fn exchange(&mut self, requests: &Requests) -> Reply;
+
+    /// Hands over for the last time.
+    fn leave(&mut self, requests: &Requests);
+
+    /// The time that the program has computed since the last exchange, ns.
+    fn computed_ns(&mut self) -> f64;
+}
+
+/// Bytes of packets after which they are handed over.
+const BATCH_B: usize = 1 << 16;
+
+/// What a context knows.
+#[derive(Debug, Default)]
+struct Context {
+    inbox: VecDeque<Arrived>,
+    room: u64,
+}
+
+/// The state of a guest that its contexts share.
+pub struct Hub<L> {
+    link: L,
+    facts: Facts,
+    list: Vec<Request>,
+    batch_bytes: usize,
+    contexts: BTreeMap<ContextNumber, Context>,
+    now_ns: f64,
+    next_ticket: Ticket,
+    /// Whether the list has more than steps, so that its duration is known to the simulator only.
+    has_operations: bool,
+}
+
+impl<L: Link> Hub<L> {
+    /// A guest that starts: it waits until its node does.
+    ///
+    /// # Panics
+    /// If the simulator does not tell it its job.
+    pub fn new(mut link: L) -> Self {
+        let reply = link.exchange(&Requests { list: vec![], then: Then::Go });
+        Hub {
+            link,
+            facts: reply.facts.expect("the first reply has the job"),
+            list: vec![],
+            batch_bytes: 0,
+            contexts: BTreeMap::new(),
+            now_ns: reply.now_ns,
+            next_ticket: 0,
+            has_operations: false,
+        }
+    }
+
+    /// Its job.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Creates a context.
+    pub fn open(&mut self, context: ContextNumber) {
+        self.contexts.insert(context, Context::default());
+        self.list.push(Request::Open(context));
+        self.exchange(Then::Go);
+    }
+
+    /// Destroys a context; what has arrived for it is lost.
+    pub fn close(&mut self, context: ContextNumber) {
+        self.contexts.remove(&context);
+        self.list.push(Request::Close(context));
+        self.exchange(Then::Go);
+    }
+
+    /// The library takes a step.
+    pub fn spend(&mut self, step: Step) {
+        self.list.push(Request::Spend(step));
+        if step == Step::Clock {
+            self.now_ns += self.facts.clock_ns;
+        } else {
+            self.has_operations = true;
+        }
+    }
+
+    /// The time, ns.
+    pub fn now_ns(&mut self) -> f64 {
+        if self.has_operations || self.list.len() > 1000 || self.facts.compute_scale > 0.0 {
+            self.exchange(Then::Go);
+        }
+        self.spend(Step::Clock);
+        self.now_ns
+    }
+
+    /// Whether a context may send now. If it may not, its packets must wait.
+    pub fn has_room(&mut self, context: ContextNumber) -> bool {
+        if self.contexts.get(&context).is_some_and(|c| c.room == 0) || self.batch_bytes >= BATCH_B {
+            self.exchange(Then::Go);
+        }
+        self.contexts.get(&context).is_some_and(|c| c.room > 0)
+    }
+
+    /// Sends a packet, or begins another operation of a context that has room.
+    pub fn submit(&mut self, context: ContextNumber, request: Request) {
+        if let Some(context) = self.contexts.get_mut(&context) {
+            context.room = context.room.saturating_sub(1);
+        }
+        if let Request::Inject { bytes, .. } = &request {
+            self.batch_bytes += bytes.len() + 32;
+        }
+        self.has_operations = true;
+        self.list.push(request);
+    }
+
+    /// A number for an operation.
+    pub fn ticket(&mut self) -> Ticket {
+        self.next_ticket += 1;
+        self.next_ticket
+    }
+
+    /// The address by which other tasks reach memory.
+    pub fn expose(&mut self, address: u64, bytes: u64) -> u64 {
+        self.exchange(Then::Expose(address, bytes))
+    }
+
+    /// What has arrived for a context.
+    pub fn take(&mut self, context: ContextNumber) -> Option<Arrived> {
+        self.contexts.get_mut(&context)?.inbox.pop_front()
+    }
+
+    /// Waits until something arrives, for at most this number of polls.
+    pub fn wait(&mut self, polls: u64) {
+        if self.contexts.values().all(|context| context.inbox.is_empty()) {
+            self.exchange(Then::Wait(polls));
+        }
+    }
+
+    /// The guest ends.
+    pub fn leave(&mut self) {
+        let requests = self.requests(Then::End);
+        self.link.leave(&requests);
+    }
+
+    fn requests(&mut self, then: Then) -> Requests {
+        let mut list = std::mem::take(&mut self.list);
+        if self.facts.compute_scale > 0.0 {
+            let computed_ns = self.link.computed_ns() * self.facts.compute_scale;
+            list.insert(0, Request::Compute(computed_ns));
+        }
+        self.batch_bytes = 0;
+        self.has_operations = false;
+        Requests { list, then }
+    }
+
+    fn exchange(&mut self, then: Then) -> u64 {
+        let requests = self.requests(then);
+        let reply = self.link.exchange(&requests);
+        self.now_ns = reply.now_ns;
+        for (context, arrived) in reply.arrivals {
+            if let Some(context) = self.contexts.get_mut(&context) {
+                context.inbox.push_back(arrived);
+            }
+        }
+        for (context, room) in reply.room {
+            if let Some(context) = self.contexts.get_mut(&context) {
+                context.room = room;
+            }
+        }
+        reply.exposed
+    }
+}

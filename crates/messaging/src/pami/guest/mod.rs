@@ -1,0 +1,136 @@
+//! Guests: real processes that run on simulated nodes. A guest's protocols are in its own process, where the
+//! functions are that they call; its devices are in the simulator. The two exchange lists: what the guest did
+//! since the last time, for which it did not wait, and what it waits for; then what has arrived, and the time.
+//! So what only begins an operation costs no hand-over, and a guest runs only while its node's time stands still:
+//! whatever the computer does meanwhile, the simulated times are the same.
+//!
+//! - [`hub`] – the guest's side.
+//! - [`process`] – the simulator's side: the process of a node.
+
+pub mod hub;
+pub mod process;
+
+use super::device::{Step, Ticket};
+use serde::{Deserialize, Serialize};
+
+/// The number of a context among those of a task, over all of its clients.
+pub type ContextNumber = u32;
+
+/// What a guest did and what it waits for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Requests {
+    /// In order.
+    pub list: Vec<Request>,
+    /// When it goes on.
+    pub then: Then,
+}
+
+/// What a guest did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// A context is created.
+    Open(ContextNumber),
+    /// A context is destroyed.
+    Close(ContextNumber),
+    /// The library took a step.
+    Spend(Step),
+    /// The program computed for this long, ns.
+    Compute(f64),
+    /// A packet is sent.
+    Inject {
+        /// By this context.
+        from: ContextNumber,
+        /// To this context of a task, as an [`super::Endpoint`].
+        to: u32,
+        /// Its head, as a word.
+        head: u64,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// Memory is sent in packets.
+    Data {
+        /// By this context.
+        from: ContextNumber,
+        /// To this one.
+        to: u32,
+        /// The packets' head.
+        head: u64,
+        /// Address and length.
+        data: (u64, u64),
+        /// The guest's number of the operation.
+        ticket: Ticket,
+    },
+    /// Another task's memory is read.
+    Fetch {
+        /// By this context.
+        from: ContextNumber,
+        /// Of this context's task.
+        with: u32,
+        /// Address and length here.
+        local: (u64, u64),
+        /// The address that the other task exposed.
+        remote: u64,
+        /// The guest's number of the operation.
+        ticket: Ticket,
+    },
+}
+
+/// When a guest goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Then {
+    /// As soon as all that it did has taken its time.
+    Go,
+    /// The same, with the address by which others reach this memory.
+    Expose(u64, u64),
+    /// When something has arrived at any of its contexts, or after this number of polls.
+    Wait(u64),
+    /// Never: it ends.
+    End,
+}
+
+/// What a guest is told when it goes on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The time, ns.
+    pub now_ns: f64,
+    /// What has arrived, in order, at which context.
+    pub arrivals: Vec<(ContextNumber, Arrived)>,
+    /// Packets that each context may send before it must ask again.
+    pub room: Vec<(ContextNumber, u64)>,
+    /// The answer to [`Then::Expose`].
+    pub exposed: u64,
+    /// What it must know of its job; only in the first reply.
+    pub facts: Option<Facts>,
+}
+
+/// What has arrived.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Arrived {
+    /// A packet: its head and bytes.
+    Packet(u64, Vec<u8>),
+    /// The end of an operation.
+    Finished(Ticket),
+}
+
+/// What a guest must know of its job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The machine's name.
+    pub machine: String,
+    /// Tasks of the job, and on each node.
+    pub tasks: u32,
+    /// See `tasks`.
+    pub tasks_per_node: u32,
+    /// Contexts that a task may have.
+    pub contexts: u32,
+    /// Most bytes of a packet.
+    pub packet_max_bytes: usize,
+    /// Data of this length and more is sent by rendezvous, bytes.
+    pub rendezvous_from_bytes: u64,
+    /// To read the clock, ns.
+    pub clock_ns: f64,
+    /// The clock of the machine's cores, MHz.
+    pub core_mhz: f64,
+    /// What of the program's own computing counts: its time is multiplied by this.
+    pub compute_scale: f64,
+}

@@ -1,0 +1,314 @@
+//! The simulator's side of a guest: a process of a node that does what the guest asks for, and lets it go on when
+//! that is done.
+
+use super::{Arrived, ContextNumber, Facts, Reply, Request, Requests, Then};
+use crate::device::Simulated;
+use crate::pami::Endpoint;
+use crate::pami::device::{Arrival, Begun, PamiDevice, Range, Step as Software, Ticket, Transfer};
+use crate::pami::message_unit::memory::{Open, ProcessMemory};
+use crate::pami::message_unit::{Costs, Placement, UnitContext};
+use crate::pami::packet::Head;
+use crate::spi::Spi;
+use crate::spi::device::UnitDevice;
+use netloom_nic::message_unit::commands::{Command, Watch};
+use netloom_node::process::{Failure, Operations, Process, Resumed, Step, Wait};
+use netloom_node::program::lock;
+use netloom_node::time::Microticks;
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// The way to a guest.
+pub trait Guest: Send {
+    /// Waits for what the guest does first.
+    ///
+    /// # Errors
+    /// Why it does nothing any more.
+    fn begin(&mut self) -> Result<Requests, Failure>;
+
+    /// Lets the guest go on, and waits for what it does next.
+    ///
+    /// # Errors
+    /// Why it does nothing any more.
+    fn exchange(&mut self, reply: &Reply) -> Result<Requests, Failure>;
+
+    /// Why memory of the guest could not be accessed, if it could not.
+    fn fault(&self) -> Option<String>;
+}
+
+/// What all guests of a run share.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where tasks run.
+    pub placement: Arc<Placement>,
+    /// How long the library's steps take.
+    pub costs: Costs,
+    /// What guests are told; the numbers of contexts are set here.
+    pub facts: Facts,
+    /// Ticks of a nanosecond.
+    pub ticks_per_ns: f64,
+    /// The simulated time after which a guest that polls in vain waits for ever.
+    pub patience: Microticks,
+}
+
+/// Bytes of packets in a reply.
+const REPLY_B: usize = 1 << 17;
+/// The longest wait of a guest that polls in vain, before it may look at something else; and of one that reads the
+/// clock between its polls.
+const LONGEST_NS: f64 = 1e6;
+const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
+
+/// A guest's process.
+pub struct GuestProcess<G> {
+    guest: G,
+    settings: Settings,
+    device: UnitDevice,
+    memory: Arc<Mutex<ProcessMemory>>,
+    task: u32,
+    contexts: Vec<(ContextNumber, UnitContext)>,
+    /// The guest's numbers of operations, by those of the device.
+    tickets: HashMap<(ContextNumber, Ticket), Ticket>,
+    then: Then,
+    /// Whether it waits, for which contexts' packets, by the place of the condition.
+    is_waiting: bool,
+    watched: Vec<ContextNumber>,
+    /// Waits in a row that ended with nothing, and the begin of the first.
+    in_vain: u32,
+    reads_clock: bool,
+    since: Option<Microticks>,
+    is_started: bool,
+}
+
+impl<G: Guest> GuestProcess<G> {
+    /// The process of a task; `open` gives access to the guest's memory.
+    ///
+    /// # Panics
+    /// If the process has no task.
+    pub fn new(spi: &Spi, guest: G, settings: Settings, open: Open) -> Self {
+        let device = spi.device().clone();
+        let task = settings.placement.task(device.node(), device.process()).expect("a task of this process");
+        let memory = Arc::new(Mutex::new(ProcessMemory::new(device.clone(), Some(open))));
+        GuestProcess {
+            guest,
+            settings,
+            device,
+            memory,
+            task,
+            contexts: vec![],
+            tickets: HashMap::new(),
+            then: Then::Go,
+            is_waiting: false,
+            watched: vec![],
+            in_vain: 0,
+            reads_clock: false,
+            since: None,
+            is_started: false,
+        }
+    }
+
+    fn context(&mut self, number: ContextNumber) -> Result<&mut UnitContext, Failure> {
+        let found = self.contexts.iter_mut().find(|(n, _)| *n == number);
+        found.map(|(_, context)| context).ok_or_else(|| invalid(format!("there is no context {number}")))
+    }
+
+    /// Does what the guest asked for.
+    fn execute(&mut self, request: Request) -> Result<(), Failure> {
+        match request {
+            Request::Open(number) => {
+                let endpoint =
+                    Endpoint::new(self.task, number).ok_or_else(|| invalid("too many contexts"))?;
+                let (device, costs) = (self.device.clone(), self.settings.costs.clone());
+                let context =
+                    UnitContext::new(device, &self.settings.placement, &self.memory, costs, endpoint);
+                self.contexts.push((number, context));
+            }
+            Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
+            Request::Spend(step) => {
+                self.reads_clock |= step == Software::Clock;
+                self.device.thread().spend(self.settings.costs.of(step));
+            }
+            Request::Compute(ns) => self.device.thread().spend(self.time(ns)),
+            Request::Inject { from, to, head, bytes } => {
+                let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
+                let injected = self.context(from)?.inject(Endpoint(to), head, [&bytes, &[]]);
+                injected.map_err(|_| invalid("a packet without space"))?;
+            }
+            Request::Data { from, to, head, data, ticket } => {
+                let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
+                let data = Range { address: data.0, bytes: data.1 };
+                let begun = self.context(from)?.inject_data(Endpoint(to), head, data);
+                let (_, begun) = begun.map_err(|_| invalid("data without space"))?;
+                self.note(from, begun, ticket);
+            }
+            Request::Fetch { from, with, local, remote, ticket } => {
+                let local = Range { address: local.0, bytes: local.1 };
+                let begun = self.context(from)?.transfer(Transfer::Get, Endpoint(with), local, remote);
+                self.note(from, begun.map_err(|_| invalid("a fetch without space"))?, ticket);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, context: ContextNumber, begun: Begun, ticket: Ticket) {
+        if let Begun::Later(own) = begun {
+            self.tickets.insert((context, own), ticket);
+        }
+    }
+
+    fn time(&self, ns: f64) -> Microticks {
+        Microticks::of_f64((ns * self.settings.ticks_per_ns * 1e6).clamp(0.0, 1e18))
+    }
+
+    fn ns(&self, time: Microticks) -> f64 {
+        time.0 as f64 / 1e6 / self.settings.ticks_per_ns
+    }
+
+    /// Waits for something to arrive; returns whether time passes until then.
+    fn wait(&mut self, now: Microticks, polls: u64) {
+        let poll_ns = self.ns(self.settings.costs.of(Software::Poll)).max(1.0);
+        // A guest that polls again and again is asked less and less often. What arrives ends the wait at once.
+        let growth = f64::from(1u32 << self.in_vain.min(20));
+        let limit_ns = poll_ns * polls.clamp(1, 1 << 20) as f64;
+        let longest = if std::mem::take(&mut self.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
+        let limit = self.time((limit_ns * growth).min(longest.max(limit_ns)));
+        self.since.get_or_insert(now);
+        let mut any: SmallVec<[Watch; 2]> = SmallVec::new();
+        self.watched.clear();
+        for (number, context) in &self.contexts {
+            any.push(context.watches()[0]);
+            self.watched.push(*number);
+        }
+        for (_, context) in &self.contexts {
+            any.extend(context.watches().into_iter().skip(1));
+            any.extend(context.without_room());
+        }
+        self.is_waiting = true;
+        self.device.thread().wait(Wait { any, at_most: Some(limit) });
+    }
+
+    fn reply(&mut self, now: Microticks, exposed: u64) -> Reply {
+        let mut reply = Reply { now_ns: self.ns(now), exposed, ..Reply::default() };
+        if !std::mem::replace(&mut self.is_started, true) {
+            reply.facts = Some(self.settings.facts.clone());
+        }
+        let mut bytes = 0;
+        for (number, context) in &mut self.contexts {
+            while bytes < REPLY_B
+                && let Some(arrival) = context.poll()
+            {
+                let arrived = match arrival {
+                    Arrival::Finished(own) => match self.tickets.remove(&(*number, own)) {
+                        Some(ticket) => Arrived::Finished(ticket),
+                        None => continue,
+                    },
+                    Arrival::Packet(head, ()) => {
+                        let packet = context.bytes(()).to_vec();
+                        bytes += packet.len() + 32;
+                        context.release();
+                        Arrived::Packet(head.to_word(), packet)
+                    }
+                };
+                reply.arrivals.push((*number, arrived));
+            }
+            reply.room.push((*number, context.room().min().unwrap_or(0)));
+        }
+        reply
+    }
+
+    fn has_arrivals(&self) -> bool {
+        self.contexts.iter().any(|(_, context)| context.has_arrivals())
+    }
+
+    /// The guest has polled in vain for so long that nothing will come.
+    fn waits_for_ever(&self, now: Microticks) -> Option<Failure> {
+        let waited = now.saturating_sub(self.since?);
+        (waited >= self.settings.patience).then(|| {
+            let seconds = self.ns(waited) / 1e9;
+            let contexts = self.contexts.len();
+            let reason = format!(
+                "task {} waits for ever: it has polled its {contexts} contexts for {seconds:.1} s of simulated time, and nothing came",
+                self.task
+            );
+            Failure::new("PAMI_Context_advance", reason)
+        })
+    }
+
+    fn step(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
+        if why == Resumed::Started {
+            let requests = self.guest.begin()?;
+            return self.go_on(requests);
+        }
+        for (_, context) in &mut self.contexts {
+            context.collect();
+        }
+        if std::mem::take(&mut self.is_waiting) {
+            match why {
+                Resumed::Found(place) if usize::from(place) < self.watched.len() => {
+                    let number = self.watched[usize::from(place)];
+                    self.context(number)?.take();
+                }
+                Resumed::TimedOut if !self.has_arrivals() => {
+                    if let Some(failure) = self.waits_for_ever(now) {
+                        return Err(failure);
+                    }
+                    self.in_vain += 1;
+                    return self.answer(now, 0);
+                }
+                _ => {}
+            }
+        }
+        if self.device.thread().has_pending() {
+            return Ok(Step::Running);
+        }
+        match self.then {
+            Then::End => return Ok(Step::Ended(Ok(()))),
+            Then::Expose(address, bytes) => {
+                let exposed = lock(&self.memory).physical(Range { address, bytes });
+                return self.answer(now, exposed);
+            }
+            Then::Go => return self.answer(now, 0),
+            Then::Wait(_) if self.has_arrivals() => {
+                (self.in_vain, self.since) = (0, None);
+                return self.answer(now, 0);
+            }
+            Then::Wait(polls) => self.wait(now, polls),
+        }
+        Ok(Step::Running)
+    }
+
+    /// Lets the guest go on, until it does something that takes time.
+    fn answer(&mut self, now: Microticks, exposed: u64) -> Result<Step, Failure> {
+        let reply = self.reply(now, exposed);
+        let requests = self.guest.exchange(&reply)?;
+        self.go_on(requests)
+    }
+
+    fn go_on(&mut self, requests: Requests) -> Result<Step, Failure> {
+        for request in requests.list {
+            self.execute(request)?;
+        }
+        if let Some(why) = self.guest.fault() {
+            return Err(Failure::new("memory", why));
+        }
+        self.then = requests.then;
+        // Also where nothing takes time the process is resumed: an operation must be there.
+        self.device.thread().spend(Microticks(1));
+        Ok(Step::Running)
+    }
+}
+
+fn invalid(reason: impl std::fmt::Display) -> Failure {
+    Failure::new("guest", format!("the program's library asks for what cannot be: {reason}"))
+}
+
+impl<G: Guest> Process<Command, Watch> for GuestProcess<G> {
+    fn resume(&mut self, now: Microticks, why: Resumed, operations: &mut Operations<Command, Watch>) -> Step {
+        self.device.thread().resumed(now, why);
+        let step = self.step(now, why);
+        self.device.thread().take(operations);
+        step.unwrap_or_else(|failure| {
+            operations.clear();
+            Step::Ended(Err(failure))
+        })
+    }
+}

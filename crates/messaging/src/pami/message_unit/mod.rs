@@ -1,0 +1,478 @@
+//! PAMI on a simulated Message Unit (Kumar et al., section III.E). Packets are messages to the reception FIFO of
+//! the target's context, by the injection FIFO to which the target's node is pinned, on a fixed route, so that
+//! they stay in order. The data of a rendezvous is fetched by a remote get: a descriptor that makes the sender's
+//! unit write it into the receiver's memory.
+//!
+//! What a packet says is in the fourteen bytes of its header that are for software: a [`Head`], and the length
+//! of its message. The unit cuts a message of more than 512 B into packets; those of a packet of the protocols
+//! are put together again here.
+
+pub mod memory;
+pub mod resources;
+
+use super::Endpoint;
+use super::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
+use super::packet::{Head, Kind as HeadKind};
+use crate::config::{PamiConfig, Steps};
+use crate::device::{Device, MuDevice, Simulated};
+use crate::spi::device::UnitDevice;
+use memory::ProcessMemory;
+use netloom_nic::message_unit::commands::Watch;
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, LOCAL, Network};
+use netloom_nic::message_unit::fifos::{InjectionFifo, Packet};
+use netloom_node::process::Wait;
+use netloom_node::program::lock;
+use netloom_node::time::Microticks;
+use resources::{Resources, pin};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// Most bytes of a packet of the protocols: a message of 512 B to its program, and what goes with it.
+pub const PACKET_MAX: usize = 560;
+/// Bits of a packet's header for the length of its message.
+const LENGTH_BITS: u32 = 48;
+/// Counters of a context for RDMA reads.
+const COUNTERS: u64 = 1024;
+
+/// Where the tasks of a job run.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// The nodes, in the order of tasks.
+    pub nodes: Vec<u32>,
+    /// Processes per node, 1 to 64.
+    pub processes: u8,
+    /// Tasks; the last node may have fewer than the others.
+    pub tasks: u32,
+}
+
+impl Placement {
+    /// Node and process of a task.
+    pub fn of_task(&self, task: u32) -> (u32, u8) {
+        let per_node = u32::from(self.processes);
+        (self.nodes[(task / per_node) as usize], (task % per_node) as u8)
+    }
+
+    /// The task of a process, if it has one.
+    pub fn task(&self, node: u32, process: u8) -> Option<u32> {
+        let place = self.nodes.iter().position(|&n| n == node)? as u32;
+        let task = place * u32::from(self.processes) + u32::from(process);
+        (task < self.tasks).then_some(task)
+    }
+}
+
+/// The duration of the library's steps.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    immediate: Microticks,
+    send: Microticks,
+    packet: Microticks,
+    poll: Microticks,
+    clock: Microticks,
+    copy: Steps,
+}
+
+impl Costs {
+    /// Those of a machine with this number of ticks per second.
+    pub fn new(config: &PamiConfig, ticks_per_second: u64) -> Self {
+        let of = |ns: f64| Microticks::of_f64(ns * ticks_per_second as f64 * 1e6 / 1e9);
+        Costs {
+            immediate: of(config.immediate_ns),
+            send: of(config.send_ns),
+            packet: of(config.packet_ns),
+            poll: of(config.poll_ns),
+            clock: of(config.clock_ns),
+            copy: Steps::copies(config.copy_GB_per_s, ticks_per_second),
+        }
+    }
+
+    /// The duration of a step.
+    pub fn of(&self, step: Step) -> Microticks {
+        match step {
+            Step::Immediate => self.immediate,
+            Step::Send => self.send,
+            Step::Packet => self.packet,
+            Step::Copy(bytes) => self.copy.copy(bytes),
+            Step::Poll => self.poll,
+            Step::Clock => self.clock,
+        }
+    }
+}
+
+/// An injection FIFO for sends.
+struct SendFifo {
+    number: u16,
+    /// Descriptors written.
+    written: u64,
+    /// Space for the data of as many packets as it has descriptors.
+    slots: u64,
+}
+
+/// What an operation waits for.
+#[derive(Clone, Copy, Debug)]
+enum Pending {
+    /// The injection of this number of descriptors of a FIFO of sends.
+    Injected(usize, u64),
+    /// A counter that reaches zero after this time.
+    Counter(u64, u64),
+}
+
+/// A context's device.
+pub struct UnitContext {
+    device: UnitDevice,
+    placement: Arc<Placement>,
+    resources: Resources,
+    costs: Costs,
+    memory: Arc<Mutex<ProcessMemory>>,
+    endpoint: Endpoint,
+    fifos: Vec<SendFifo>,
+    /// The first of the counters, and those that are free.
+    counters: u64,
+    free: Vec<u64>,
+    pending: BTreeMap<Ticket, Pending>,
+    next_ticket: Ticket,
+    /// Whether a packet is being taken out of the reception FIFO.
+    is_taking: bool,
+    /// Packets of the protocols that are not complete, by sender.
+    partial: HashMap<Endpoint, Vec<u8>>,
+    inbox: VecDeque<(Head, Vec<u8>)>,
+    finished: VecDeque<Ticket>,
+    /// The FIFO of sends that had no space last.
+    is_full: Option<usize>,
+}
+
+/// Descriptors in an injection FIFO of the usual length.
+const DESCRIPTORS: u64 = (1 << 16) / 64;
+
+impl UnitContext {
+    /// The device of a task's context. The settings of a process are made with its first context.
+    pub fn new(
+        device: UnitDevice,
+        placement: &Arc<Placement>,
+        memory: &Arc<Mutex<ProcessMemory>>,
+        costs: Costs,
+        endpoint: Endpoint,
+    ) -> Self {
+        let resources = Resources::new(placement.processes);
+        let (process, offset) = (device.process(), endpoint.offset() as u16);
+        if offset == 0 {
+            device.set_base_address(0, 0);
+            for n in 0..resources.fetches() {
+                let fifo = resources.fetch(process, n);
+                let settings = InjectionFifo { remote_get: true, ..InjectionFifo::usual(fifo) };
+                device.set_injection_fifo(fifo, settings);
+            }
+        }
+        let fifos = (0..resources.sends).map(|n| SendFifo {
+            number: resources.send(process, offset, n),
+            written: 0,
+            slots: device.allocate_memory(DESCRIPTORS * PACKET_MAX as u64),
+        });
+        let fifos = fifos.collect();
+        let counters = device.allocate_memory(8 * COUNTERS);
+        UnitContext {
+            placement: Arc::clone(placement),
+            resources,
+            costs,
+            memory: Arc::clone(memory),
+            endpoint,
+            fifos,
+            counters,
+            free: (0..COUNTERS).rev().collect(),
+            pending: BTreeMap::new(),
+            next_ticket: 0,
+            is_taking: false,
+            partial: HashMap::new(),
+            inbox: VecDeque::new(),
+            finished: VecDeque::new(),
+            is_full: None,
+            device,
+        }
+    }
+
+    /// Contexts that a task may have.
+    pub fn contexts(&self) -> u16 {
+        self.resources.contexts
+    }
+
+    /// Free places of each FIFO of sends.
+    pub fn room(&self) -> impl Iterator<Item = u64> {
+        self.fifos.iter().map(|fifo| DESCRIPTORS - 1 - (fifo.written - self.device.injected(fifo.number)))
+    }
+
+    /// The FIFO of sends to an endpoint, by its place.
+    pub fn fifo(&self, to: Endpoint) -> usize {
+        let (node, _) = self.placement.of_task(to.task());
+        usize::from(pin(self.device.torus(), self.device.node(), node) % self.resources.sends)
+    }
+
+    /// Reports what has happened until now: call it when the process is resumed.
+    pub fn collect(&mut self) {
+        if std::mem::take(&mut self.is_taking)
+            && let Some(packet) = self.device.polled()
+        {
+            self.taken(packet);
+            // A poll reads the tail of the FIFO, and takes what is before it.
+            self.take();
+        }
+        let (device, counters) = (&self.device, self.counters);
+        let (fifos, free, finished) = (&self.fifos, &mut self.free, &mut self.finished);
+        self.pending.retain(|&ticket, pending| {
+            let is_done = match *pending {
+                Pending::Injected(fifo, written) => device.injected(fifos[fifo].number) >= written,
+                Pending::Counter(counter, asked) => device.counted_down(counters + 8 * counter) > asked,
+            };
+            if is_done {
+                finished.push_back(ticket);
+                if let Pending::Counter(counter, _) = *pending {
+                    free.push(counter);
+                }
+            }
+            !is_done
+        });
+    }
+
+    /// Takes the next packet out of the reception FIFO, if there is one.
+    pub fn take(&mut self) {
+        self.is_taking = true;
+        self.device.take(self.reception());
+    }
+
+    fn reception(&self) -> u16 {
+        self.resources.reception(self.device.process(), self.endpoint.offset() as u16)
+    }
+
+    /// Whether there is something to poll.
+    pub fn has_arrivals(&self) -> bool {
+        !self.inbox.is_empty() || !self.finished.is_empty()
+    }
+
+    /// The conditions under which there is more to do; the first is a packet.
+    pub fn watches(&self) -> SmallVec<[Watch; 2]> {
+        let mut watches: SmallVec<[Watch; 2]> = SmallVec::new();
+        watches.push(Watch::Packet(self.reception()));
+        let mut first: BTreeMap<usize, u64> = BTreeMap::new();
+        for pending in self.pending.values() {
+            match *pending {
+                Pending::Counter(counter, _) => watches.push(Watch::Counter(self.counters + 8 * counter)),
+                Pending::Injected(fifo, written) => {
+                    first.entry(fifo).and_modify(|n| *n = written.min(*n)).or_insert(written);
+                }
+            }
+        }
+        watches.extend(first.into_iter().map(|(fifo, n)| Watch::Injected(self.fifos[fifo].number, n)));
+        watches.extend(self.is_full.map(|fifo| Watch::Room(self.fifos[fifo].number)));
+        watches
+    }
+
+    /// Conditions of space in the FIFOs of sends that have none.
+    pub fn without_room(&self) -> impl Iterator<Item = Watch> {
+        let full = self.room().enumerate().filter(|&(_, room)| room == 0);
+        full.map(|(fifo, _)| Watch::Room(self.fifos[fifo].number))
+    }
+
+    /// Waits until there is something to do.
+    pub fn wait(&mut self, at_most: Option<Microticks>) {
+        let any = self.watches();
+        self.is_full = None;
+        self.device.thread().wait(Wait { any, at_most });
+    }
+
+    /// The unit's interface.
+    pub fn device(&self) -> &UnitDevice {
+        &self.device
+    }
+
+    /// The process's memory.
+    pub fn memory(&self) -> &Arc<Mutex<ProcessMemory>> {
+        &self.memory
+    }
+
+    fn taken(&mut self, packet: Packet) {
+        let word = packet.software as u64;
+        let length = (packet.software >> 64) as u64 & ((1 << LENGTH_BITS) - 1);
+        let Some(head) = Head::of_word(word) else { return };
+        let valid = length.saturating_sub(packet.offset).min(512) as usize;
+        let mut bytes = packet.data.as_deref().unwrap_or_default().to_vec();
+        bytes.resize(valid, 0);
+        // Packets of data are used as they come.
+        if head.kind != HeadKind::More && length > valid as u64 {
+            let all = self.partial.entry(head.origin).or_default();
+            all.extend_from_slice(&bytes);
+            if (all.len() as u64) < length {
+                return;
+            }
+            bytes = self.partial.remove(&head.origin).unwrap_or_default();
+        }
+        self.inbox.push_back((head, bytes));
+    }
+
+    fn ticket(&mut self, pending: Pending) -> Begun {
+        self.next_ticket += 1;
+        self.pending.insert(self.next_ticket, pending);
+        Begun::Later(self.next_ticket)
+    }
+
+    /// Injects a descriptor in the FIFO for a target. Returns the FIFO.
+    fn submit(&mut self, fifo: usize, descriptor: &Descriptor) -> Result<(), Full> {
+        if MuDevice::inject(&self.device, self.fifos[fifo].number, descriptor).is_err() {
+            self.is_full = Some(fifo);
+            return Err(Full);
+        }
+        self.fifos[fifo].written += 1;
+        Ok(())
+    }
+
+    /// Space for the data of the next descriptor of a FIFO.
+    fn slot(&self, fifo: usize) -> u64 {
+        let SendFifo { written, slots, .. } = self.fifos[fifo];
+        slots + written % DESCRIPTORS * PACKET_MAX as u64
+    }
+
+    fn message(&self, to: Endpoint, head: Head, payload: u64, length: u64) -> Descriptor {
+        let (node, process) = self.placement.of_task(to.task());
+        let fifo = self.resources.reception(process, to.offset() as u16);
+        let software = u128::from(head.to_word()) | u128::from(length) << 64;
+        let kind = Kind::MemoryFifo { fifo, software, interrupt: false };
+        self.describe(node, payload, length, kind)
+    }
+
+    fn describe(&self, node: u32, payload: u64, length: u64, kind: Kind) -> Descriptor {
+        // Packets of several network FIFOs could overtake each other.
+        let first = match node == self.device.node() {
+            true => LOCAL.trailing_zeros(),
+            false => u32::from(pin(self.device.torus(), self.device.node(), node)),
+        };
+        let network = Network::in_order(node);
+        Descriptor { payload, length, map: 1 << first, network, kind, prefetch_only: false }
+    }
+
+    fn physical(&self, range: Range) -> u64 {
+        lock(&self.memory).physical(range)
+    }
+}
+
+impl PamiDevice for UnitContext {
+    /// The packet that was polled last.
+    type Payload = ();
+
+    fn packet_max(&self) -> usize {
+        PACKET_MAX
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
+    fn has(&self, endpoint: Endpoint) -> bool {
+        endpoint.task() < self.placement.tasks && endpoint.offset() < self.resources.contexts.into()
+    }
+
+    fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
+        let fifo = self.fifo(to);
+        let (slot, bytes) = (self.slot(fifo), parts.concat());
+        let descriptor = self.message(to, head, slot, bytes.len() as u64);
+        self.submit(fifo, &descriptor)?;
+        self.device.store(slot, &bytes);
+        Ok(())
+    }
+
+    fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full> {
+        if data.bytes == 0 {
+            return self.inject(to, head, [bytes, &[]]);
+        }
+        let data = self.device.load(self.physical(data), data.bytes as usize);
+        self.spend(Step::Copy(data.len() as u64));
+        self.inject(to, head, [bytes, &data])
+    }
+
+    fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
+        let fifo = self.fifo(to);
+        let descriptor = self.message(to, head, self.physical(data), data.bytes);
+        self.submit(fifo, &descriptor)?;
+        let written = self.fifos[fifo].written;
+        Ok((data.bytes, self.ticket(Pending::Injected(fifo, written))))
+    }
+
+    fn poll(&mut self) -> Option<Arrival<()>> {
+        if let Some(ticket) = self.finished.pop_front() {
+            return Some(Arrival::Finished(ticket));
+        }
+        self.inbox.front().map(|&(head, _)| Arrival::Packet(head, ()))
+    }
+
+    fn release(&mut self) {
+        self.inbox.pop_front();
+    }
+
+    fn bytes(&self, (): ()) -> &[u8] {
+        self.inbox.front().map_or(&[], |(_, bytes)| bytes)
+    }
+
+    fn store(&mut self, (): (), skip: usize, to: u64) {
+        let length = self.bytes(()).len().saturating_sub(skip) as u64;
+        if length > 0 {
+            let at = self.physical(Range { address: to, bytes: length });
+            self.device.store(at, &self.bytes(())[skip..]);
+            self.spend(Step::Copy(length));
+        }
+    }
+
+    fn reaches_all(&self) -> bool {
+        false
+    }
+
+    fn expose(&mut self, memory: Range) -> u64 {
+        self.physical(memory)
+    }
+
+    fn transfer(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
+        // A write does not tell its end to who started it: that takes a packet, so it can as well bring the data.
+        if way == Transfer::Put || self.free.is_empty() {
+            return Err(Remote::Unsupported);
+        }
+        let fifo = self.fifo(with);
+        let (node, process) = self.placement.of_task(with.task());
+        let here = self.device.node();
+        let counter = self.free[self.free.len() - 1];
+        let counter_offset = self.counters + 8 * counter;
+        let put = self.describe(
+            here,
+            remote,
+            local.bytes,
+            Kind::DirectPut { base: 0, offset: self.physical(local), counter_base: 0, counter_offset },
+        );
+        let put = Descriptor {
+            map: if node == here { LOCAL } else { ANY_DIRECTION },
+            network: Network::to(here),
+            ..put
+        };
+        let slot = self.slot(fifo);
+        let kind =
+            Kind::RemoteGet { fifo: self.resources.fetch(process, pin(self.device.torus(), node, here)) };
+        let get = self.describe(node, slot, 64, kind);
+        if !self.device.has_room(self.fifos[fifo].number) {
+            self.is_full = Some(fifo);
+            return Err(Remote::Unsupported);
+        }
+        self.device.set_counter(counter_offset, local.bytes);
+        self.device.store_descriptors(slot, &[put]);
+        self.submit(fifo, &get).expect("it has room");
+        self.free.pop();
+        Ok(self.ticket(Pending::Counter(counter, self.device.now().ticks())))
+    }
+
+    fn spend(&mut self, step: Step) {
+        self.device.thread().spend(self.costs.of(step));
+    }
+
+    fn is_gone(&self, _: u32) -> bool {
+        false
+    }
+}

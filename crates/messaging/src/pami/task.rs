@@ -1,0 +1,97 @@
+//! A task of PAMI as an `async fn` on a simulated node: the same protocols as those of a program in C, without a
+//! process of its own.
+
+use super::Endpoint;
+use super::context::{Context, Event, Limits};
+use super::device::{PamiDevice, Range};
+use super::message_unit::memory::ProcessMemory;
+use super::message_unit::{Costs, Placement, UnitContext};
+use crate::device::Simulated;
+use crate::spi::Spi;
+use netloom_nic::message_unit::MessageUnit;
+use netloom_node::nodes::CoreOf;
+use netloom_node::process::Resumed;
+use netloom_node::program::lock;
+use netloom_node::time::Microticks;
+use std::sync::{Arc, Mutex};
+
+/// A task with one context.
+pub struct Task {
+    context: Context<UnitContext>,
+    core: CoreOf<MessageUnit>,
+}
+
+impl Task {
+    /// The task of a process.
+    ///
+    /// # Panics
+    /// If the process has none.
+    pub fn new(spi: &Spi, placement: &Arc<Placement>, costs: Costs, limits: Limits) -> Self {
+        let device = spi.device().clone();
+        let task = placement.task(device.node(), device.process()).expect("a task of this process");
+        let endpoint = Endpoint::new(task, 0).expect("few tasks");
+        let memory = Arc::new(Mutex::new(ProcessMemory::new(device.clone(), None)));
+        let core = CoreOf::<MessageUnit>::new(device.thread().clone());
+        let device = UnitContext::new(device, placement, &memory, costs, endpoint);
+        Task { context: Context::new(device, limits), core }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.context.device().endpoint().task()
+    }
+
+    /// Its context. What a call costs passes at the next call of [`Self::event`] or [`Self::done`].
+    pub fn context(&mut self) -> &mut Context<UnitContext> {
+        &mut self.context
+    }
+
+    /// The time.
+    pub fn now(&self) -> Microticks {
+        self.core.now()
+    }
+
+    /// Records a measurement.
+    pub fn measure(&self, key: u64, value: impl Into<u64>) {
+        self.core.thread().measure(key, value);
+    }
+
+    /// Memory of this length.
+    pub fn allocate(&self, bytes: u64) -> Range {
+        Range { address: self.context.device().device().allocate_memory(bytes), bytes }
+    }
+
+    /// Stores bytes in its memory (not timed).
+    pub fn store(&self, address: u64, bytes: &[u8]) {
+        self.context.device().device().store(address, bytes);
+    }
+
+    /// Bytes of its memory.
+    pub fn load(&self, range: Range) -> Vec<u8> {
+        let at = lock(self.context.device().memory()).physical(range);
+        self.context.device().device().load(at, range.bytes as usize)
+    }
+
+    /// Waits until what it has begun so far has taken its time.
+    pub async fn done(&mut self) {
+        let why = self.core.done().await;
+        let device = self.context.device_mut();
+        device.collect();
+        if why == Resumed::Found(0) {
+            device.take();
+        }
+    }
+
+    /// Advances the context until there is an event.
+    pub async fn event(&mut self) -> Event<()> {
+        loop {
+            if let Some(event) = self.context.poll() {
+                return event;
+            }
+            if !self.core.thread().has_pending() {
+                self.context.device_mut().wait(None);
+            }
+            self.done().await;
+        }
+    }
+}
