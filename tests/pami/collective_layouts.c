@@ -196,6 +196,153 @@ static void gaps(pami_type_t type, size_t n)
   free(in);
 }
 
+/* Predefined reductions of doubles that lie apart, differently in the two buffers, by every algorithm. */
+static void reductions_with_gaps(pami_type_t even, pami_type_t odd, size_t n)
+{
+  static const pami_xfer_type_t kinds[] = {PAMI_XFER_ALLREDUCE, PAMI_XFER_REDUCE, PAMI_XFER_SCAN,
+                                           PAMI_XFER_REDUCE_SCATTER};
+  double * out = allocate(2 * n * tasks * sizeof *out);
+  double * in  = allocate(2 * n * tasks * sizeof *in);
+  size_t   counts[MAX_TASKS], k, i, a, lengths[2];
+
+  volatile size_t done;
+  for (i = 0; i < tasks; i++) counts[i] = n;
+  for (k = 0; k < 4; k++)
+  {
+    pami_algorithm_t algorithms[32];
+    CHECK(PAMI_Geometry_algorithms_num(world, kinds[k], lengths));
+    REQUIRE(lengths[0] + lengths[1] <= 32);
+    CHECK(PAMI_Geometry_algorithms_query(world, kinds[k], algorithms, NULL, lengths[0],
+                                         algorithms + lengths[0], NULL, lengths[1]));
+    for (a = 0; a < lengths[0] + lengths[1]; a++)
+    {
+      size_t      last = kinds[k] == PAMI_XFER_SCAN ? task + 1 : tasks;
+      size_t      from = kinds[k] == PAMI_XFER_REDUCE_SCATTER ? task * n : 0;
+      pami_xfer_t xfer;
+      for (i = 0; i < n * tasks; i++)
+      {
+        out[2 * i]     = (double) (task + i);
+        out[2 * i + 1] = in[2 * i] = in[2 * i + 1] = -1;
+      }
+      memset(&xfer, 0, sizeof xfer);
+      xfer.algorithm = algorithms[a];
+      if (kinds[k] == PAMI_XFER_REDUCE_SCATTER)
+      {
+        xfer.cmd.xfer_reduce_scatter.sndbuf     = (char *) out;
+        xfer.cmd.xfer_reduce_scatter.stype      = even;
+        xfer.cmd.xfer_reduce_scatter.stypecount = n * tasks;
+        xfer.cmd.xfer_reduce_scatter.rcvbuf     = (char *) in;
+        xfer.cmd.xfer_reduce_scatter.rtype      = odd;
+        xfer.cmd.xfer_reduce_scatter.rcounts    = counts;
+        xfer.cmd.xfer_reduce_scatter.op         = PAMI_DATA_SUM;
+      }
+      else if (kinds[k] == PAMI_XFER_REDUCE)
+      {
+        xfer.cmd.xfer_reduce.root       = endpoint(tasks - 1, 0);
+        xfer.cmd.xfer_reduce.sndbuf     = (char *) out;
+        xfer.cmd.xfer_reduce.stype      = even;
+        xfer.cmd.xfer_reduce.stypecount = n;
+        xfer.cmd.xfer_reduce.rcvbuf     = (char *) in;
+        xfer.cmd.xfer_reduce.rtype      = odd;
+        xfer.cmd.xfer_reduce.rtypecount = n;
+        xfer.cmd.xfer_reduce.op         = PAMI_DATA_SUM;
+      }
+      else
+      {
+        xfer.cmd.xfer_allreduce.sndbuf     = (char *) out;
+        xfer.cmd.xfer_allreduce.stype      = even;
+        xfer.cmd.xfer_allreduce.stypecount = n;
+        xfer.cmd.xfer_allreduce.rcvbuf     = (char *) in;
+        xfer.cmd.xfer_allreduce.rtype      = odd;
+        xfer.cmd.xfer_allreduce.rtypecount = n;
+        xfer.cmd.xfer_allreduce.op         = PAMI_DATA_SUM;
+      }
+      xfer.cb_done = count_event;
+      xfer.cookie  = (void *) &done;
+      done         = 0;
+      if (PAMI_Collective(context[0], &xfer) == PAMI_INVAL)
+      {
+        REQUIRE(a >= lengths[0]); /* not for this number of tasks */
+        continue;
+      }
+      wait_until(context[0], done == 1);
+      if (kinds[k] == PAMI_XFER_REDUCE && task != tasks - 1) last = 0;
+      for (i = 0; i < n; i++)
+      {
+        double sum = last == 0 ? -1 : (double) (last * (from + i) + last * (last - 1) / 2);
+        EXPECT_VALUE(-1, in[2 * i], "collective %d, algorithm %zu: the gap before element %zu", (int) kinds[k], a, i);
+        EXPECT_VALUE(sum, in[2 * i + 1], "collective %d, algorithm %zu: element %zu", (int) kinds[k], a, i);
+      }
+    }
+  }
+  free(out);
+  free(in);
+}
+
+/* Send and receive buffers that are the same memory, by every algorithm. */
+static void one_buffer(size_t n)
+{
+  static const pami_xfer_type_t kinds[] = {PAMI_XFER_ALLREDUCE, PAMI_XFER_REDUCE_SCATTER, PAMI_XFER_ALLGATHER,
+                                           PAMI_XFER_ALLTOALL, PAMI_XFER_GATHER};
+  int *  buffer = allocate(n * tasks * sizeof *buffer);
+  size_t counts[MAX_TASKS], k, i, j, a, lengths[2];
+
+  volatile size_t done;
+  for (i = 0; i < tasks; i++) counts[i] = n;
+  for (k = 0; k < 5; k++)
+  {
+    pami_algorithm_t algorithms[32];
+    CHECK(PAMI_Geometry_algorithms_num(world, kinds[k], lengths));
+    CHECK(PAMI_Geometry_algorithms_query(world, kinds[k], algorithms, NULL, lengths[0],
+                                         algorithms + lengths[0], NULL, lengths[1]));
+    for (a = 0; a < lengths[0] + lengths[1]; a++)
+    {
+      pami_type_t type = PAMI_TYPE_SIGNED_INT;
+      char *      both = (char *) buffer;
+      pami_xfer_t xfer;
+      for (i = 0; i < n * tasks; i++) buffer[i] = (int) (task * 100003 + i);
+      memset(&xfer, 0, sizeof xfer);
+      xfer.algorithm = algorithms[a];
+      xfer.cb_done   = count_event;
+      xfer.cookie    = (void *) &done;
+      done           = 0;
+      if (kinds[k] == PAMI_XFER_ALLREDUCE)
+        xfer.cmd.xfer_allreduce =
+            (pami_allreduce_t){both, type, n, both, type, n, PAMI_DATA_SUM, NULL, 1};
+      else if (kinds[k] == PAMI_XFER_REDUCE_SCATTER)
+        xfer.cmd.xfer_reduce_scatter =
+            (pami_reduce_scatter_t){both, type, n * tasks, both, type, counts, PAMI_DATA_SUM, NULL, 1};
+      else if (kinds[k] == PAMI_XFER_ALLGATHER)
+        xfer.cmd.xfer_allgather = (pami_allgather_t){both, type, n, both, type, n};
+      else if (kinds[k] == PAMI_XFER_ALLTOALL)
+        xfer.cmd.xfer_alltoall = (pami_alltoall_t){both, type, n, both, type, n};
+      else
+        xfer.cmd.xfer_gather = (pami_gather_t){endpoint(tasks - 1, 0), both, type, n, both, type, n};
+      if (PAMI_Collective(context[0], &xfer) == PAMI_INVAL)
+      {
+        REQUIRE(a >= lengths[0]);
+        continue;
+      }
+      wait_until(context[0], done == 1);
+      for (j = 0; j < tasks; j++)
+        for (i = 0; i < n; i++)
+        {
+          int expected = (int) (j * 100003 + i); /* of allgather and gather */
+          int got      = buffer[j * n + i];
+          if (kinds[k] == PAMI_XFER_GATHER && task != tasks - 1) continue;
+          if ((kinds[k] == PAMI_XFER_ALLREDUCE || kinds[k] == PAMI_XFER_REDUCE_SCATTER) && j > 0) continue;
+          if (kinds[k] == PAMI_XFER_ALLTOALL) expected = (int) (j * 100003 + task * n + i);
+          if (kinds[k] == PAMI_XFER_ALLREDUCE) expected = (int) (tasks * i + tasks * (tasks - 1) / 2 * 100003);
+          if (kinds[k] == PAMI_XFER_REDUCE_SCATTER)
+            expected = (int) (tasks * (task * n + i) + tasks * (tasks - 1) / 2 * 100003);
+          EXPECT_VALUE(expected, got, "one buffer, collective %d, algorithm %zu: element %zu of %zu", (int) kinds[k], a,
+                       i, j);
+        }
+    }
+  }
+  free(buffer);
+}
+
 /* ------------------------------------------- Several at a time ------------------------------------------------ */
 
 enum { FLIGHT = 20, CHAIN = 200 };
@@ -236,7 +383,7 @@ static void in_flight(size_t n)
 
 int main(void)
 {
-  pami_type_t run, gap;
+  pami_type_t run, gap, even, odd;
 
   start("collective_layouts", 1);
   CHECK(PAMI_Geometry_world(client, &world));
@@ -247,10 +394,21 @@ int main(void)
   CHECK(PAMI_Type_add_simple(gap, sizeof(int), 0, 1, 2 * sizeof(int)));
   CHECK(PAMI_Type_complete(gap, sizeof(int)));
 
+  CHECK(PAMI_Type_create(&even));
+  CHECK(PAMI_Type_add_typed(even, PAMI_TYPE_DOUBLE, 0, 1, 2 * sizeof(double)));
+  CHECK(PAMI_Type_complete(even, sizeof(double)));
+  CHECK(PAMI_Type_create(&odd));
+  CHECK(PAMI_Type_add_typed(odd, PAMI_TYPE_DOUBLE, sizeof(double), 1, sizeof(double)));
+  CHECK(PAMI_Type_complete(odd, sizeof(double)));
+
   ordered(run, 1);
   ordered(run, 1000);
   gaps(gap, 1);
   gaps(gap, 3000);
+  reductions_with_gaps(even, odd, 1);
+  reductions_with_gaps(even, odd, 3000);
+  one_buffer(1);
+  one_buffer(3000);
   in_flight(10);
   in_flight(20000);
 
@@ -263,5 +421,7 @@ int main(void)
 
   CHECK(PAMI_Type_destroy(&run));
   CHECK(PAMI_Type_destroy(&gap));
+  CHECK(PAMI_Type_destroy(&even));
+  CHECK(PAMI_Type_destroy(&odd));
   return finish();
 }

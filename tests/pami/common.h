@@ -61,6 +61,20 @@ static size_t         tasks;
     if (got_ != (expected)) FAIL("%s returned %d, not %s", #call, (int) got_, #expected);         \
   } while (0)
 
+/* The number is the expected one; what follows is a format and its arguments that say which number it is. */
+#define EXPECT_VALUE(expected, value, ...)                                                       \
+  do                                                                                             \
+  {                                                                                              \
+    double expected_ = (double) (expected), value_ = (double) (value);                           \
+    if (value_ != expected_)                                                                     \
+    {                                                                                            \
+      fprintf(stderr, "%s:%d: task %zu: ", __FILE__, __LINE__, task);                            \
+      fprintf(stderr, __VA_ARGS__);                                                              \
+      fprintf(stderr, " is %.17g, not %.17g\n", value_, expected_);                              \
+      exit(1);                                                                                   \
+    }                                                                                            \
+  } while (0)
+
 /* The call succeeds. */
 #define CHECK(call) EXPECT(PAMI_SUCCESS, call)
 

@@ -1155,8 +1155,8 @@ pami_result_t PAMI_Fence_begin(pami_context_t context);
  *  @return PAMI_SUCCESS. */
 pami_result_t PAMI_Fence_end(pami_context_t context);
 
-/** Runs `done_fn` when all transfers that the context started before are complete at their targets. Only
- *  inside a fence region.
+/** Runs `done_fn` when all transfers that the context started before are complete at their targets. Meant for
+ *  a fence region, but completes outside one as well.
  *  @return PAMI_SUCCESS if started. */
 pami_result_t PAMI_Fence_all(pami_context_t context, pami_event_function done_fn, void * cookie);
 

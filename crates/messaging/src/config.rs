@@ -85,6 +85,7 @@ impl MessagingConfig {
             ("pami.immediate_ns", self.pami.map_or(0.0, |pami| pami.immediate_ns)),
             ("pami.send_ns", self.pami.map_or(0.0, |pami| pami.send_ns)),
             ("pami.packet_ns", self.pami.map_or(0.0, |pami| pami.packet_ns)),
+            ("pami.dispatch_ns", self.pami.map_or(0.0, |pami| pami.dispatch_ns)),
             ("pami.poll_ns", self.pami.map_or(0.0, |pami| pami.poll_ns)),
             ("pami.clock_ns", self.pami.map_or(0.0, |pami| pami.clock_ns)),
         ] {
@@ -125,8 +126,10 @@ pub struct PamiConfig {
     pub immediate_ns: f64,
     /// Any other send, ns.
     pub send_ns: f64,
-    /// To take a packet and do what it asks for, up to the call of a dispatch function, ns.
+    /// To take a packet and do what it asks for, ns.
     pub packet_ns: f64,
+    /// To call the dispatch function of a message, ns.
+    pub dispatch_ns: f64,
     /// A poll that finds nothing, ns.
     pub poll_ns: f64,
     /// To read the clock, ns.

@@ -54,8 +54,16 @@ thread_local! {
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
+/// The number of this task; `None` before the first client.
+pub fn task() -> Option<u32> {
+    JOB.get()?.as_ref().ok().map(|job| job.task)
+}
+
 /// Returns a result, and keeps its description for `PAMI_Error_text`.
 pub fn fail(result: Result, reason: impl std::fmt::Display) -> Result {
+    if result == INVAL && crate::check::is_on() {
+        crate::check::report(&reason);
+    }
     LAST.with(|last| *last.borrow_mut() = reason.to_string());
     result
 }

@@ -4,6 +4,7 @@
 //! advance calls. So each access to the protocols' state is short and none is held while the program runs.
 
 use crate::abi::*;
+use crate::check::{Watch, enter, shared};
 use crate::client::{Client, Job, attributes, fail, update};
 use crate::collectives::{self, Collectives};
 use crate::device::guest;
@@ -50,6 +51,8 @@ pub struct Context {
     pub is_fenced: Cell<bool>,
     /// Polls in a row without an event.
     idle: Cell<u32>,
+    /// What checks of misuse know of it.
+    pub watch: Watch,
 }
 
 /// What a completed operation calls.
@@ -92,6 +95,11 @@ impl Callbacks {
         self.free.push(at as u32);
     }
 
+    /// Operations that are not complete.
+    pub fn pending(&self) -> usize {
+        self.list.len() - self.free.len()
+    }
+
     /// One of its reports has come.
     fn report(&mut self, at: u64) -> Callback {
         let callback = &mut self.list[at as usize];
@@ -106,7 +114,7 @@ impl Callbacks {
 
 /// Handles of the contexts that there are. Only creation and destruction ask: a program that destroys what is not a
 /// context, as some do, gets an error.
-fn live() -> MutexGuard<'static, BTreeSet<usize>> {
+pub fn live() -> MutexGuard<'static, BTreeSet<usize>> {
     static LIVE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -233,6 +241,7 @@ impl Context {
                 return self.collective_message(message);
             }
             // Programs register functions when others send already.
+            self.watch_postponed(message.dispatch);
             return self.core().postpone();
         };
         let (header, header_bytes) = match message.has_long_header {
@@ -303,8 +312,10 @@ impl Context {
         for work in list {
             // SAFETY: `PAMI_Context_post` filled it in, and the program leaves it alone until it has ended.
             let Posted { function, cookie } = unsafe { *(work as *const Posted) };
+            self.work_begins(work);
             // SAFETY: the program gave them.
             let result = function.map_or(SUCCESS, |function| unsafe { function(self.handle(), cookie) });
+            self.work_ended(work, result);
             if result == EAGAIN {
                 // SAFETY: as above.
                 unsafe { (*self.again.get()).push(work) };
@@ -328,6 +339,7 @@ impl Context {
         if idle.is_multiple_of(LOOK_AFTER) {
             self.core().device_mut().skip_lost();
             self.core().report_gone();
+            self.report_postponed(false);
             self.report_gone_members();
         }
         let shared = job.is_oversubscribed;
@@ -425,6 +437,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             client,
             is_fenced: Cell::new(false),
             idle: Cell::new(0),
+            watch: Watch::default(),
         });
         let context = Box::into_raw(context);
         client.handles[offset].store(context, Ordering::Release);
@@ -444,6 +457,7 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(handles: *mut *mut c_void, count:
         let Some(found) = handle.and_then(|&handle| unsafe { context(handle) }) else {
             return fail(INVAL, format!("PAMI_Context_destroyv: there is no context at index {at}"));
         };
+        found.report_unfinished();
         let offset = found.core().device().endpoint().offset() as usize;
         found.client().handles[offset].store(std::ptr::null_mut(), Ordering::Release);
         found.client().contexts.fetch_sub(1, Ordering::Relaxed);
@@ -494,11 +508,14 @@ pub unsafe extern "C" fn PAMI_Context_post(
     cookie: *mut c_void,
 ) -> Result {
     // SAFETY: the program gave it.
-    let Some(found) = (unsafe { context(handle) }) else {
+    let Some(found) = (unsafe { shared("PAMI_Context_post", handle) }) else {
         return fail(INVAL, "PAMI_Context_post: there is no such context");
     };
     if work.is_null() || function.is_none() {
         return fail(INVAL, "PAMI_Context_post: work or function is NULL");
+    }
+    if !found.may_post(work as usize) {
+        return INVAL;
     }
     // SAFETY: a `pami_work_t` has six words.
     unsafe { work.cast::<Posted>().write(Posted { function, cookie }) };
@@ -566,19 +583,21 @@ fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_advance(handle: *mut c_void, maximum: usize) -> Result {
     // SAFETY: the program gave it.
-    let Some(found) = (unsafe { context(handle) }) else {
-        return fail(INVAL, "PAMI_Context_advance: there is no such context");
+    let Some(found) = (unsafe { enter("PAMI_Context_advance", handle) }) else {
+        return fail(INVAL, "PAMI_Context_advance: there is no such context, or another thread uses it");
     };
-    rounds(&[found], maximum, Context::advance)
+    let Some(_advancing) = found.begin_advance("PAMI_Context_advance") else { return INVAL };
+    rounds(&[&*found], maximum, Context::advance)
 }
 
 /// The handles of an array.
 ///
 /// # Safety
 /// The array has `count` handles.
-unsafe fn contexts<'a>(handles: *mut *mut c_void, count: usize) -> Option<Vec<&'a Context>> {
+unsafe fn contexts<'a>(call: &str, handles: *mut *mut c_void, count: usize) -> Option<Vec<&'a Context>> {
     // SAFETY: the caller's promise.
-    (0..count).map(|at| unsafe { handles.add(at).as_ref().and_then(|&handle| context(handle)) }).collect()
+    let context = |at| unsafe { handles.add(at).as_ref().and_then(|&handle| shared(call, handle)) };
+    (0..count).map(context).collect()
 }
 
 #[unsafe(no_mangle)]
@@ -588,10 +607,16 @@ pub unsafe extern "C" fn PAMI_Context_advancev(
     maximum: usize,
 ) -> Result {
     // SAFETY: the program gave them.
-    let Some(list) = (unsafe { contexts(handles, count) }) else {
+    let Some(list) = (unsafe { contexts("PAMI_Context_advancev", handles, count) }) else {
         return fail(INVAL, "PAMI_Context_advancev: there is no such context");
     };
-    rounds(&list, maximum, Context::advance)
+    let call = "PAMI_Context_advancev";
+    let advance = |context: &Context| {
+        // SAFETY: it is one of the program's contexts.
+        let Some(entered) = (unsafe { enter(call, context.handle()) }) else { return false };
+        entered.begin_advance(call).is_some_and(|_advancing| context.advance())
+    };
+    rounds(&list, maximum, advance)
 }
 
 #[unsafe(no_mangle)]
@@ -601,12 +626,19 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
     maximum: usize,
 ) -> Result {
     // SAFETY: the program gave them.
-    let Some(list) = (unsafe { contexts(handles, count) }) else {
+    let Some(list) = (unsafe { contexts("PAMI_Context_trylock_advancev", handles, count) }) else {
         return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
     };
     let advance = |context: &Context| {
         context.lock.try_lock() && {
-            let is_busy = context.advance();
+            let call = "PAMI_Context_trylock_advancev";
+            context.locked();
+            // SAFETY: it is one of the program's contexts.
+            let entered = unsafe { enter(call, context.handle()) };
+            let is_busy = entered.is_some_and(|entered| {
+                entered.begin_advance(call).is_some_and(|_advancing| context.advance())
+            });
+            context.may_unlock();
             // SAFETY: locked just now.
             unsafe { context.lock.unlock() };
             is_busy
@@ -618,30 +650,41 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_lock(handle: *mut c_void) -> Result {
     // SAFETY: the program gave it.
-    let Some(found) = (unsafe { context(handle) }) else {
+    let Some(found) = (unsafe { shared("PAMI_Context_lock", handle) }) else {
         return fail(INVAL, "PAMI_Context_lock: there is no such context");
     };
+    if !found.may_lock() {
+        return INVAL;
+    }
     found.lock.lock();
+    found.locked();
     SUCCESS
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_trylock(handle: *mut c_void) -> Result {
     // SAFETY: the program gave it.
-    let Some(found) = (unsafe { context(handle) }) else {
+    let Some(found) = (unsafe { shared("PAMI_Context_trylock", handle) }) else {
         return fail(INVAL, "PAMI_Context_trylock: there is no such context");
     };
-    if found.lock.try_lock() { SUCCESS } else { EAGAIN }
+    if !found.lock.try_lock() {
+        return EAGAIN;
+    }
+    found.locked();
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_unlock(handle: *mut c_void) -> Result {
     // SAFETY: the program gave it.
-    let Some(found) = (unsafe { context(handle) }) else {
+    let Some(found) = (unsafe { shared("PAMI_Context_unlock", handle) }) else {
         return fail(INVAL, "PAMI_Context_unlock: there is no such context");
     };
     if !found.lock.is_locked() {
         return fail(INVAL, "PAMI_Context_unlock: the context is not locked");
+    }
+    if !found.may_unlock() {
+        return INVAL;
     }
     // SAFETY: the program holds the lock, as the call demands.
     unsafe { found.lock.unlock() };

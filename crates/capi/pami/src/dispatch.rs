@@ -1,6 +1,7 @@
 //! Dispatch identifiers of a context.
 
 use crate::abi::*;
+use crate::check::enter;
 use crate::client::{attributes, fail, update};
 use crate::context::{Context, context};
 use netloom_messaging::pami::packet::Head;
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     hints: DispatchHints,
 ) -> Result {
     // SAFETY: the program gave it.
-    let Some(context) = (unsafe { context(handle) }) else {
+    let Some(context) = (unsafe { enter("PAMI_Dispatch_set", handle) }) else {
         return fail(INVAL, "PAMI_Dispatch_set: there is no such context");
     };
     let Some(function) = function else {
@@ -46,10 +47,10 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     // The segment stands for the network and for the shared memory of a node, so both hints about them are honoured
     // by the same queues.
     if hints.remote_async_progress() == HINT_ENABLE {
-        return fail(INVAL, "PAMI_Dispatch_set: cannot honour remote_async_progress: targets must advance");
+        return fail(ERROR, "PAMI_Dispatch_set: cannot honour remote_async_progress: targets must advance");
     }
     if hints.buffer_registered() == HINT_ENABLE && hints.use_rdma() == HINT_DISABLE {
-        return fail(INVAL, "PAMI_Dispatch_set: registered buffers are for RDMA, which a hint disables");
+        return fail(ERROR, "PAMI_Dispatch_set: registered buffers are for RDMA, which a hint disables");
     }
     let list = context.dispatches();
     if list.len() <= dispatch {

@@ -4,13 +4,17 @@
 //! geometry that uses an identifier again have all left the one that used it before.
 
 use crate::abi::*;
+use crate::check::{self, enter};
 use crate::client::{Client, attributes, fail};
-use crate::collectives::algorithms::{ALGORITHMS, Algorithm, Method, of_kind};
+use crate::collectives::algorithms::{ALGORITHMS, Algorithm, Method, check, of_kind};
 use crate::collectives::plan::barrier;
 use crate::collectives::{Done, key};
 use crate::context::{Context, context};
 use crate::device::CONTEXTS_MAX;
-use crate::xfer::{ALL_TYPES_AND_OPERATIONS, FLOW_CONTROL, Metadata, TaskRange, kind};
+use crate::xfer::{
+    ALL_TYPES_AND_OPERATIONS, CHECK_REQUIRED, CheckFunction, FLOW_CONTROL, Metadata, OVERLAP, RANGE,
+    TaskRange, kind,
+};
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::PamiDevice;
 use netloom_messaging::pami::geometry::{Offsets, Topology};
@@ -74,6 +78,13 @@ pub unsafe fn algorithm<'a>(handle: usize) -> Option<(&'a Geometry, &'static Alg
     Some((geometry, ALGORITHMS.get(number)?))
 }
 
+/// Whether an algorithm's handle is of a geometry that the context's client has.
+pub fn is_live(context: &Context, handle: usize) -> bool {
+    let geometries = context.client().geometries.lock().unwrap_or_else(|e| e.into_inner());
+    let is_same = |found: &Arc<Geometry>| Arc::as_ptr(found) as usize == handle - handle % ALGORITHMS_MAX;
+    geometries.values().any(is_same)
+}
+
 /// What the functions that create have in common.
 struct Creation {
     call: &'static str,
@@ -96,8 +107,8 @@ impl Creation {
         let Creation { call, client, geometry: made, parent, id, context: handle, done } = self;
         // SAFETY: the caller's promise.
         let (client, context, parent) =
-            unsafe { (client.cast::<Client>().as_ref(), context(handle), geometry(parent)) };
-        let Some((client, context)) = client.zip(context) else {
+            unsafe { (client.cast::<Client>().as_ref(), enter(call, handle), geometry(parent)) };
+        let Some((client, context)) = client.as_ref().zip(context.as_deref()) else {
             return fail(INVAL, format!("{call}: client or context is NULL"));
         };
         let is_known = |attribute: &Configuration| {
@@ -304,8 +315,15 @@ pub unsafe extern "C" fn PAMI_Geometry_destroy(
 ) -> Result {
     // SAFETY: the program gave them.
     let found = unsafe {
+        if check::is_on()
+            && let Some((&handle, context)) = handle.as_ref().zip(context(on))
+            && !handle.is_null()
+            && !is_live(context, handle as usize)
+        {
+            return check::refuse_geometry("PAMI_Geometry_destroy", handle);
+        }
         let found = handle.as_ref().and_then(|&handle| geometry(handle));
-        client.cast::<Client>().as_ref().zip(context(on)).zip(found)
+        client.cast::<Client>().as_ref().zip(enter("PAMI_Geometry_destroy", on)).zip(found)
     };
     let Some(((client, context), found)) = found else {
         return fail(INVAL, "PAMI_Geometry_destroy: client, geometry or context is NULL");
@@ -314,6 +332,13 @@ pub unsafe extern "C" fn PAMI_Geometry_destroy(
         return fail(INVAL, "PAMI_Geometry_destroy: the world geometry cannot be destroyed");
     }
     let id = found.id;
+    let pending = if check::is_on() { context.collectives().pending_of(id) } else { 0 };
+    if pending > 0 {
+        check::report(format!(
+            "PAMI_Geometry_destroy: {pending} collectives of geometry {id} are under way; advance the context until they \
+             are complete"
+        ));
+    }
     context.report_later(Done { function, cookie }, SUCCESS);
     // SAFETY: the program gave it.
     unsafe { *handle = std::ptr::null_mut() };
@@ -357,8 +382,9 @@ pub unsafe extern "C" fn PAMI_Geometry_update(
     cookie: *mut c_void,
 ) -> Result {
     // SAFETY: the program gave them.
-    let (found, attributes) =
-        unsafe { (geometry(handle).zip(context(on)), attributes(configuration, count)) };
+    let (found, attributes) = unsafe {
+        (geometry(handle).zip(enter("PAMI_Geometry_update", on)), attributes(configuration, count))
+    };
     let Some((_, context)) = found else {
         return fail(INVAL, "PAMI_Geometry_update: geometry or context is NULL");
     };
@@ -384,10 +410,7 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_num(
         );
     }
     // SAFETY: the program gave space for two.
-    unsafe {
-        *lengths = of_kind(kind).1;
-        *lengths.add(1) = 0;
-    }
+    unsafe { lengths.cast::<[usize; 2]>().write(of_kind(kind).1) };
     SUCCESS
 }
 
@@ -398,46 +421,64 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
     always: *mut usize,
     always_metadata: *mut Metadata,
     always_count: usize,
-    _query: *mut usize,
-    _query_metadata: *mut Metadata,
-    query_count: usize,
+    checked: *mut usize,
+    checked_metadata: *mut Metadata,
+    checked_count: usize,
 ) -> Result {
     // SAFETY: the program gave it.
     let Some(found) = (unsafe { geometry(handle) }).filter(|_| kind < kind::COUNT) else {
         return fail(INVAL, format!("PAMI_Geometry_algorithms_query: invalid geometry or collective {kind}"));
     };
-    let (first, count) = of_kind(kind);
-    if always_count > count || query_count > 0 {
+    let (first, lengths) = of_kind(kind);
+    if always_count > lengths[0] || checked_count > lengths[1] {
+        let [always, checked] = lengths;
         return fail(
             INVAL,
-            format!("PAMI_Geometry_algorithms_query: the lists have {count} and 0 algorithms"),
+            format!("PAMI_Geometry_algorithms_query: the lists have {always} and {checked} algorithms"),
         );
     }
-    for n in 0..always_count {
-        // SAFETY: the program gave space for as many, or NULL.
-        unsafe {
-            if !always.is_null() {
-                *always.add(n) = found.handle().expose_provenance() + first + n;
-            }
-            if !always_metadata.is_null() {
-                always_metadata.add(n).write(metadata(&ALGORITHMS[first + n]));
+    let lists = [
+        (always, always_metadata, always_count, first),
+        (checked, checked_metadata, checked_count, first + lengths[0]),
+    ];
+    for (handles, metadata, count, first) in lists {
+        for n in 0..count {
+            // SAFETY: the program gave space for as many, or NULL.
+            unsafe {
+                if !handles.is_null() {
+                    *handles.add(n) = found.handle().expose_provenance() + first + n;
+                }
+                if !metadata.is_null() {
+                    metadata.add(n).write(metadata_of(&ALGORITHMS[first + n]));
+                }
             }
         }
     }
     SUCCESS
 }
 
-fn metadata(algorithm: &Algorithm) -> Metadata {
-    let is_active = algorithm.method == Method::ActiveMessage;
+/// What the program is told about an algorithm. A need that depends on the command, not only on the geometry, must be
+/// checked before each use. All members come to the same result.
+fn metadata_of(algorithm: &Algorithm) -> Metadata {
+    let needs = algorithm.needs;
+    let has_range = needs.bytes_max < usize::MAX;
+    let flags = [
+        (CHECK_REQUIRED, needs.commutative),
+        (RANGE, has_range),
+        (ALL_TYPES_AND_OPERATIONS, !needs.commutative),
+        (OVERLAP, algorithm.method != Method::ActiveMessage),
+        (FLOW_CONTROL, algorithm.method == Method::ActiveMessage),
+    ];
+    let check_fn = if algorithm.always_works() { None } else { Some(check as CheckFunction) };
     Metadata {
         name: algorithm.name.as_ptr(),
         version: 1,
-        check_fn: std::ptr::null(),
+        check_fn,
         range_low: 0,
-        range_high: usize::MAX,
+        range_high: needs.bytes_max,
         send_min_align: 1,
         receive_min_align: 1,
-        correct: ALL_TYPES_AND_OPERATIONS | if is_active { FLOW_CONTROL } else { 0 },
+        correct: flags.into_iter().filter(|&(_, is_set)| is_set).fold(0, |all, (flag, _)| all | flag),
         perf: 0,
         range_low_perf: algorithm.range[0],
         range_high_perf: algorithm.range[1],

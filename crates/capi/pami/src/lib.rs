@@ -9,11 +9,12 @@
 //! | sends | `send.rs` |
 //! | put, get, atomic operations, memory regions, fences | `rma.rs` |
 //! | types | `types.rs` |
-//! | typed sends, receives, puts and gets | `typed.rs` |
+//! | typed sends, receives, puts and gets | `typed/` |
 //! | geometries | `geometry.rs` |
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
 //! | what is not implemented yet | `missing.rs` |
+//! | reports of misuse with `NETLOOM_CHECK=1` | `check.rs` |
 //! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
 //! | a context's device | `device.rs` |
 //!
@@ -22,6 +23,7 @@
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)] // Functions are documented in the header.
 
 pub mod abi;
+mod check;
 pub mod client;
 mod collectives;
 pub mod context;

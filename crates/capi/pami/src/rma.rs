@@ -1,8 +1,9 @@
 //! Remote memory access: put, get, their forms over memory regions, atomic operations, fences, connections.
 
 use crate::abi::*;
+use crate::check::{self, enter};
 use crate::client::fail;
-use crate::context::{Callback, Context, context};
+use crate::context::{Callback, Context};
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{Range, Transfer};
 use netloom_messaging::pami::rmw::{MODIFICATIONS, Modify, Rmw as Operation};
@@ -50,19 +51,19 @@ pub fn start(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Put(handle: *mut c_void, put: *mut Put) -> Result {
     // SAFETY: the program gave them.
-    let Some((context, put)) = (unsafe { context(handle).zip(put.as_ref()) }) else {
+    let Some((context, put)) = (unsafe { enter("PAMI_Put", handle).zip(put.as_ref()) }) else {
         return fail(INVAL, "PAMI_Put: context or parameters are NULL");
     };
-    start("PAMI_Put", context, Transfer::Put, &put.rma, [put.local, put.remote], put.rdone_fn)
+    start("PAMI_Put", &context, Transfer::Put, &put.rma, [put.local, put.remote], put.rdone_fn)
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Get(handle: *mut c_void, get: *mut Get) -> Result {
     // SAFETY: the program gave them.
-    let Some((context, get)) = (unsafe { context(handle).zip(get.as_ref()) }) else {
+    let Some((context, get)) = (unsafe { enter("PAMI_Get", handle).zip(get.as_ref()) }) else {
         return fail(INVAL, "PAMI_Get: context or parameters are NULL");
     };
-    start("PAMI_Get", context, Transfer::Get, &get.rma, [get.local, get.remote], None)
+    start("PAMI_Get", &context, Transfer::Get, &get.rma, [get.local, get.remote], None)
 }
 
 /// The address of a part of a memory region; NULL if there is no such region.
@@ -81,11 +82,11 @@ pub unsafe fn address(part: &RegionPart) -> *mut c_void {
 pub unsafe extern "C" fn PAMI_Rput(handle: *mut c_void, put: *mut Rput) -> Result {
     // SAFETY: the program gave them.
     unsafe {
-        let Some((context, put)) = context(handle).zip(put.as_ref()) else {
+        let Some((context, put)) = enter("PAMI_Rput", handle).zip(put.as_ref()) else {
             return fail(INVAL, "PAMI_Rput: context or parameters are NULL");
         };
         let addresses = [address(&put.local), address(&put.remote)];
-        start("PAMI_Rput", context, Transfer::Put, &put.rma, addresses, put.rdone_fn)
+        start("PAMI_Rput", &context, Transfer::Put, &put.rma, addresses, put.rdone_fn)
     }
 }
 
@@ -93,12 +94,12 @@ pub unsafe extern "C" fn PAMI_Rput(handle: *mut c_void, put: *mut Rput) -> Resul
 pub unsafe extern "C" fn PAMI_Rget(handle: *mut c_void, get: *mut Rget) -> Result {
     // SAFETY: the program gave them.
     unsafe {
-        let Some((context, get)) = context(handle).zip(get.as_ref()) else {
+        let Some((context, get)) = enter("PAMI_Rget", handle).zip(get.as_ref()) else {
             return fail(INVAL, "PAMI_Rget: context or parameters are NULL");
         };
         start(
             "PAMI_Rget",
-            context,
+            &context,
             Transfer::Get,
             &get.rma,
             [address(&get.local), address(&get.remote)],
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn PAMI_Memregion_create(
     region: *mut MemoryRegion,
 ) -> Result {
     // SAFETY: the program gave them.
-    let given = unsafe { (context(handle), registered.as_mut(), region.as_mut()) };
+    let given = unsafe { (enter("PAMI_Memregion_create", handle), registered.as_mut(), region.as_mut()) };
     let (Some(_), Some(registered), Some(region)) = given else {
         return fail(INVAL, "PAMI_Memregion_create: context, bytes_out or memregion is NULL");
     };
@@ -171,7 +172,7 @@ unsafe fn operand(at: *mut c_void, bytes: u64) -> Option<u64> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Rmw(handle: *mut c_void, parameters: *mut Rmw) -> Result {
     // SAFETY: the program gave them.
-    let Some((context, rmw)) = (unsafe { context(handle).zip(parameters.as_ref()) }) else {
+    let Some((context, rmw)) = (unsafe { enter("PAMI_Rmw", handle).zip(parameters.as_ref()) }) else {
         return fail(INVAL, "PAMI_Rmw: context or parameters are NULL");
     };
     let Some(bytes) = crate::symbols::integer_bytes(rmw.kind) else {
@@ -216,7 +217,7 @@ pub unsafe extern "C" fn PAMI_Rmw(handle: *mut c_void, parameters: *mut Rmw) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Fence_begin(handle: *mut c_void) -> Result {
     // SAFETY: the program gave it.
-    match unsafe { context(handle) } {
+    match unsafe { enter("PAMI_Fence_begin", handle) } {
         Some(context) if !context.is_fenced.replace(true) => SUCCESS,
         _ => fail(INVAL, "PAMI_Fence_begin: no such context, or a fence region is open"),
     }
@@ -225,7 +226,7 @@ pub unsafe extern "C" fn PAMI_Fence_begin(handle: *mut c_void) -> Result {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Fence_end(handle: *mut c_void) -> Result {
     // SAFETY: the program gave it.
-    match unsafe { context(handle) } {
+    match unsafe { enter("PAMI_Fence_end", handle) } {
         Some(context) if context.is_fenced.replace(false) => SUCCESS,
         _ => fail(INVAL, "PAMI_Fence_end: no such context, or no fence region is open"),
     }
@@ -238,15 +239,21 @@ pub unsafe extern "C" fn PAMI_Fence_all(
     cookie: *mut c_void,
 ) -> Result {
     // SAFETY: the program gave it.
-    match unsafe { context(handle) } {
-        Some(context) if context.is_fenced.get() => {
+    match unsafe { enter("PAMI_Fence_all", handle) } {
+        Some(context) => {
+            // The reference's regions change nothing, and programs fence without one.
+            if check::is_on() && !context.is_fenced.get() {
+                check::report(
+                    "PAMI_Fence_all: no fence region is open; call PAMI_Fence_begin before the transfers",
+                );
+            }
             let fetched = NOTHING;
             let callback = Callback { cookie, local_fn: done_fn, remote_fn: None, reports: 1, fetched };
             let at = context.callbacks().insert(callback);
             context.core().fence(at);
             SUCCESS
         }
-        _ => fail(INVAL, "PAMI_Fence_all: no such context, or no fence region is open"),
+        None => fail(INVAL, "PAMI_Fence_all: there is no such context"),
     }
 }
 
@@ -265,7 +272,7 @@ pub unsafe extern "C" fn PAMI_Fence_endpoint(
 /// Nothing is held for endpoints, so there is nothing to free and to set up again.
 fn connections(call: &str, handle: *mut c_void, endpoints: *mut u32, count: usize) -> Result {
     // SAFETY: the program gave it.
-    if unsafe { context(handle) }.is_none() || endpoints.is_null() && count > 0 {
+    if unsafe { enter(call, handle) }.is_none() || endpoints.is_null() && count > 0 {
         return fail(INVAL, format!("{call}: no such context, or the endpoints are NULL"));
     }
     SUCCESS

@@ -1,8 +1,9 @@
 //! Active messages: immediate sends, and sends of any length.
 
 use crate::abi::*;
+use crate::check::enter;
 use crate::client::fail;
-use crate::context::{Callback, Context, context};
+use crate::context::{Callback, Context};
 use crate::dispatch::IMMEDIATE_MAX;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::{Invalid, Send as CoreSend};
@@ -23,6 +24,9 @@ unsafe fn bytes<'a>(part: &iovec) -> Option<&'a [u8]> {
         .then(|| unsafe { std::slice::from_raw_parts(part.iov_base.cast(), part.iov_len) })
 }
 
+/// What to do about an identifier that is not set.
+const SET: &str = "call PAMI_Dispatch_set in this context and at the target";
+
 fn invalid(call: &str, reason: Invalid) -> Result {
     fail(INVAL, format!("{call}: {reason}"))
 }
@@ -30,7 +34,7 @@ fn invalid(call: &str, reason: Invalid) -> Result {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Send_immediate(handle: *mut c_void, send: *mut SendImmediate) -> Result {
     // SAFETY: the program gave them.
-    let Some((context, send)) = (unsafe { context(handle).zip(send.as_ref()) }) else {
+    let Some((context, send)) = (unsafe { enter("PAMI_Send_immediate", handle).zip(send.as_ref()) }) else {
         return fail(INVAL, "PAMI_Send_immediate: context or parameters are NULL");
     };
     // SAFETY: the program gave them.
@@ -38,7 +42,10 @@ pub unsafe extern "C" fn PAMI_Send_immediate(handle: *mut c_void, send: *mut Sen
         return fail(INVAL, "PAMI_Send_immediate: a buffer with a length is NULL");
     };
     let Some(dispatch) = context.dispatches().get(send.dispatch).copied().flatten() else {
-        return fail(INVAL, format!("PAMI_Send_immediate: identifier {} is not set here", send.dispatch));
+        return fail(
+            INVAL,
+            format!("PAMI_Send_immediate: identifier {} is not set here; {SET}", send.dispatch),
+        );
     };
     if header.len() + data.len() > IMMEDIATE_MAX {
         let bytes = header.len() + data.len();
@@ -55,7 +62,9 @@ pub unsafe extern "C" fn PAMI_Send_immediate(handle: *mut c_void, send: *mut Sen
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Send(handle: *mut c_void, parameters: *mut Send) -> Result {
     // SAFETY: the program gave them.
-    let Some((context, Send { send, events })) = (unsafe { context(handle).zip(parameters.as_ref()) }) else {
+    let Some((context, Send { send, events })) =
+        (unsafe { enter("PAMI_Send", handle).zip(parameters.as_ref()) })
+    else {
         return fail(INVAL, "PAMI_Send: context or parameters are NULL");
     };
     // SAFETY: the program gave it.
@@ -63,7 +72,7 @@ pub unsafe extern "C" fn PAMI_Send(handle: *mut c_void, parameters: *mut Send) -
         return fail(INVAL, "PAMI_Send: the data is NULL and has a length");
     };
     let data = Range { address: data.as_ptr() as u64, bytes: data.len() as u64 };
-    start("PAMI_Send", context, send, data, *events)
+    start("PAMI_Send", &context, send, data, *events)
 }
 
 /// Sends a header, and data that stays as it is until the event that frees it.
@@ -73,7 +82,7 @@ pub fn start(call: &str, context: &Context, send: &SendImmediate, data: Range, e
         return fail(INVAL, format!("{call}: the header is NULL and has a length"));
     };
     let Some(dispatch) = context.dispatches().get(send.dispatch).copied().flatten() else {
-        return fail(INVAL, format!("{call}: identifier {} is not set here", send.dispatch));
+        return fail(INVAL, format!("{call}: identifier {} is not set here; {SET}", send.dispatch));
     };
     let total = header.len() as u64 + data.bytes;
     if dispatch.hints.recv_immediate() == HINT_ENABLE && total > IMMEDIATE_MAX as u64 {

@@ -2,19 +2,44 @@
 //! predefined type (see `symbols.rs`) or the address of a [`Handle`].
 
 use crate::abi::*;
+use crate::check;
 use crate::client::{attributes, fail};
 use crate::symbols;
 use crate::typed::Combine;
-use netloom_messaging::pami::reduce::ELEMENTS;
+use netloom_messaging::pami::reduce::{ELEMENTS, Element};
 use netloom_messaging::pami::types::{Type, TypeBuilder, pairs};
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The elements of a type of the program's.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Elements {
+    #[default]
+    None,
+    /// All data are elements of a predefined type.
+    Of(Element),
+    /// Bytes, or elements of several predefined types.
+    Unknown,
+}
+
+impl Elements {
+    /// With the elements of another part.
+    fn join(self, other: Elements) -> Elements {
+        match (self, other) {
+            (Elements::None, elements) | (elements, Elements::None) => elements,
+            (own, other) if own == other => own,
+            _ => Elements::Unknown,
+        }
+    }
+}
 
 /// A type of the program's.
 #[derive(Default)]
 struct Handle {
     builder: TypeBuilder,
+    elements: Elements,
     /// Set by `PAMI_Type_complete`. Operations hold it, so the handle may be destroyed while they run.
     complete: Option<Arc<Type>>,
     serialized: OnceLock<Vec<u8>>,
@@ -29,11 +54,40 @@ fn handle(kind: *mut c_void) -> Option<NonNull<Handle>> {
     NonNull::new(kind.cast::<Handle>()).filter(|made| !symbols::is_number(kind) && made.is_aligned())
 }
 
+/// The program's types, while checks are on.
+fn live() -> MutexGuard<'static, BTreeSet<usize>> {
+    static LIVE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether there is a type with this handle; reports it if not.
+fn is_live(kind: *mut c_void) -> bool {
+    let is_live = live().contains(&(kind as usize));
+    if !is_live && !symbols::is_number(kind) {
+        check::report(format!(
+            "{kind:p} is not a type, or one that is destroyed; use a type of PAMI_Type_create until PAMI_Type_destroy"
+        ));
+    }
+    is_live
+}
+
+/// A handle for a type.
+fn publish(made: Handle) -> *mut c_void {
+    let handle = Box::into_raw(Box::new(made));
+    if check::is_on() {
+        live().insert(handle as usize);
+    }
+    handle.cast()
+}
+
 /// The type of a handle, complete or not. Threads share complete types.
 ///
 /// # Safety
 /// The handle is a number, or of a type that has not been destroyed.
 unsafe fn shared<'a>(kind: *mut c_void) -> Option<&'a Handle> {
+    if check::is_on() && !is_live(kind) {
+        return None;
+    }
     // SAFETY: the caller's promise.
     handle(kind).map(|made| unsafe { made.as_ref() })
 }
@@ -47,6 +101,28 @@ pub unsafe fn complete(kind: *mut c_void) -> Option<Arc<Type>> {
         Some(element) => Some(Arc::clone(&PREDEFINED[element as usize])),
         // SAFETY: the caller's promise.
         None => unsafe { shared(kind) }?.complete.clone(),
+    }
+}
+
+/// The elements of a handle's type.
+///
+/// # Safety
+/// As [`shared`].
+unsafe fn elements(kind: *mut c_void) -> Elements {
+    // SAFETY: the caller's promise.
+    let of_handle = || unsafe { shared(kind) }.map_or(Elements::Unknown, |made| made.elements);
+    symbols::element(kind).map_or_else(of_handle, Elements::Of)
+}
+
+/// The element that all data of a type consists of, if there is one.
+///
+/// # Safety
+/// As [`shared`].
+pub unsafe fn element(kind: *mut c_void) -> Option<Element> {
+    // SAFETY: the caller's promise.
+    match unsafe { elements(kind) } {
+        Elements::Of(element) => Some(element),
+        Elements::None | Elements::Unknown => None,
     }
 }
 
@@ -102,7 +178,7 @@ pub unsafe extern "C" fn PAMI_Type_create(made: *mut *mut c_void) -> Result {
         return fail(INVAL, "PAMI_Type_create: type is NULL");
     }
     // SAFETY: the program gave it.
-    unsafe { *made = Box::into_raw(Box::<Handle>::default()).cast() };
+    unsafe { *made = publish(Handle::default()) };
     SUCCESS
 }
 
@@ -116,7 +192,10 @@ pub unsafe extern "C" fn PAMI_Type_add_simple(
 ) -> Result {
     // SAFETY: the program gave it.
     match unsafe { open("PAMI_Type_add_simple", kind) } {
-        Ok(Handle { builder, .. }) => {
+        Ok(Handle { builder, elements, .. }) => {
+            if bytes > 0 && count > 0 {
+                *elements = Elements::Unknown;
+            }
             let added = builder.add_simple(bytes as u64, offset as i64, count as u64, stride as i64);
             outcome("PAMI_Type_add_simple", added)
         }
@@ -133,12 +212,15 @@ pub unsafe extern "C" fn PAMI_Type_add_typed(
     stride: usize,
 ) -> Result {
     // SAFETY: the program gave it.
-    let Some(subtype) = (unsafe { complete(subtype) }) else {
+    let (Some(subtype), added) = (unsafe { (complete(subtype), elements(subtype)) }) else {
         return fail(INVAL, "PAMI_Type_add_typed: the subtype is not a complete type");
     };
     // SAFETY: the program gave it.
     match unsafe { open("PAMI_Type_add_typed", kind) } {
-        Ok(Handle { builder, .. }) => {
+        Ok(Handle { builder, elements, .. }) => {
+            if count > 0 {
+                *elements = elements.join(added);
+            }
             let added = builder.add_typed(&subtype, offset as i64, count as u64, stride as i64);
             outcome("PAMI_Type_add_typed", added)
         }
@@ -161,11 +243,16 @@ pub unsafe extern "C" fn PAMI_Type_complete(kind: *mut c_void, atom_size: usize)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Type_destroy(kind: *mut *mut c_void) -> Result {
     // SAFETY: the program gave them.
-    let Some(found) = (unsafe { kind.as_ref().and_then(|&kind| handle(kind)) }) else {
+    let found = unsafe { kind.as_ref().and_then(|&kind| handle(kind)) };
+    let is_live = |found: &NonNull<Handle>| !check::is_on() || is_live(found.as_ptr().cast());
+    let Some(found) = found.filter(is_live) else {
         return fail(INVAL, "PAMI_Type_destroy: there is no such type, or it is predefined");
     };
     // SAFETY: made by `PAMI_Type_create` or `PAMI_Type_deserialize`, and now forgotten.
     unsafe {
+        if check::is_on() {
+            live().remove(&(found.as_ptr() as usize));
+        }
         drop(Box::from_raw(found.as_ptr()));
         *kind = std::ptr::null_mut();
     }
@@ -212,9 +299,10 @@ pub unsafe extern "C" fn PAMI_Type_deserialize(
     // SAFETY: the program gave them.
     match Type::deserialize(unsafe { std::slice::from_raw_parts(address.cast(), size) }) {
         Ok(read) => {
-            let handle = Handle { complete: Some(Arc::new(read)), ..Handle::default() };
+            let complete = Some(Arc::new(read));
+            let handle = Handle { complete, elements: Elements::Unknown, ..Handle::default() };
             // SAFETY: the program gave it.
-            unsafe { *made = Box::into_raw(Box::new(handle)).cast() };
+            unsafe { *made = publish(handle) };
             SUCCESS
         }
         Err(reason) => fail(INVAL, format!("PAMI_Type_deserialize: {reason}")),

@@ -195,12 +195,15 @@ pub struct Xfer {
     pub command: Command,
 }
 
+/// `pami_metadata_function`; `metadata_result_t` is a word.
+pub type CheckFunction = unsafe extern "C" fn(*mut Xfer) -> u32;
+
 /// `pami_metadata_t`.
 #[repr(C)]
 pub struct Metadata {
     pub name: *const c_char,
     pub version: u32,
-    pub check_fn: *const c_void,
+    pub check_fn: Option<CheckFunction>,
     pub range_low: usize,
     pub range_high: usize,
     pub send_min_align: u32,
@@ -212,7 +215,13 @@ pub struct Metadata {
     pub min_align_perf: u32,
 }
 
-/// Flags of `check_correct`: all types and operations; buffers may overlap.
+/// Flags of `check_correct`: `check_fn` is to be called before each use.
+pub const CHECK_REQUIRED: u32 = 1 << 0;
+/// The same: the range applies.
+pub const RANGE: u32 = 1 << 2;
+/// The same: all types and operations.
 pub const ALL_TYPES_AND_OPERATIONS: u32 = 1 << 5;
+/// The same: send and receive buffers may overlap.
+pub const OVERLAP: u32 = 1 << 11;
 /// The same: active messages may need barriers that bound unexpected data.
 pub const FLOW_CONTROL: u32 = 1 << 12;

@@ -74,8 +74,10 @@ pub enum Step {
     Immediate,
     /// Any other send.
     Send,
-    /// A packet is taken, and what it asks for is done, up to the call of a dispatch function.
+    /// A packet is taken, and what it asks for is done.
     Packet,
+    /// A message begins: its dispatch function is found and called.
+    Dispatch,
     /// A processor copies this number of bytes.
     Copy(u64),
     /// A poll that finds nothing.

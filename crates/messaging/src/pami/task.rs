@@ -82,6 +82,12 @@ impl Task {
         }
     }
 
+    /// Computes for this long.
+    pub async fn compute(&mut self, time: Microticks) {
+        self.core.spend(time).await;
+        self.context.device_mut().collect();
+    }
+
     /// Advances the context until there is an event.
     pub async fn event(&mut self) -> Event<()> {
         loop {

@@ -10,6 +10,7 @@ use crate::programs::{OnTorus, To};
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
+use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::spi::{self, Spi};
 use netloom_messaging::transports::spi::SpiTransport;
 use netloom_nic::message_unit::protection::Violation;
@@ -19,6 +20,7 @@ use netloom_node::program::Program;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult};
+use netloom_workload::pami::PamiProgram;
 use netloom_workload::spi::SpiConfig;
 use std::any::Any;
 use std::time::Instant;
@@ -30,7 +32,23 @@ pub(super) fn program<F: RouterFamily>(
     program: &dyn Any,
     to: To,
 ) -> Option<Ran> {
+    if let Some(config) = program.downcast_ref() {
+        return Some(run_pami(family.with_message_units(), study, config, to));
+    }
     program.downcast_ref().map(|config| run(family.with_message_units(), study, config, to))
+}
+
+/// The same on PAMI.
+fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram, to: To) -> Ran {
+    let tick_ns = study.micros(1) * 1e3;
+    let torus = Torus::new(&study.torus().topology);
+    let job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
+    let (mut result, of_run) = processes(family, study, program.processes(), to, &mut |spi| {
+        Box::new(Program::new(&spi.core().clone(), program.program(spi, &job)))
+    })?;
+    result.measured.push(program.measured(&of_run.measurements, tick_ns).into());
+    of_run.judge(&mut result, study.torus().nodes() as u32 * program.processes());
+    Ok(result)
 }
 
 fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: To) -> Ran {

@@ -60,7 +60,10 @@ fn measured(bench: &Bench, table: &str) -> Result<(MeasuredTable, String), Probl
 }
 
 /// The table that the program of a study measured, and where it ran.
-fn measured_by(bench: &Bench, (path, text): (&str, &str)) -> Result<(MeasuredTable, String), Problem> {
+pub(super) fn measured_by(
+    bench: &Bench,
+    (path, text): (&str, &str),
+) -> Result<(MeasuredTable, String), Problem> {
     let file = StudyFile::read(path, text, bench.quick)?;
     let study = &file.points[0].study;
     let result = bench.simulator.simulate(study, bench.progress, bench.threads)?;

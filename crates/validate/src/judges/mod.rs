@@ -17,6 +17,7 @@
 pub mod bgl;
 pub mod bgq;
 mod faults;
+pub mod pami;
 pub mod programs;
 pub mod runs;
 pub mod th;
@@ -110,6 +111,7 @@ pub struct Judge {
 pub fn judges() -> Vec<Judge> {
     let mut judges = bgl::judges();
     judges.extend(bgq::judges());
+    judges.extend(pami::judges());
     judges.extend(xc::judges());
     judges.extend(xc_interface::judges());
     judges.extend(th::judges());

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
+use crate::pami::PamiProgram;
 use crate::point_to_point::PointToPointConfig;
 use crate::shape::Shape;
 use crate::skeleton::SkeletonConfig;
@@ -155,6 +156,8 @@ workloads! {
         Trace(Trace) = "trace",
         /// A program on Message Units.
         Spi(SpiConfig) = "spi",
+        /// A program on PAMI, on Message Units.
+        Pami(PamiProgram) = "pami",
         /// A program on Aries NICs.
         Gni(GniConfig) = "gni",
         /// A program on TH Express NICs.

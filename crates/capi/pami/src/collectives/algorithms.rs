@@ -1,18 +1,32 @@
-//! The algorithms of each collective, by name.
+//! The algorithms of each collective, by name, and what each needs.
 
+use crate::symbols;
+use crate::types::complete;
 use crate::xfer::kind::*;
+use crate::xfer::{Command, Data, Xfer};
+use netloom_messaging::pami::collectives::tree::Tree;
 use std::ffi::CStr;
 
 /// How a collective runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    Dissemination,
-    Binomial,
+    /// The library chooses among the others: see [`super::selection`].
+    Automatic,
+    /// The radix.
+    Dissemination(usize),
+    Along(Tree),
     ScatterAllgather,
+    ScatterDoubling,
     RecursiveDoubling,
+    RecursiveHalving,
+    Rabenseifner,
     Ring,
+    Bruck,
     Pairwise,
+    ExclusiveOr,
     Linear,
+    Chain,
+    ReduceBroadcast,
     ReduceThenScatter,
     ActiveMessage,
 }
@@ -22,58 +36,224 @@ pub struct Algorithm {
     pub kind: u32,
     pub method: Method,
     pub name: &'static CStr,
-    /// Lengths for which it is meant, bytes.
+    /// Lengths at which it does well, bytes.
     pub range: [usize; 2],
+    /// What it needs; [`NOTHING`] if it always works.
+    pub needs: Needs,
 }
+
+/// What an algorithm needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The number of members is a power of two.
+    pub power_of_two: bool,
+    /// The operation commutes.
+    pub commutative: bool,
+    /// The greatest length of a block, bytes.
+    pub bytes_max: usize,
+}
+
+const NOTHING: Needs = Needs { power_of_two: false, commutative: false, bytes_max: usize::MAX };
+const POWER_OF_TWO: Needs = Needs { power_of_two: true, ..NOTHING };
+const COMMUTATIVE: Needs = Needs { commutative: true, ..NOTHING };
+const COMMUTATIVE_POWER_OF_TWO: Needs = Needs { commutative: true, ..POWER_OF_TWO };
+/// Blocks that are copied about in memory of the library.
+const SHORT_BLOCKS: Needs = Needs { bytes_max: 32 << 10, ..NOTHING };
 
 /// Length of data from which algorithms that move each byte seldom are better than those of few steps, bytes.
-const LONG: usize = 32 << 10;
-
-macro_rules! algorithms {
-    ($($kind:ident $method:ident $name:literal $range:expr;)*) => {
-        /// All algorithms, those of a collective one after the other. All of them always work.
-        pub static ALGORITHMS: &[Algorithm] =
-            &[$(Algorithm { kind: $kind, method: Method::$method, name: $name, range: $range }),*];
-    };
-}
-
+const LONG: usize = 4 << 10;
 const ALL: [usize; 2] = [0, usize::MAX];
 const SHORT: [usize; 2] = [0, LONG - 1];
 const FROM_LONG: [usize; 2] = [LONG, usize::MAX];
 
-algorithms! {
-    BROADCAST Binomial c"I0:Binomial:P2P:P2P" SHORT;
-    BROADCAST ScatterAllgather c"I0:ScatterAllgather:P2P:P2P" FROM_LONG;
-    ALLREDUCE RecursiveDoubling c"I0:RecursiveDoubling:P2P:P2P" SHORT;
-    ALLREDUCE Ring c"I0:RingReduceScatterAllgather:P2P:P2P" FROM_LONG;
-    REDUCE Binomial c"I0:Binomial:P2P:P2P" ALL;
-    ALLGATHER Ring c"I0:Ring:P2P:P2P" FROM_LONG;
-    ALLGATHER Pairwise c"I0:Pairwise:P2P:P2P" SHORT;
-    ALLGATHERV Ring c"I0:Ring:P2P:P2P" FROM_LONG;
-    ALLGATHERV Pairwise c"I0:Pairwise:P2P:P2P" SHORT;
-    ALLGATHERV_INT Ring c"I0:Ring:P2P:P2P" FROM_LONG;
-    ALLGATHERV_INT Pairwise c"I0:Pairwise:P2P:P2P" SHORT;
-    SCATTER Linear c"I0:Linear:P2P:P2P" ALL;
-    SCATTERV Linear c"I0:Linear:P2P:P2P" ALL;
-    SCATTERV_INT Linear c"I0:Linear:P2P:P2P" ALL;
-    GATHER Linear c"I0:Linear:P2P:P2P" ALL;
-    GATHERV Linear c"I0:Linear:P2P:P2P" ALL;
-    GATHERV_INT Linear c"I0:Linear:P2P:P2P" ALL;
-    BARRIER Dissemination c"I0:Dissemination:P2P:P2P" ALL;
-    ALLTOALL Pairwise c"I0:Pairwise:P2P:P2P" ALL;
-    ALLTOALLV Pairwise c"I0:Pairwise:P2P:P2P" ALL;
-    ALLTOALLV_INT Pairwise c"I0:Pairwise:P2P:P2P" ALL;
-    SCAN RecursiveDoubling c"I0:RecursiveDoubling:P2P:P2P" ALL;
-    REDUCE_SCATTER ReduceThenScatter c"I0:ReduceThenScatter:P2P:P2P" SHORT;
-    REDUCE_SCATTER Pairwise c"I0:Pairwise:P2P:P2P" FROM_LONG;
-    AMBROADCAST ActiveMessage c"I0:Linear:P2P:P2P" ALL;
-    AMSCATTER ActiveMessage c"I0:Linear:P2P:P2P" ALL;
-    AMGATHER ActiveMessage c"I0:Linear:P2P:P2P" ALL;
-    AMREDUCE ActiveMessage c"I0:Linear:P2P:P2P" ALL;
+const BINOMIAL: Method = Method::Along(Tree::Knomial(2));
+const FOUR_NOMIAL: Method = Method::Along(Tree::Knomial(4));
+const EIGHT_NOMIAL: Method = Method::Along(Tree::Knomial(8));
+const BINARY: Method = Method::Along(Tree::Kary(2));
+const FOUR_ARY: Method = Method::Along(Tree::Kary(4));
+
+macro_rules! algorithms {
+    ($($kind:ident $method:expr, $name:literal $range:ident $needs:ident;)*) => {
+        /// All algorithms: those of a collective one after the other, those that always work first.
+        pub static ALGORITHMS: &[Algorithm] = {
+            #[allow(unused_imports)]
+            use Method::*;
+            &[$(Algorithm { kind: $kind, method: $method, name: $name, range: $range, needs: $needs }),*]
+        };
+    };
 }
 
-/// The algorithms of a collective: the number of the first, and how many.
-pub fn of_kind(kind: u32) -> (usize, usize) {
-    let first = ALGORITHMS.iter().position(|algorithm| algorithm.kind == kind).unwrap_or(0);
-    (first, ALGORITHMS.iter().filter(|algorithm| algorithm.kind == kind).count())
+algorithms! {
+    BROADCAST Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    BROADCAST BINOMIAL, c"I0:Binomial:P2P:P2P" SHORT NOTHING;
+    BROADCAST FOUR_NOMIAL, c"I0:4-nomial:P2P:P2P" ALL NOTHING;
+    BROADCAST EIGHT_NOMIAL, c"I0:8-nomial:P2P:P2P" FROM_LONG NOTHING;
+    BROADCAST BINARY, c"I0:2-ary:P2P:P2P" SHORT NOTHING;
+    BROADCAST FOUR_ARY, c"I0:4-ary:P2P:P2P" ALL NOTHING;
+    BROADCAST ScatterAllgather, c"I0:ScatterRingAllgather:P2P:P2P" FROM_LONG NOTHING;
+    BROADCAST ScatterDoubling, c"I0:BinomialScatterRecursiveDoublingAllgather:P2P:P2P" FROM_LONG POWER_OF_TWO;
+    ALLREDUCE Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    ALLREDUCE RecursiveDoubling, c"I0:RecursiveDoubling:P2P:P2P" SHORT NOTHING;
+    ALLREDUCE Rabenseifner, c"I0:Rabenseifner:P2P:P2P" FROM_LONG NOTHING;
+    ALLREDUCE ReduceBroadcast, c"I0:BinomialReduceBroadcast:P2P:P2P" SHORT NOTHING;
+    ALLREDUCE Ring, c"I0:RingReduceScatterAllgather:P2P:P2P" FROM_LONG COMMUTATIVE;
+    REDUCE Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    REDUCE BINOMIAL, c"I0:Binomial:P2P:P2P" ALL NOTHING;
+    REDUCE FOUR_NOMIAL, c"I0:4-nomial:P2P:P2P" SHORT NOTHING;
+    REDUCE Rabenseifner, c"I0:Rabenseifner:P2P:P2P" FROM_LONG NOTHING;
+    REDUCE BINARY, c"I0:2-ary:P2P:P2P" SHORT COMMUTATIVE;
+    REDUCE FOUR_ARY, c"I0:4-ary:P2P:P2P" SHORT COMMUTATIVE;
+    ALLGATHER Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    ALLGATHER Ring, c"I0:Ring:P2P:P2P" FROM_LONG NOTHING;
+    ALLGATHER Bruck, c"I0:Bruck:P2P:P2P" SHORT NOTHING;
+    ALLGATHER Pairwise, c"I0:Pairwise:P2P:P2P" ALL NOTHING;
+    ALLGATHER RecursiveDoubling, c"I0:RecursiveDoubling:P2P:P2P" SHORT POWER_OF_TWO;
+    ALLGATHERV Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    ALLGATHERV Ring, c"I0:Ring:P2P:P2P" FROM_LONG NOTHING;
+    ALLGATHERV Bruck, c"I0:Bruck:P2P:P2P" SHORT NOTHING;
+    ALLGATHERV Pairwise, c"I0:Pairwise:P2P:P2P" ALL NOTHING;
+    ALLGATHERV RecursiveDoubling, c"I0:RecursiveDoubling:P2P:P2P" SHORT POWER_OF_TWO;
+    ALLGATHERV_INT Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    ALLGATHERV_INT Ring, c"I0:Ring:P2P:P2P" FROM_LONG NOTHING;
+    ALLGATHERV_INT Bruck, c"I0:Bruck:P2P:P2P" SHORT NOTHING;
+    ALLGATHERV_INT Pairwise, c"I0:Pairwise:P2P:P2P" ALL NOTHING;
+    ALLGATHERV_INT RecursiveDoubling, c"I0:RecursiveDoubling:P2P:P2P" SHORT POWER_OF_TWO;
+    SCATTER Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    SCATTER Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    SCATTER BINOMIAL, c"I0:Binomial:P2P:P2P" SHORT NOTHING;
+    SCATTERV Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    SCATTERV_INT Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    GATHER Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    GATHER Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    GATHER BINOMIAL, c"I0:Binomial:P2P:P2P" SHORT NOTHING;
+    GATHERV Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    GATHERV_INT Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    BARRIER Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    BARRIER Dissemination(2), c"I0:Dissemination:P2P:P2P" ALL NOTHING;
+    BARRIER Dissemination(4), c"I0:4-wayDissemination:P2P:P2P" ALL NOTHING;
+    BARRIER BINOMIAL, c"I0:Binomial:P2P:P2P" ALL NOTHING;
+    BARRIER FOUR_ARY, c"I0:4-ary:P2P:P2P" ALL NOTHING;
+    ALLTOALL Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    ALLTOALL Pairwise, c"I0:Pairwise:P2P:P2P" ALL NOTHING;
+    ALLTOALL Linear, c"I0:Linear:P2P:P2P" SHORT NOTHING;
+    ALLTOALL Bruck, c"I0:Bruck:P2P:P2P" SHORT SHORT_BLOCKS;
+    ALLTOALL ExclusiveOr, c"I0:ExclusiveOr:P2P:P2P" ALL POWER_OF_TWO;
+    ALLTOALLV Pairwise, c"I0:Pairwise:P2P:P2P" ALL NOTHING;
+    ALLTOALLV Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    ALLTOALLV ExclusiveOr, c"I0:ExclusiveOr:P2P:P2P" ALL POWER_OF_TWO;
+    ALLTOALLV_INT Pairwise, c"I0:Pairwise:P2P:P2P" ALL NOTHING;
+    ALLTOALLV_INT Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    ALLTOALLV_INT ExclusiveOr, c"I0:ExclusiveOr:P2P:P2P" ALL POWER_OF_TWO;
+    SCAN RecursiveDoubling, c"I0:RecursiveDoubling:P2P:P2P" ALL NOTHING;
+    SCAN Chain, c"I0:Chain:P2P:P2P" ALL NOTHING;
+    REDUCE_SCATTER Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    REDUCE_SCATTER ReduceThenScatter, c"I0:BinomialReduceScatter:P2P:P2P" SHORT NOTHING;
+    REDUCE_SCATTER Pairwise, c"I0:Pairwise:P2P:P2P" FROM_LONG COMMUTATIVE;
+    REDUCE_SCATTER RecursiveHalving, c"I0:RecursiveHalving:P2P:P2P" ALL COMMUTATIVE_POWER_OF_TWO;
+    AMBROADCAST ActiveMessage, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    AMSCATTER ActiveMessage, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    AMGATHER ActiveMessage, c"I0:Linear:P2P:P2P" ALL NOTHING;
+    AMREDUCE ActiveMessage, c"I0:Linear:P2P:P2P" ALL NOTHING;
 }
+
+/// The algorithms of a collective: the number of the first, how many always work, and how many must be checked, which
+/// follow them.
+pub fn of_kind(kind: u32) -> (usize, [usize; 2]) {
+    let first = ALGORITHMS.iter().position(|algorithm| algorithm.kind == kind).unwrap_or(0);
+    let own = || ALGORITHMS.iter().filter(|algorithm| algorithm.kind == kind);
+    let always = own().filter(|algorithm| algorithm.always_works()).count();
+    (first, [always, own().count() - always])
+}
+
+/// Reasons why an algorithm cannot run, as in `metadata_result_t`.
+pub mod reason {
+    pub const UNSPECIFIED: u32 = 1 << 0;
+    pub const RANGE: u32 = 1 << 1;
+    pub const OPERATION: u32 = 1 << 4;
+}
+
+impl Algorithm {
+    /// Its number in the list.
+    pub fn number(&'static self) -> u16 {
+        let offset = std::ptr::from_ref(self) as usize - ALGORITHMS.as_ptr() as usize;
+        (offset / size_of::<Algorithm>()) as u16
+    }
+
+    /// Whether it works for all parameters and geometries.
+    pub const fn always_works(&self) -> bool {
+        !self.needs.power_of_two && !self.needs.commutative && self.needs.bytes_max == usize::MAX
+    }
+
+    /// Why it cannot run this command with this number of members: bits of [`reason`], 0 if it can.
+    ///
+    /// # Safety
+    /// The program gave the command.
+    pub unsafe fn obstacles(&self, command: &Command, members: usize) -> u32 {
+        let mut reasons = 0;
+        if self.needs.power_of_two && !members.is_power_of_two() {
+            reasons |= reason::UNSPECIFIED;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.needs.commutative && !commutes(self.kind, command) {
+                reasons |= reason::OPERATION;
+            }
+            if self.needs.bytes_max < usize::MAX && block_bytes(command) > self.needs.bytes_max {
+                reasons |= reason::RANGE;
+            }
+        }
+        reasons
+    }
+}
+
+/// Whether the operation of a reduction commutes: a predefined one, or one of which the program says so.
+///
+/// # Safety
+/// The command is that of a collective that reduces.
+pub unsafe fn commutes(kind: u32, command: &Command) -> bool {
+    // SAFETY: the caller's promise.
+    let (op, flag) = unsafe {
+        match kind {
+            REDUCE => (command.reduce.all.op, command.reduce.all.flag),
+            REDUCE_SCATTER => (command.reduce_scatter.op, command.reduce_scatter.commutative),
+            _ => (command.allreduce.op, command.allreduce.flag),
+        }
+    };
+    flag != 0 || op.is_none_or(|function| symbols::operation(function).is_some())
+}
+
+/// The length of a block of an alltoall, bytes; 0 if its type is not complete.
+///
+/// # Safety
+/// The command is that of an alltoall.
+unsafe fn block_bytes(command: &Command) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Data { kind, count, .. } = command.exchange.receive;
+        complete(kind).map_or(0, |kind| count.saturating_mul(kind.data_bytes() as usize))
+    }
+}
+
+/// `check_fn` of all algorithms that must be checked.
+pub unsafe extern "C" fn check(xfer: *mut Xfer) -> u32 {
+    // SAFETY: the program gave it.
+    unsafe {
+        let Some(xfer) = xfer.as_ref() else { return reason::UNSPECIFIED };
+        match crate::geometry::algorithm(xfer.algorithm) {
+            Some((geometry, algorithm)) => algorithm.obstacles(&xfer.command, geometry.members.len()),
+            None => reason::UNSPECIFIED,
+        }
+    }
+}
+
+/// The list is in order, and numbers fit beside the address of a geometry.
+const _: () = {
+    assert!(ALGORITHMS.len() <= 256);
+    let mut n = 1;
+    while n < ALGORITHMS.len() {
+        let (last, next) = (&ALGORITHMS[n - 1], &ALGORITHMS[n]);
+        let follows = last.kind == next.kind && (last.always_works() || !next.always_works());
+        assert!(last.kind + 1 == next.kind || follows);
+        n += 1;
+    }
+};

@@ -8,8 +8,10 @@
 pub mod active;
 pub mod algorithms;
 pub mod plan;
+mod selection;
 
 use crate::abi::*;
+use crate::check;
 use crate::client::fail;
 use crate::context::{Callback, Context};
 use crate::device::Payload;
@@ -62,6 +64,8 @@ pub struct Plan {
     pub unpacks: Vec<Unpack>,
     pub combine: Combine,
     pub schedule: Schedule,
+    /// The number of its algorithm in the list.
+    pub algorithm: u16,
 }
 
 /// An operation in progress.
@@ -90,6 +94,9 @@ struct Expected {
 /// A message that came before its receive.
 struct Early {
     key: Key,
+    /// The member that sent it, and the algorithm that it runs.
+    peer: usize,
+    algorithm: u16,
     buffer: Buffer,
     bytes: usize,
     result: Result,
@@ -111,6 +118,7 @@ pub struct Collectives {
 /// Head of each message.
 #[derive(Clone, Copy)]
 pub struct Header {
+    /// The kind of message in the lower half; the number of the algorithm in the upper one.
     pub kind: u32,
     pub key: Key,
     pub member: u32,
@@ -145,6 +153,30 @@ impl Operation {
         self.plan.areas[block.area as usize].wrapping_add(block.at)
     }
 
+    /// Reports that another member runs another algorithm, or sends another length than this one expects.
+    fn check_message(&self, peer: usize, algorithm: u16, [expected, bytes]: [usize; 2]) {
+        if !check::is_on() {
+            return;
+        }
+        let (me, own) = (self.me, self.plan.algorithm);
+        let name =
+            |number: u16| algorithms::ALGORITHMS.get(usize::from(number)).map_or(c"a barrier", |a| a.name);
+        if algorithm != own {
+            let [own, other] = [own, algorithm].map(|number| name(number).to_string_lossy());
+            check::report(format!(
+                "PAMI_Collective: member {peer} runs {other} (number {algorithm}) and member {me} {own} (number {}); all \
+                 members start the same collectives with the same algorithms in the same order",
+                self.plan.algorithm
+            ));
+        } else if expected != bytes {
+            check::report(format!(
+                "PAMI_Collective: {}: member {peer} sends {bytes} B where member {me} expects {expected} B; counts, types \
+                 and roots of all members must agree",
+                name(own).to_string_lossy()
+            ));
+        }
+    }
+
     /// Runs the local steps of a round that is complete.
     fn run_local_steps(&mut self) {
         for step in std::mem::take(&mut self.then) {
@@ -164,6 +196,18 @@ impl Operation {
                 Local::Reduce { .. } => {}
             }
         }
+    }
+}
+
+impl Collectives {
+    /// Operations that are not complete.
+    pub fn pending(&self) -> usize {
+        self.active.len() + self.messages.pending()
+    }
+
+    /// Operations of a geometry that are not complete.
+    pub fn pending_of(&self, id: u32) -> usize {
+        self.active.keys().filter(|&&key| (key >> 32) as u32 == id).count()
     }
 }
 
@@ -245,7 +289,8 @@ impl Context {
             (operation.pending, operation.result) = (operation.pending - 1, INVAL);
             return;
         };
-        let header = Header { kind: SCHEDULED, key, member: operation.me as u32 }.to_bytes();
+        let kind = SCHEDULED | u32::from(operation.plan.algorithm) << 16;
+        let header = Header { kind, key, member: operation.me as u32 }.to_bytes();
         let address = operation.address(block);
         let is_sent = if Header::BYTES + block.bytes <= self.core().immediate_max() {
             // SAFETY: the plan's areas are as long as its schedule says. An empty block may have no address.
@@ -297,6 +342,7 @@ impl Context {
     /// Copies the data of an early message to where it belongs.
     fn take_early(&self, operation: &mut Operation, early: &mut Early, expected: Expected) {
         operation.pending -= 1;
+        operation.check_message(early.peer, early.algorithm, [expected.bytes, early.bytes]);
         if early.result != SUCCESS {
             operation.result = early.result;
         } else if early.bytes != expected.bytes {
@@ -316,7 +362,8 @@ impl Context {
             false => unsafe { std::slice::from_raw_parts(header, message.header_bytes) }.to_vec(),
         };
         let Some(parsed) = Header::of_bytes(&header) else { return self.core().consumed() };
-        if parsed.kind != SCHEDULED {
+        let algorithm = (parsed.kind >> 16) as u16;
+        if parsed.kind & 0xffff != SCHEDULED {
             return self.active_message(parsed, &header[Header::BYTES..], message);
         }
         let (key, peer, bytes) = (parsed.key, parsed.member as usize, message.data_bytes as usize);
@@ -324,12 +371,13 @@ impl Context {
         let expected = operation.and_then(|operation| {
             let at = operation.expected.iter().position(|expected| expected.peer == peer)?;
             let expected = operation.expected.remove(at)?;
+            operation.check_message(peer, algorithm, [expected.bytes, bytes]);
             if expected.bytes != bytes {
                 operation.result = INVAL;
             }
             Some(expected)
         });
-        let Some(expected) = expected else { return self.keep(key, peer, message) };
+        let Some(expected) = expected else { return self.keep(key, peer, algorithm, message) };
         let address = if expected.bytes == bytes { expected.address } else { std::ptr::null_mut() };
         if message.is_whole {
             if !address.is_null() && bytes > 0 {
@@ -346,12 +394,20 @@ impl Context {
     }
 
     /// Keeps a message until it is expected.
-    fn keep(&self, key: Key, peer: usize, message: &Message<Payload>) {
+    fn keep(&self, key: Key, peer: usize, algorithm: u16, message: &Message<Payload>) {
         let bytes = message.data_bytes as usize;
-        let mut buffer = Buffer::new(bytes);
+        let mut buffer = Buffer::uninitialised(bytes);
         let address = buffer.address();
-        let early =
-            Early { key, buffer, bytes, result: SUCCESS, is_complete: message.is_whole, wanted: None };
+        let early = Early {
+            key,
+            peer,
+            algorithm,
+            buffer,
+            bytes,
+            result: SUCCESS,
+            is_complete: message.is_whole,
+            wanted: None,
+        };
         let early = Box::into_raw(Box::new(early));
         self.collectives().early.entry((key, peer)).or_default().push_back(early);
         if message.is_whole {
@@ -437,9 +493,14 @@ unsafe extern "C" fn early_done(context: *mut c_void, cookie: *mut c_void, resul
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Collective(handle: *mut c_void, xfer: *mut Xfer) -> Result {
     // SAFETY: the program gave them.
-    let Some((context, xfer)) = (unsafe { crate::context::context(handle).zip(xfer.as_ref()) }) else {
+    let Some((context, xfer)) =
+        (unsafe { crate::check::enter("PAMI_Collective", handle).zip(xfer.as_ref()) })
+    else {
         return fail(INVAL, "PAMI_Collective: context or parameters are NULL");
     };
+    if check::is_on() && !crate::geometry::is_live(&context, xfer.algorithm) {
+        return check::refuse_geometry("PAMI_Collective", std::ptr::without_provenance(xfer.algorithm));
+    }
     // SAFETY: the program gave it.
     let Some((geometry, algorithm)) = (unsafe { crate::geometry::algorithm(xfer.algorithm) }) else {
         return fail(INVAL, "PAMI_Collective: there is no such algorithm");
@@ -451,6 +512,15 @@ pub unsafe extern "C" fn PAMI_Collective(handle: *mut c_void, xfer: *mut Xfer) -
         return context.start_active(geometry, algorithm, me, xfer);
     }
     // SAFETY: the program gave the command.
+    let obstacles = unsafe { algorithm.obstacles(&xfer.command, geometry.members.len()) };
+    if obstacles != 0 {
+        let name = algorithm.name.to_string_lossy();
+        return fail(
+            INVAL,
+            format!("PAMI_Collective: {name}: check_fn returns {obstacles:#x}: use another algorithm"),
+        );
+    }
+    // SAFETY: the program gave the command.
     let plan = match unsafe { plan::plan(algorithm, &xfer.command, &geometry.members, me) } {
         Ok(plan) => plan,
         Err(reason) => {
@@ -459,7 +529,7 @@ pub unsafe extern "C" fn PAMI_Collective(handle: *mut c_void, xfer: *mut Xfer) -
         }
     };
     let done = Done { function: xfer.done_fn, cookie: xfer.cookie };
-    let Some((me, sequence)) = geometry.next_operation(context) else { return INVAL };
+    let Some((me, sequence)) = geometry.next_operation(&context) else { return INVAL };
     context.start_collective(key(geometry.id, sequence), &geometry.members, me, plan, done);
     SUCCESS
 }

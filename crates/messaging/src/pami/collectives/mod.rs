@@ -6,12 +6,16 @@
 //! time. The next round begins when they are done and the round's local steps have run.
 //!
 //! - [`movement`] – barrier, broadcast, gather, scatter, allgather, alltoall.
-//! - [`reduction`] – reduce, allreduce, scan, reduce-scatter.
+//! - [`tree`] – barrier, broadcast, gather, scatter and reduce along k-nomial and k-ary trees.
+//! - [`reduction`] – allreduce, scan, reduce-scatter.
+//! - [`halving`] – reductions that divide the data among the members: Rabenseifner's algorithms.
 
+pub mod halving;
 pub mod movement;
 pub mod reduction;
 #[cfg(test)]
 mod tests;
+pub mod tree;
 
 /// Memory that a schedule works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +121,14 @@ impl Round {
 /// The rounds of a member, made one at a time, so a schedule takes little memory.
 pub type Schedule = Box<dyn Iterator<Item = Round> + Send>;
 
+/// The powers of a radix of 2 or more below a limit, from 1.
+fn powers(radix: usize, limit: usize) -> impl DoubleEndedIterator<Item = usize> + Clone + Send {
+    let count = std::iter::successors(Some(1usize), |power| power.checked_mul(radix))
+        .take_while(|&power| power < limit)
+        .count() as u32;
+    (0..count).map(move |n| radix.pow(n))
+}
+
 /// A member and the number of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -155,6 +167,15 @@ impl Blocks {
             Blocks::Each(list) => list[member],
         };
         Block { area, at, bytes }
+    }
+
+    /// The blocks of several members whose blocks adjoin, from the first up to the last, which is not included.
+    fn span(&self, area: Area, first: usize, end: usize) -> Block {
+        if first == end {
+            return Block { area, at: 0, bytes: 0 };
+        }
+        let (start, last) = (self.of(area, first), self.of(area, end - 1));
+        Block { area, at: start.at, bytes: last.at + last.bytes - start.at }
     }
 
     /// Divides bytes among members in multiples of `unit`, as evenly as possible.

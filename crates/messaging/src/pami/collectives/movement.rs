@@ -1,39 +1,21 @@
-//! Collectives that move data.
+//! Collectives that move data without a tree.
 
-use super::{Area, Block, Blocks, Local, Place, Round, Schedule, Transfer};
+use super::{Area, Block, Blocks, Local, Place, Round, Schedule, Transfer, powers};
 use std::iter;
 use std::sync::Arc;
 
-/// Barrier: dissemination. In round k each member signals the one 2^k above it.
-pub fn dissemination(place: Place) -> Schedule {
-    let distances = iter::successors(Some(1), |distance| Some(distance * 2));
-    Box::new(distances.take_while(move |&distance| distance < place.count).map(move |distance| {
-        let nothing = Block::first(Area::Scratch, 0);
-        Round::send(place.above(distance), nothing).and_receive(place.below(distance), nothing)
+/// Barrier: dissemination. In round n each member signals the `radix - 1` members at multiples of `radix`^n above it.
+pub fn dissemination(place: Place, radix: usize) -> Schedule {
+    let nothing = Block::first(Area::Scratch, 0);
+    let signal = move |peer| Transfer { peer, block: nothing };
+    Box::new(powers(radix, place.count).map(move |power| {
+        let distances = (1..radix).map(move |n| n * power).filter(move |&distance| distance < place.count);
+        Round {
+            sends: distances.clone().map(|distance| signal(place.above(distance))).collect(),
+            receives: distances.map(|distance| signal(place.below(distance))).collect(),
+            then: vec![],
+        }
     }))
-}
-
-/// The place of a member in the binomial tree with a root: its parent and its children, the largest subtree first.
-fn binomial_tree(place: Place, root: usize) -> (Option<usize>, Vec<usize>) {
-    let Place { me, count } = place;
-    let relative = (me + count - root) % count;
-    let absolute = |relative: usize| (relative + root) % count;
-    let lowest = match relative {
-        0 => count.next_power_of_two(),
-        _ => 1 << relative.trailing_zeros(),
-    };
-    let masks = iter::successors(Some(lowest / 2), |mask| Some(mask / 2)).take_while(|&mask| mask > 0);
-    let children = masks.map(|mask| relative + mask).filter(|&child| child < count).map(absolute).collect();
-    ((relative > 0).then(|| absolute(relative - lowest)), children)
-}
-
-/// Broadcast of the first bytes of [`Area::Target`] along a binomial tree.
-pub fn binomial_broadcast(place: Place, root: usize, bytes: usize) -> Schedule {
-    let block = Block::first(Area::Target, bytes);
-    let (parent, children) = binomial_tree(place, root);
-    let receive = parent.map(|parent| Round::receive(parent, block));
-    let sends = children.into_iter().map(|peer| Transfer { peer, block }).collect();
-    Box::new(receive.into_iter().chain([Round { sends, ..Round::default() }]))
 }
 
 /// Broadcast of the first bytes of [`Area::Target`]: the root scatters parts, which then go around a ring. For long
@@ -83,6 +65,55 @@ pub fn pairwise_allgather(place: Place, blocks: Blocks) -> Schedule {
     Box::new(iter::once(own(from, to)).chain(exchange))
 }
 
+/// Allgather by recursive doubling, for a number of members that is a power of two: in round n a member exchanges the
+/// 2^n blocks that it has with the member whose index differs in bit n.
+///
+/// # Panics
+/// If the number of members is not a power of two.
+pub fn recursive_doubling_allgather(place: Place, blocks: Blocks) -> Schedule {
+    assert!(place.count.is_power_of_two());
+    let to = blocks.of(Area::Target, place.me);
+    let own = own(Block { area: Area::Source, at: 0, ..to }, to);
+    let exchange = powers(2, place.count).map(move |mask| {
+        let peer = place.me ^ mask;
+        let transfers = |member: usize| {
+            let first = member & !(mask - 1);
+            let blocks = (first..first + mask).map(|member| blocks.of(Area::Target, member));
+            blocks.map(|block| Transfer { peer, block }).collect()
+        };
+        Round { sends: transfers(place.me), receives: transfers(peer), then: vec![] }
+    });
+    Box::new(iter::once(own).chain(exchange))
+}
+
+/// Allgather by Bruck's algorithm: in round n a member sends all that it has, at most 2^n blocks, to the one 2^n below
+/// it. Blocks lie in [`Area::Scratch`], which holds all of them, in the order of the members from this one on.
+pub fn bruck_allgather(place: Place, blocks: &Blocks) -> Schedule {
+    let Place { me, count } = place;
+    let targets: Vec<Block> = (0..count).map(|n| blocks.of(Area::Target, place.above(n))).collect();
+    let offsets: Vec<usize> = iter::once(0)
+        .chain(targets.iter().scan(0, |at, block| {
+            *at += block.bytes;
+            Some(*at)
+        }))
+        .collect();
+    let (first, ends) = (Block { area: Area::Source, at: 0, ..blocks.of(Area::Target, me) }, offsets.clone());
+    let span = move |from: usize, to: usize| {
+        let bytes = ends[to] - ends[from];
+        Block { area: Area::Scratch, at: ends[from], bytes }
+    };
+    let begin = own(first, span(0, 1));
+    let rounds = powers(2, count).map(move |distance| {
+        let sent = distance.min(count - distance);
+        Round::send(place.below(distance), span(0, sent))
+            .and_receive(place.above(distance), span(distance, distance + sent))
+    });
+    let place_block =
+        |(to, &at): (Block, &usize)| Local::Copy { from: Block { area: Area::Scratch, at, ..to }, to };
+    let end = Round::local(targets.into_iter().zip(&offsets).map(place_block).collect());
+    Box::new(iter::once(begin).chain(rounds).chain([end]))
+}
+
 /// Gather: [`Area::Source`] of `bytes` is the member's block. The root, which alone gives `blocks`, receives all in its
 /// [`Area::Target`].
 pub fn linear_gather(place: Place, root: usize, bytes: usize, blocks: Option<&Blocks>) -> Schedule {
@@ -118,7 +149,7 @@ pub fn linear_scatter(
     Box::new(iter::once(Round { sends, then, ..Round::default() }))
 }
 
-/// Alltoall: pairwise exchange. In round k each member sends to the one k above it and receives from the one k below.
+/// Alltoall: pairwise exchange. In round n each member sends to the one n above it and receives from the one n below.
 pub fn pairwise_alltoall(place: Place, source: Blocks, target: Blocks) -> Schedule {
     let own = own(source.of(Area::Source, place.me), target.of(Area::Target, place.me));
     let exchange = (1..place.count).map(move |n| {
@@ -126,4 +157,63 @@ pub fn pairwise_alltoall(place: Place, source: Blocks, target: Blocks) -> Schedu
         Round::send(above, source.of(Area::Source, above)).and_receive(below, target.of(Area::Target, below))
     });
     Box::new(iter::once(own).chain(exchange))
+}
+
+/// Alltoall: exclusive-or exchange, for a number of members that is a power of two. In round n a member exchanges with
+/// the one whose index is its own with the bits of n inverted, so both sides of an exchange wait for each other alone.
+///
+/// # Panics
+/// If the number of members is not a power of two.
+pub fn exclusive_or_alltoall(place: Place, source: Blocks, target: Blocks) -> Schedule {
+    assert!(place.count.is_power_of_two());
+    let own = own(source.of(Area::Source, place.me), target.of(Area::Target, place.me));
+    let exchange = (1..place.count).map(move |n| {
+        let peer = place.me ^ n;
+        Round::send(peer, source.of(Area::Source, peer)).and_receive(peer, target.of(Area::Target, peer))
+    });
+    Box::new(iter::once(own).chain(exchange))
+}
+
+/// Alltoall: all messages at the same time.
+pub fn linear_alltoall(place: Place, source: &Blocks, target: &Blocks) -> Schedule {
+    let transfer = |blocks: &Blocks, area, peer| Transfer { peer, block: blocks.of(area, peer) };
+    let (from, to) = (source.of(Area::Source, place.me), target.of(Area::Target, place.me));
+    let distances = 1..place.count;
+    let sends = distances.clone().map(|n| transfer(source, Area::Source, place.above(n))).collect();
+    let receives = distances.map(|n| transfer(target, Area::Target, place.below(n))).collect();
+    Box::new(iter::once(Round { sends, receives, then: vec![Local::Copy { from, to }] }))
+}
+
+/// Scratch memory of [`bruck_alltoall`] for blocks of this length, bytes: all blocks, and those of a round that leave
+/// and that arrive.
+pub fn bruck_alltoall_scratch_bytes(count: usize, bytes: usize) -> usize {
+    count * bytes + 2 * count.div_ceil(2) * bytes
+}
+
+/// Alltoall by Bruck's algorithm, for equal blocks of `bytes`: as many rounds as the number of members has bits. In
+/// round n, each block whose distance to its destination has bit n moves 2^n members up. Blocks move several times,
+/// so this is for short ones.
+pub fn bruck_alltoall(place: Place, source: &Blocks, target: &Blocks, bytes: usize) -> Schedule {
+    let count = place.count;
+    let scratch =
+        move |at: usize, blocks: usize| Block { area: Area::Scratch, at: at * bytes, bytes: blocks * bytes };
+    // The blocks by distance; then those that leave; then those that arrive.
+    let (leaving, arriving) = (count, count + count.div_ceil(2));
+    let moving = move |mask: usize| (0..count).filter(move |distance| distance & mask != 0);
+    let pack = move |mask: usize| {
+        let copy = |(n, distance)| Local::Copy { from: scratch(distance, 1), to: scratch(leaving + n, 1) };
+        moving(mask).enumerate().map(copy).collect::<Vec<_>>()
+    };
+    let sort = |n| Local::Copy { from: source.of(Area::Source, place.above(n)), to: scratch(n, 1) };
+    let begin = Round::local((0..count).map(sort).collect()).then(pack(1));
+    let rounds = powers(2, count).map(move |mask| {
+        let blocks = moving(mask).count();
+        let copy = |(n, distance)| Local::Copy { from: scratch(arriving + n, 1), to: scratch(distance, 1) };
+        Round::send(place.above(mask), scratch(leaving, blocks))
+            .and_receive(place.below(mask), scratch(arriving, blocks))
+            .then(moving(mask).enumerate().map(copy).chain(pack(mask * 2)))
+    });
+    let place_block = |n| Local::Copy { from: scratch(n, 1), to: target.of(Area::Target, place.below(n)) };
+    let end = Round::local((0..count).map(place_block).collect());
+    Box::new(iter::once(begin).chain(rounds).chain([end]))
 }

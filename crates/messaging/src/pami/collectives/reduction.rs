@@ -2,7 +2,8 @@
 //! [`Area::Source`] is the member's operand; [`Area::Scratch`] has at least [`scratch_bytes`].
 
 use super::movement::{linear_scatter, ring};
-use super::{Area, Block, Blocks, Local, Place, Round, Schedule};
+use super::tree::{Tree, tree_broadcast, tree_reduce};
+use super::{Area, Block, Blocks, Local, Place, Round, Schedule, powers};
 use std::iter;
 use std::sync::Arc;
 
@@ -12,69 +13,75 @@ pub fn scratch_bytes(bytes: usize) -> usize {
 }
 
 /// Where a partial result arrives.
-fn arriving(bytes: usize) -> Block {
+pub(super) fn arriving(bytes: usize) -> Block {
     Block { area: Area::Scratch, at: bytes, bytes }
 }
 
 /// `partial = arrived OP partial`.
-fn prepend(partial: Block, arrived: Block) -> [Local; 2] {
+pub(super) fn prepend(partial: Block, arrived: Block) -> [Local; 2] {
     [Local::Reduce { into: arrived, from: partial }, Local::Copy { from: arrived, to: partial }]
 }
 
-/// Reduce along a binomial tree into a block of the root. The tree has its root at member 0, which sends the result
-/// on, so that operands stay in order; operations that commute use a tree with its root at the root itself.
-pub fn binomial_reduce(place: Place, root: usize, result: Block, is_commutative: bool) -> Schedule {
-    let Place { me, count } = place;
-    let bytes = result.bytes;
-    let top = if is_commutative { root } else { 0 };
-    let relative = (me + count - top) % count;
-    let absolute = move |relative: usize| (relative + top) % count;
-    let partial = Block::first(Area::Scratch, bytes);
-    let arrived = arriving(bytes);
-    let begin = Round::local(vec![Local::Copy { from: Block::first(Area::Source, bytes), to: partial }]);
-    let masks = iter::successors(Some(1), |mask| Some(mask * 2)).take_while(move |&mask| mask < count);
-    let lower = masks
-        .take_while(move |mask| relative & mask == 0)
-        .map(move |mask| relative + mask)
-        .filter(move |&child| child < count)
-        .map(move |child| {
-            let combine = Local::Reduce { into: partial, from: arrived };
-            Round::receive(absolute(child), arrived).then([combine])
-        });
-    let up = (relative > 0).then(|| {
-        let parent = relative & (relative - 1);
-        Round::send(absolute(parent), partial)
-    });
-    let end = match (me == top, me == root) {
-        (true, true) => Some(Round::local(vec![Local::Copy { from: partial, to: result }])),
-        (true, false) => Some(Round::send(root, partial)),
-        (false, true) => Some(Round::receive(top, result)),
-        (false, false) => None,
-    };
-    Box::new(iter::once(begin).chain(lower).chain(up).chain(end))
+/// The members of a reduction whose number is a power of two: those that are left when each of the first pairs of
+/// members has become one.
+#[derive(Clone, Copy)]
+pub(super) struct Group {
+    /// Their number.
+    pub(super) power: usize,
+    /// Members that fold into the next one.
+    folded: usize,
+}
+
+impl Group {
+    pub(super) fn new(count: usize) -> Self {
+        let power = 1 << count.ilog2();
+        Group { power, folded: count - power }
+    }
+
+    /// The number in the group of a member; `None` if it folds into the next one.
+    pub(super) fn number(self, member: usize) -> Option<usize> {
+        match member < 2 * self.folded {
+            true if member.is_multiple_of(2) => None,
+            true => Some(member / 2),
+            false => Some(member - self.folded),
+        }
+    }
+
+    /// Whether the member before it folds into this one.
+    pub(super) fn is_folding(self, member: usize) -> bool {
+        member < 2 * self.folded && !member.is_multiple_of(2)
+    }
+
+    /// The member with a number in the group.
+    pub(super) fn member(self, number: usize) -> usize {
+        if number < self.folded { 2 * number + 1 } else { number + self.folded }
+    }
+}
+
+/// Allreduce: a reduce to member 0 along a binomial tree, and a broadcast of [`Area::Target`].
+pub fn reduce_broadcast(place: Place, bytes: usize) -> Schedule {
+    let result = Block::first(Area::Target, bytes);
+    let reduce = tree_reduce(Tree::Knomial(2), place, 0, result, false);
+    Box::new(reduce.chain(tree_broadcast(Tree::Knomial(2), place, 0, bytes)))
 }
 
 /// Allreduce by recursive doubling into [`Area::Target`]. Members above the greatest power of two fold into a
 /// neighbour first and receive the result from it at the end. All members compute the same bits.
 pub fn recursive_doubling_allreduce(place: Place, bytes: usize) -> Schedule {
-    let Place { me, count } = place;
-    let power = 1 << count.ilog2();
-    let folded = count - power;
+    let me = place.me;
+    let group = Group::new(place.count);
     let partial = Block::first(Area::Target, bytes);
     let arrived = arriving(bytes);
     let begin = Round::local(vec![Local::Copy { from: Block::first(Area::Source, bytes), to: partial }]);
-    if me < 2 * folded && me % 2 == 0 {
+    let Some(number) = group.number(me) else {
         let rounds = [begin, Round::send(me + 1, partial), Round::receive(me + 1, partial)];
         return Box::new(rounds.into_iter());
-    }
-    let is_folding = me < 2 * folded;
+    };
+    let is_folding = group.is_folding(me);
     let fold = is_folding.then(|| Round::receive(me - 1, arrived).then(prepend(partial, arrived)));
-    let number = if is_folding { me / 2 } else { me - folded };
-    let member = move |number: usize| if number < folded { 2 * number + 1 } else { number + folded };
-    let masks = iter::successors(Some(1), |mask| Some(mask * 2)).take_while(move |&mask| mask < power);
-    let doubling = masks.map(move |mask| {
+    let doubling = powers(2, group.power).map(move |mask| {
         let peer = number ^ mask;
-        let round = Round::send(member(peer), partial).and_receive(member(peer), arrived);
+        let round = Round::send(group.member(peer), partial).and_receive(group.member(peer), arrived);
         match peer < number {
             true => round.then(prepend(partial, arrived)),
             false => round.then([Local::Reduce { into: partial, from: arrived }]),
@@ -114,9 +121,7 @@ pub fn scan(place: Place, bytes: usize, is_exclusive: bool) -> Schedule {
     let arrived = arriving(bytes);
     let target = Block::first(Area::Target, bytes);
     let begin = Round::local(vec![Local::Copy { from: Block::first(Area::Source, bytes), to: partial }]);
-    let distances = iter::successors(Some(1), |distance| Some(distance * 2))
-        .take_while(move |&distance| distance < count);
-    let doubling = distances.map(move |distance| {
+    let doubling = powers(2, count).map(move |distance| {
         let mut round = Round::default();
         if me + distance < count {
             round = Round::send(me + distance, partial);
@@ -140,10 +145,35 @@ pub fn scan(place: Place, bytes: usize, is_exclusive: bool) -> Schedule {
     Box::new(iter::once(begin).chain(doubling).chain([end]))
 }
 
+/// Scan along a chain into [`Area::Target`]: each member adds its operand to what the one before it sends, and sends
+/// that on. An exclusive scan gives member 0 nothing.
+pub fn chain_scan(place: Place, bytes: usize, is_exclusive: bool) -> Schedule {
+    let Place { me, count } = place;
+    let partial = Block::first(Area::Scratch, bytes);
+    let arrived = arriving(bytes);
+    let target = Block::first(Area::Target, bytes);
+    let mut first = Round::default();
+    if me > 0 {
+        first = Round::receive(me - 1, arrived);
+        if is_exclusive {
+            first = first.then([Local::Copy { from: arrived, to: target }]);
+        }
+    }
+    first = first.then([Local::Copy { from: Block::first(Area::Source, bytes), to: partial }]);
+    if me > 0 {
+        first = first.then(prepend(partial, arrived));
+    }
+    if !is_exclusive {
+        first = first.then([Local::Copy { from: partial, to: target }]);
+    }
+    let pass = (me + 1 < count).then(|| Round::send(me + 1, partial));
+    Box::new(iter::once(first).chain(pass))
+}
+
 /// Reduce-scatter: a reduce to member 0, which scatters the blocks. The result arrives in [`Area::Target`].
 pub fn reduce_then_scatter(place: Place, blocks: &Blocks, bytes: usize) -> Schedule {
     let result = Block { area: Area::Scratch, at: 0, bytes };
-    let reduce = binomial_reduce(place, 0, result, true);
+    let reduce = tree_reduce(Tree::Knomial(2), place, 0, result, true);
     let own = blocks.of(Area::Target, place.me).bytes;
     // The result is in the scratch area, not the source: name the blocks there.
     let scatter = linear_scatter(place, 0, own, Some(blocks), false).map(|mut round| {

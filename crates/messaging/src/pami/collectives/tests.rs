@@ -1,8 +1,10 @@
 //! Schedules run over mailboxes in memory and compared with plain computations. The operation concatenates: two
 //! elements are combined only if the right one continues the left one, so any wrong order is an error.
 
+use super::halving::*;
 use super::movement::*;
 use super::reduction::*;
+use super::tree::*;
 use super::*;
 use std::collections::{HashMap, VecDeque};
 
@@ -118,6 +120,10 @@ fn members(
     (0..count).map(member).collect()
 }
 
+/// Trees of several radices and arities.
+const TREES: [Tree; 6] =
+    [Tree::Knomial(2), Tree::Knomial(3), Tree::Knomial(4), Tree::Knomial(8), Tree::Kary(2), Tree::Kary(4)];
+
 /// Lengths of blocks that differ, also 0.
 fn varied(count: usize) -> Blocks {
     let mut at = 3;
@@ -132,30 +138,74 @@ fn varied(count: usize) -> Blocks {
 
 #[test]
 fn a_barrier_waits_for_all() {
-    for count in 1..18 {
-        let mut list = members(count, |_| vec![], dissemination);
+    for (count, radix) in (1..18).flat_map(|count| [(count, 2), (count, 3), (count, 4)]) {
+        let schedule = |place| dissemination(place, radix);
+        let mut list = members(count, |_| vec![], schedule);
         let mut known: Vec<u64> = (0..count).map(|me| 1 << me).collect();
         while let Some(rounds) = list.iter_mut().map(|m| m.schedule.next()).collect::<Option<Vec<_>>>() {
             let before = known.clone();
             for (known, round) in known.iter_mut().zip(rounds) {
-                *known |= before[round.receives[0].peer];
+                *known |=
+                    round.receives.iter().map(|receive| before[receive.peer]).fold(0, |all, one| all | one);
             }
         }
         assert!(known.iter().all(|&known| known == (1 << count) - 1), "a member knows of all");
-        run(members(count, |_| vec![], dissemination), add, count);
+        run(members(count, |_| vec![], schedule), add, count);
+    }
+    for (count, tree) in (1..18).flat_map(|count| TREES.map(|tree| (count, tree))) {
+        // A member leaves when the signal from above is there, which follows those of all members.
+        let mut list = members(count, |_| vec![], |place| tree_barrier(tree, place));
+        let receives = |round: Round| round.receives.len();
+        let expected =
+            list.iter_mut().map(|m| m.schedule.by_ref().map(receives).sum::<usize>()).sum::<usize>();
+        assert_eq!(expected, 2 * (count - 1));
+        run(members(count, |_| vec![], |place| tree_barrier(tree, place)), add, count);
     }
 }
 
 #[test]
 fn broadcasts() {
-    for (count, bytes) in (1..18).flat_map(|count| [(count, 0), (count, 5), (count, 640)]) {
+    for (count, bytes) in (1..18usize).flat_map(|count| [(count, 0), (count, 5), (count, 640)]) {
         for root in 0..count {
-            for schedule in [binomial_broadcast, scatter_allgather_broadcast] {
-                let mut list = members(count, |_| vec![], |place| schedule(place, root, bytes));
+            let check = |schedule: &dyn Fn(Place) -> Schedule| {
+                let mut list = members(count, |_| vec![], schedule);
                 list[root].areas[1][..bytes].copy_from_slice(&data(root, 0, bytes));
                 for areas in run(list, add, root) {
                     assert_eq!(areas[1][..bytes], data(root, 0, bytes));
                 }
+            };
+            for tree in TREES {
+                check(&|place| tree_broadcast(tree, place, root, bytes));
+            }
+            check(&|place| scatter_allgather_broadcast(place, root, bytes));
+            if count.is_power_of_two() {
+                check(&|place| scatter_doubling_broadcast(place, root, bytes));
+            }
+        }
+    }
+}
+
+#[test]
+fn binomial_gathers_and_scatters() {
+    for (count, bytes) in (1..18).flat_map(|count| [(count, 0), (count, 12)]) {
+        for (root, in_place) in (0..count).flat_map(|root| [(root, false), (root, true)]) {
+            let blocks = Blocks::Each((0..count).rev().map(|n| (n * (bytes + 3), bytes)).collect());
+            let own = |place: Place| (place.me == root).then_some(&blocks);
+            let gather = |place: Place| binomial_gather(place, root, bytes, own(place));
+            let list = members(count, |me| data(me, 0, bytes), gather);
+            let mut areas = run(list, add, root).swap_remove(root);
+            for from in 0..count {
+                assert_eq!(slice(&mut areas, blocks.of(Area::Target, from)), data(from, 0, bytes));
+            }
+            let scatter = |place: Place| binomial_scatter(place, root, bytes, own(place), in_place);
+            let mut list = members(count, |_| vec![0; 4096], scatter);
+            for to in 0..count {
+                slice(&mut list[root].areas, blocks.of(Area::Source, to))
+                    .copy_from_slice(&data(root, to, bytes));
+            }
+            for (me, areas) in run(list, add, root).into_iter().enumerate() {
+                let expected = if in_place && me == root { vec![0xee; bytes] } else { data(root, me, bytes) };
+                assert_eq!(areas[1][..bytes], expected);
             }
         }
     }
@@ -195,8 +245,11 @@ fn gathers_and_scatters() {
 
 #[test]
 fn allgathers_and_alltoalls() {
-    for count in 1..18 {
-        for schedule in [ring_allgather, pairwise_allgather] {
+    for count in 1..18usize {
+        let bruck = |place: Place, blocks: Blocks| bruck_allgather(place, &blocks);
+        let doubling =
+            count.is_power_of_two().then_some(recursive_doubling_allgather as fn(Place, Blocks) -> Schedule);
+        for schedule in [ring_allgather, pairwise_allgather, bruck].into_iter().chain(doubling) {
             for blocks in [varied(count), Blocks::Equal(24)] {
                 let of = |member| blocks.of(Area::Target, member);
                 let source = |me| data(me, 0, of(me).bytes);
@@ -220,13 +273,26 @@ fn allgathers_and_alltoalls() {
         };
         let sending = |me| blocks(&mut (0..count).map(|to| length(me, to)));
         let receiving = |me| blocks(&mut (0..count).map(|from| length(from, me)));
-        let schedule = |place: Place| pairwise_alltoall(place, sending(place.me), receiving(place.me));
-        let source =
-            |me| (0..count).flat_map(|to| [data(me, to, length(me, to)), vec![0]].concat()).collect();
+        let linear = |place: Place, source: Blocks, target: Blocks| linear_alltoall(place, &source, &target);
+        let exclusive_or =
+            count.is_power_of_two().then_some(exclusive_or_alltoall as fn(Place, Blocks, Blocks) -> Schedule);
+        for schedule in [pairwise_alltoall, linear].into_iter().chain(exclusive_or) {
+            let schedule = |place: Place| schedule(place, sending(place.me), receiving(place.me));
+            let source =
+                |me| (0..count).flat_map(|to| [data(me, to, length(me, to)), vec![0]].concat()).collect();
+            for (me, mut areas) in run(members(count, source, schedule), add, 1).into_iter().enumerate() {
+                for from in 0..count {
+                    let got = slice(&mut areas, receiving(me).of(Area::Target, from));
+                    assert_eq!(got, data(from, me, length(from, me)));
+                }
+            }
+        }
+        let equal = Blocks::Equal(12);
+        let schedule = |place: Place| bruck_alltoall(place, &equal, &equal, 12);
+        let source = |me| (0..count).flat_map(|to| data(me, to, 12)).collect();
         for (me, mut areas) in run(members(count, source, schedule), add, 1).into_iter().enumerate() {
             for from in 0..count {
-                let got = slice(&mut areas, receiving(me).of(Area::Target, from));
-                assert_eq!(got, data(from, me, length(from, me)));
+                assert_eq!(slice(&mut areas, equal.of(Area::Target, from)), data(from, me, 12));
             }
         }
     }
@@ -239,32 +305,43 @@ fn reductions_in_order() {
         let source = |me| operand(me, elements);
         let result = Block::first(Area::Target, bytes);
         for root in 0..count {
-            let list = members(count, source, |place| binomial_reduce(place, root, result, false));
-            let areas = run(list, concatenate, root).swap_remove(root);
-            assert_eq!(areas[1][..bytes], combined(0, count, elements));
+            let check = |schedule: &dyn Fn(Place) -> Schedule| {
+                let areas = run(members(count, source, schedule), concatenate, root).swap_remove(root);
+                assert_eq!(areas[1][..bytes], combined(0, count, elements));
+            };
+            for tree in TREES.into_iter().filter(|tree| matches!(tree, Tree::Knomial(_))) {
+                check(&|place| tree_reduce(tree, place, root, result, false));
+            }
+            check(&|place| rabenseifner_reduce(place, root, result, ELEMENT));
 
-            let source = |me| data(me, 0, bytes);
-            let list = members(count, source, |place| binomial_reduce(place, root, result, true));
-            assert_eq!(run(list, add, root)[root][1][..bytes], sum(count, bytes));
+            for tree in TREES {
+                let source = |me| data(me, 0, bytes);
+                let list = members(count, source, |place| tree_reduce(tree, place, root, result, true));
+                assert_eq!(run(list, add, root)[root][1][..bytes], sum(count, bytes));
+            }
         }
-        let list = members(count, source, |place| recursive_doubling_allreduce(place, bytes));
-        for areas in run(list, concatenate, 2) {
-            assert_eq!(areas[1][..bytes], combined(0, count, elements));
+        let rabenseifner = |place, bytes| rabenseifner_allreduce(place, bytes, ELEMENT);
+        for schedule in [recursive_doubling_allreduce, rabenseifner, reduce_broadcast] {
+            for areas in run(members(count, source, |place| schedule(place, bytes)), concatenate, 2) {
+                assert_eq!(areas[1][..bytes], combined(0, count, elements));
+            }
         }
-        let list = members(count, source, |place| scan(place, bytes, false));
-        for (me, areas) in run(list, concatenate, 3).into_iter().enumerate() {
-            assert_eq!(areas[1][..bytes], combined(0, me + 1, elements));
-        }
-        let list = members(count, source, |place| scan(place, bytes, true));
-        for (me, areas) in run(list, concatenate, 3).into_iter().enumerate().skip(1) {
-            assert_eq!(areas[1][..bytes], combined(0, me, elements));
+        for schedule in [scan, chain_scan] {
+            let list = members(count, source, |place| schedule(place, bytes, false));
+            for (me, areas) in run(list, concatenate, 3).into_iter().enumerate() {
+                assert_eq!(areas[1][..bytes], combined(0, me + 1, elements));
+            }
+            let list = members(count, source, |place| schedule(place, bytes, true));
+            for (me, areas) in run(list, concatenate, 3).into_iter().enumerate().skip(1) {
+                assert_eq!(areas[1][..bytes], combined(0, me, elements));
+            }
         }
     }
 }
 
 #[test]
 fn rings_and_reduce_scatters() {
-    for (count, elements) in (1..18).flat_map(|count| [(count, 1), (count, 50)]) {
+    for (count, elements) in (1..18usize).flat_map(|count| [(count, 1), (count, 50)]) {
         let bytes = elements * ELEMENT;
         let list = members(count, |me| data(me, 0, bytes), |place| ring_allreduce(place, bytes, ELEMENT));
         for areas in run(list, add, 2) {
@@ -288,5 +365,9 @@ fn rings_and_reduce_scatters() {
         check(run(ordered, concatenate, 1), &combined(0, count, at / ELEMENT));
         let schedule = |place| pairwise_reduce_scatter(place, blocks.clone());
         check(run(members(count, |me| data(me, 0, at), schedule), add, 1), &sum(count, at));
+        if count.is_power_of_two() {
+            let schedule = |place| halving_reduce_scatter(place, blocks.clone(), at);
+            check(run(members(count, |me| data(me, 0, at), schedule), add, 1), &sum(count, at));
+        }
     }
 }

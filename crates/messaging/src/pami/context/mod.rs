@@ -156,6 +156,11 @@ impl<D: PamiDevice> Context<D> {
         }
     }
 
+    /// Changes the limits of sends that follow.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// Its device.
     #[inline]
     pub fn device(&self) -> &D {

@@ -13,6 +13,7 @@ impl<D: PamiDevice> Context<D> {
         data_bytes: u64,
         is_whole: bool,
     ) -> Event<D::Payload> {
+        self.device.spend(Step::Dispatch);
         let (dispatch, origin) = (head.dispatch, head.origin);
         let has_long_header = head.kind != Kind::Immediate && self.take_long_header(origin);
         let message = Message {

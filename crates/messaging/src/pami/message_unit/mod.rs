@@ -18,12 +18,12 @@ use crate::device::{Device, MuDevice, Simulated};
 use crate::spi::device::UnitDevice;
 use memory::ProcessMemory;
 use netloom_nic::message_unit::commands::Watch;
-use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, LOCAL, Network};
+use netloom_nic::message_unit::descriptor::{Descriptor, Kind, LOCAL, Network};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet};
 use netloom_node::process::Wait;
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
-use resources::{Resources, pin};
+use resources::{Resources, bulk_map, pin};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -67,6 +67,7 @@ pub struct Costs {
     immediate: Microticks,
     send: Microticks,
     packet: Microticks,
+    dispatch: Microticks,
     poll: Microticks,
     clock: Microticks,
     copy: Steps,
@@ -80,6 +81,7 @@ impl Costs {
             immediate: of(config.immediate_ns),
             send: of(config.send_ns),
             packet: of(config.packet_ns),
+            dispatch: of(config.dispatch_ns),
             poll: of(config.poll_ns),
             clock: of(config.clock_ns),
             copy: Steps::copies(config.copy_GB_per_s, ticks_per_second),
@@ -92,6 +94,7 @@ impl Costs {
             Step::Immediate => self.immediate,
             Step::Send => self.send,
             Step::Packet => self.packet,
+            Step::Dispatch => self.dispatch,
             Step::Copy(bytes) => self.copy.copy(bytes),
             Step::Poll => self.poll,
             Step::Clock => self.clock,
@@ -202,8 +205,8 @@ impl UnitContext {
 
     /// The FIFO of sends to an endpoint, by its place.
     pub fn fifo(&self, to: Endpoint) -> usize {
-        let (node, _) = self.placement.of_task(to.task());
-        usize::from(pin(self.device.torus(), self.device.node(), node) % self.resources.sends)
+        let there = self.placement.of_task(to.task());
+        usize::from(pin(self.device.torus(), self.device.node(), there) % self.resources.sends)
     }
 
     /// Reports what has happened until now: call it when the process is resumed.
@@ -334,16 +337,16 @@ impl UnitContext {
         let fifo = self.resources.reception(process, to.offset() as u16);
         let software = u128::from(head.to_word()) | u128::from(length) << 64;
         let kind = Kind::MemoryFifo { fifo, software, interrupt: false };
-        self.describe(node, payload, length, kind)
+        self.describe((node, process), payload, length, kind)
     }
 
-    fn describe(&self, node: u32, payload: u64, length: u64, kind: Kind) -> Descriptor {
+    fn describe(&self, to: (u32, u8), payload: u64, length: u64, kind: Kind) -> Descriptor {
         // Packets of several network FIFOs could overtake each other.
-        let first = match node == self.device.node() {
+        let first = match to.0 == self.device.node() {
             true => LOCAL.trailing_zeros(),
-            false => u32::from(pin(self.device.torus(), self.device.node(), node)),
+            false => u32::from(pin(self.device.torus(), self.device.node(), to)),
         };
-        let network = Network::in_order(node);
+        let network = Network::in_order(to.0);
         Descriptor { payload, length, map: 1 << first, network, kind, prefetch_only: false }
     }
 
@@ -439,7 +442,7 @@ impl PamiDevice for UnitContext {
         }
         let fifo = self.fifo(with);
         let (node, process) = self.placement.of_task(with.task());
-        let here = self.device.node();
+        let here = (self.device.node(), self.device.process());
         let counter = self.free[self.free.len() - 1];
         let counter_offset = self.counters + 8 * counter;
         let put = self.describe(
@@ -449,14 +452,14 @@ impl PamiDevice for UnitContext {
             Kind::DirectPut { base: 0, offset: self.physical(local), counter_base: 0, counter_offset },
         );
         let put = Descriptor {
-            map: if node == here { LOCAL } else { ANY_DIRECTION },
-            network: Network::to(here),
+            map: bulk_map(self.device.torus(), node, here),
+            network: Network::to(here.0),
             ..put
         };
         let slot = self.slot(fifo);
         let kind =
             Kind::RemoteGet { fifo: self.resources.fetch(process, pin(self.device.torus(), node, here)) };
-        let get = self.describe(node, slot, 64, kind);
+        let get = self.describe((node, process), slot, 64, kind);
         if !self.device.has_room(self.fifos[fifo].number) {
             self.is_full = Some(fifo);
             return Err(Remote::Unsupported);

@@ -2,6 +2,7 @@
 //! has its own, so that no two need a lock. All nodes share them out alike, so that senders know the numbers.
 
 use netloom_fabric::topology::torus::Torus;
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, LOCAL};
 
 /// FIFOs that programs may use; the rest is the kernel's.
 const INJECTION: u16 = 544 - 16;
@@ -54,17 +55,29 @@ impl Resources {
     }
 }
 
-/// A number for a node, as another sees it, which tells the ten directions of the first hop apart: messages to
-/// it, and reads by it, always use the FIFO of this number. So neighbours on different links never share a FIFO,
-/// where there are ten.
-pub fn pin(torus: &Torus, here: u32, there: u32) -> u16 {
+/// A number for a process of a node, as another node sees it, which tells the ten directions of the first hop apart:
+/// messages to it, and reads by it, always use the FIFO of this number. So neighbours on different links never share
+/// a FIFO, where there are ten. Where both directions are as short, the processes of the node take turns.
+pub fn pin(torus: &Torus, here: u32, (there, process): (u32, u8)) -> u16 {
     let (from, to) = (torus.coordinates(here), torus.coordinates(there));
     let first = (0..torus.dimensions()).find_map(|d| {
         let length = torus.length(d) as u8;
         let up = (to[d] + length - from[d]) % length;
-        (up > 0).then(|| 2 * d as u16 + u16::from(2 * up > length))
+        let is_down = 2 * up > length || 2 * up == length && process % 2 == 1;
+        (up > 0).then_some(2 * d as u16 + u16::from(is_down))
     });
     first.unwrap_or(0)
+}
+
+/// The network FIFOs for bulk data, which may take any route: of one direction to a node on an axis, where packets to
+/// other nodes would wait behind those of a busy link; otherwise all.
+pub fn bulk_map(torus: &Torus, here: u32, to: (u32, u8)) -> u16 {
+    let (from, at) = (torus.coordinates(here), torus.coordinates(to.0));
+    match (0..torus.dimensions()).filter(|&d| from[d] != at[d]).count() {
+        0 => LOCAL,
+        1 => 1 << pin(torus, here, to),
+        _ => ANY_DIRECTION,
+    }
 }
 
 #[cfg(test)]
@@ -95,7 +108,8 @@ mod tests {
     fn neighbours_have_different_numbers() {
         let torus = Torus::new(&Topology { dims: vec![4, 4, 4], ..Topology::default() });
         let neighbours = (0..6).filter_map(|port| torus.neighbour(21, port));
-        assert_eq!(neighbours.map(|there| pin(&torus, 21, there)).collect::<BTreeSet<_>>().len(), 6);
-        assert_eq!(pin(&torus, 21, 21), 0);
+        assert_eq!(neighbours.map(|there| pin(&torus, 21, (there, 0))).collect::<BTreeSet<_>>().len(), 6);
+        assert_eq!(pin(&torus, 21, (21, 0)), 0);
+        assert_eq!([0, 1, 2].map(|process| pin(&torus, 0, (2, process))), [0, 1, 0]);
     }
 }
