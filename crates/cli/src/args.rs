@@ -138,9 +138,18 @@ pub enum Command {
         #[command(flatten)]
         common: Common,
     },
-    /// Measure the simulator's own speed beside its budgets
-    #[command(after_long_help = "Examples:\n  netloom bench\n  netloom bench --quick --json")]
+    /// Measure the simulator's own speed beside its budgets, or that of messages between processes
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_long_help = "Examples:\n  \
+        netloom bench\n  \
+        netloom bench --quick --json\n  \
+        netloom bench messaging                     messages between two cores of this computer"
+    )]
     Bench {
+        /// What to measure; the simulator if omitted
+        #[command(subcommand)]
+        what: Option<BenchAction>,
         /// A quarter of the simulated time, once
         #[arg(long)]
         quick: bool,
@@ -216,6 +225,47 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+/// What else can be measured.
+#[derive(Debug, Subcommand)]
+pub enum BenchAction {
+    /// Measure messages between two processes of this computer, beside its hardware
+    #[command(after_long_help = "Examples:\n  \
+        netloom bench messaging\n  \
+        netloom bench messaging --cores 2,3\n  \
+        netloom bench messaging --quick --json\n\n\
+        Half round trip and rate of short messages, and bandwidth of long ones, from one core to another; beside them a bare \
+        ping-pong of one cache line between the same cores, and memcpy of the same lengths. Where ucx_perftest is installed, \
+        UCX's figures over shared memory follow. Each figure is the best of \
+        several repetitions, with its ratio in that repetition.")]
+    Messaging(MessagingBenchArgs),
+}
+
+/// What the measurement of messages takes.
+#[derive(Clone, Debug, Args)]
+pub struct MessagingBenchArgs {
+    /// The cores of the two processes; the first two that this process may use, if omitted
+    #[arg(long, value_name = "A,B", value_parser = two_cores)]
+    pub cores: Option<[usize; 2]>,
+    /// A twentieth of the messages, once
+    #[arg(long)]
+    pub quick: bool,
+    /// Print JSON for programs instead of text for people
+    #[arg(long)]
+    pub json: bool,
+    /// The file that the tasks of the benchmark share: this process is one of them
+    #[arg(long, hide = true)]
+    pub task: Option<i32>,
+}
+
+fn two_cores(text: &str) -> Result<[usize; 2], String> {
+    let cores: Option<Vec<usize>> = text.split(',').map(|core| core.trim().parse().ok()).collect();
+    match cores.as_deref() {
+        Some([first, second]) if first != second => Ok([*first, *second]),
+        Some([_, _]) => Err("the cores must be two different ones".into()),
+        _ => Err("two cores are expected, such as 0,1".into()),
+    }
 }
 
 /// What can be done with studies.

@@ -5,11 +5,13 @@ pub mod args;
 mod cc;
 mod describe;
 mod exec;
+#[cfg(target_os = "linux")]
+mod messaging_bench;
 mod mpirun;
 pub mod reference;
 mod studies;
 
-use args::{Cli, Command, Common, MachinesAction, RunArgs, StudiesAction};
+use args::{BenchAction, Cli, Command, Common, MachinesAction, MessagingBenchArgs, RunArgs, StudiesAction};
 use clap::{CommandFactory, Parser};
 use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::terminal::{Terminal, summary};
@@ -151,8 +153,11 @@ impl From<std::io::Error> for Trouble {
 fn wants_json(cli: &Cli) -> bool {
     match &cli.command {
         Some(Command::Run(a) | Command::Sweep(a)) => a.common.json,
-        Some(Command::Validate { common, .. } | Command::Bench { common, .. }) => common.json,
-        Some(Command::Compare { json, .. }) => *json,
+        Some(Command::Validate { common, .. } | Command::Bench { what: None, common, .. }) => common.json,
+        Some(
+            Command::Compare { json, .. }
+            | Command::Bench { what: Some(BenchAction::Messaging(MessagingBenchArgs { json, .. })), .. },
+        ) => *json,
         Some(Command::Machines {
             action: Some(MachinesAction::List { json } | MachinesAction::Describe { json, .. }),
         })
@@ -265,7 +270,17 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
                 OK
             })
         }
-        Some(Command::Bench { quick, common }) => {
+        #[cfg(target_os = "linux")]
+        Some(Command::Bench { what: Some(BenchAction::Messaging(args)), .. }) => {
+            messaging_bench::bench(&args, out, err)
+        }
+        #[cfg(not(target_os = "linux"))]
+        Some(Command::Bench { what: Some(BenchAction::Messaging(_)), .. }) => {
+            Err(Problem::new("`netloom bench messaging` needs Linux")
+                .help("`netloom bench` runs here")
+                .into())
+        }
+        Some(Command::Bench { what: None, quick, common }) => {
             let cases = bench::run(world.simulator, &Quiet(world.stop), quick, |what| {
                 let _ = writeln!(err, "netloom: {what}");
             })?;

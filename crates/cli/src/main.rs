@@ -14,9 +14,12 @@ static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
-    // `netloom exec` catches signals itself, and keeps those ignored that `nohup` ignores. Those of
-    // `netloom cc` are the compiler's.
-    if std::env::args_os().nth(1).is_none_or(|command| command != "exec" && command != "cc") {
+    // `netloom exec` and `netloom bench messaging` catch signals themselves, and keep those ignored that `nohup`
+    // ignores. Those of `netloom cc` are the compiler's.
+    let words: Vec<_> = std::env::args_os().skip(1).take(2).collect();
+    let launches = words.first().is_some_and(|command| command == "exec" || command == "cc")
+        || words == ["bench", "messaging"];
+    if !launches {
         catch_signals();
     }
     let memory = netloom_study::memory::available();

@@ -367,6 +367,33 @@ fn the_bench_compares_with_its_budgets() {
     assert!(shown.contains("18.40 M") && shown.contains("MISSED"), "{shown}");
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn the_bench_of_messages_has_all_figures() {
+    let bench = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+        command.args(["bench", "messaging", "--quick"]).args(args).output().unwrap()
+    };
+    let output = bench(&["--json"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("one core only") {
+        return;
+    }
+    assert!(output.status.success(), "{errors}");
+    let figures: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cases = figures["cases"].as_array().unwrap();
+    let number = |case: &serde_json::Value, key: &str| case[key].as_f64().unwrap();
+    assert!(cases.iter().all(|case| number(case, "value") > 0.0), "{figures}");
+    for name in ["cache line, half round trip", "PAMI_Send_immediate, message rate"] {
+        assert!(cases.iter().any(|case| case["name"] == name), "{figures}");
+    }
+    let sends: Vec<_> = cases.iter().filter(|case| case["name"] == "PAMI_Send, 4 KiB pages").collect();
+    assert!(sends.len() > 4 && sends.iter().all(|case| number(case, "ratio") > 0.0), "{figures}");
+    let refused = bench(&["--cores", "0,99999"]);
+    assert_eq!(refused.status.code(), Some(i32::from(MISTAKE)));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("may not use core 99999"));
+}
+
 /// A study of a program whose second point waits for a message that never comes, and which claims too much.
 #[test]
 fn a_sweep_with_bad_points_or_claims_has_a_status() {

@@ -343,7 +343,7 @@ fn as_task() {
         segment.task(0).doorbell.sleep(Duration::from_secs(30), is_dead);
         assert!(began.elapsed() < Duration::from_secs(10), "no doorbell");
     }
-    wait_for("a task that exits with status 0 is finished", || segment.task(2).state() == State::Finished);
+    wait_for("a task that exits with status 0 has ended", || segment.task(2).state() == State::Ended);
     println!("the other task is dead");
 }
 

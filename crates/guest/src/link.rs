@@ -54,8 +54,8 @@ impl GuestLink {
         let record = self.segment.task(self.task);
         match (record.state(), record.pid()) {
             (State::Dead, _) => Life::Failed,
-            // It never used the library.
-            (State::Finished, 0) => Life::Ended,
+            // Perhaps it never used the library.
+            (State::Ended, _) => Life::Ended,
             // It has left its clients, and may go on; the launcher waits for it.
             // SAFETY: a system call that only asks.
             (State::Finished, pid) if unsafe { libc::kill(pid, 0) } != 0 => Life::Ended,

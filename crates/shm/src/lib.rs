@@ -8,11 +8,13 @@
 //! - [`segment`] – the shared memory of a job, and where what lies in it.
 //! - [`launch`] – starts the processes of a job, and waits until they have ended.
 //! - [`memory`] – reads and writes of the memory of another process, in one copy.
+//! - [`assist`] – such a copy by both processes at once.
 //!
 //! This crate knows bytes only; protocols stand in `netloom-messaging`. Linux only.
 
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
+pub mod assist;
 pub mod channel;
 pub mod doorbell;
 pub mod launch;

@@ -17,15 +17,22 @@
 //! 3. Only the reader reads that slot, after it has loaded the turn `n + 1` (acquire), until it publishes a
 //!    head above `n` (release), which the next writer of the slot loads (acquire).
 //!
+//! A writer that ends between its claim and its turn would stop the queue. So a writer can record a claim before it
+//! makes it, and the reader leaves out what only a writer recorded that has ended: [`Reader::skip_lost`].
+//!
 //! Turns are counted modulo 2^32. A slot is written again after `SLOTS` messages, so a stale turn cannot be
 //! taken for the next.
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 /// Longest message of a slot, bytes.
 pub const PAYLOAD_MAX: usize = 560;
+
+/// How far ahead the reader fetches slots when messages wait: a line takes as long as several messages.
+const READ_AHEAD: u64 = 8;
 
 /// Error: the queue is full at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,9 +66,43 @@ unsafe impl<const SLOTS: usize> Sync for Queue<SLOTS> {}
 // SAFETY: the same.
 unsafe impl<const SLOTS: usize> Send for Queue<SLOTS> {}
 
+/// Copies bytes; short ones without a call.
+///
+/// # Safety
+/// There must be as much space at `to`.
+#[inline(always)]
+unsafe fn copy(from: &[u8], to: *mut u8) {
+    // SAFETY: the caller's promise; both words are within the bytes.
+    unsafe {
+        match from.len() {
+            0 => {}
+            length @ 8..=16 => {
+                let [first, last] =
+                    [0, length - 8].map(|at| from.as_ptr().add(at).cast::<u64>().read_unaligned());
+                to.cast::<u64>().write_unaligned(first);
+                to.add(length - 8).cast::<u64>().write_unaligned(last);
+            }
+            length => to.copy_from_nonoverlapping(from.as_ptr(), length),
+        }
+    }
+}
+
 impl<const SLOTS: usize> Queue<SLOTS> {
     /// Number of messages after which the reader publishes how far it has read.
     const STRIDE: u64 = if SLOTS >= 8 { SLOTS as u64 / 8 } else { 1 };
+
+    /// Fetches the first cache line of a slot.
+    #[inline(always)]
+    fn prepare_to_read(&self, n: u64) {
+        #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+        // SAFETY: a hint without effect on memory.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>((&raw const self.slots[n as usize % SLOTS]).cast());
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
+        let _ = n;
+    }
 
     /// Writes a message: a word for the protocol, and the bytes of `parts`, one after the other.
     ///
@@ -72,6 +113,24 @@ impl<const SLOTS: usize> Queue<SLOTS> {
     /// If the parts have more than [`PAYLOAD_MAX`] bytes.
     #[inline]
     pub fn push(&self, word: u64, parts: [&[u8]; 2]) -> Result<(), Full> {
+        self.push_recorded(word, parts, |_| {})
+    }
+
+    /// As [`Self::push`]. `record` is called with the number of the message before it is claimed, perhaps for several
+    /// numbers in turn, and with `None` when it is written: see [`Reader::skip_lost`].
+    ///
+    /// # Errors
+    /// If the queue is full.
+    ///
+    /// # Panics
+    /// If the parts have more than [`PAYLOAD_MAX`] bytes.
+    #[inline]
+    pub fn push_recorded(
+        &self,
+        word: u64,
+        parts: [&[u8]; 2],
+        record: impl Fn(Option<u64>),
+    ) -> Result<(), Full> {
         let length = parts[0].len() + parts[1].len();
         assert!(length <= PAYLOAD_MAX, "{length} B in a slot of {PAYLOAD_MAX} B");
         let mut tail = self.tail.0.load(Ordering::Relaxed);
@@ -79,10 +138,13 @@ impl<const SLOTS: usize> Queue<SLOTS> {
             // The difference is negative if others have filled the queue since `tail` was loaded.
             let used = tail.wrapping_sub(self.head.0.load(Ordering::Acquire));
             if (used as i64) >= SLOTS as i64 {
+                record(None);
                 return Err(Full);
             }
             let next = tail.wrapping_add(1);
-            match self.tail.0.compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed) {
+            record(Some(tail));
+            // Release: who sees the claim sees its record.
+            match self.tail.0.compare_exchange_weak(tail, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(now) => tail = now,
             }
@@ -93,10 +155,11 @@ impl<const SLOTS: usize> Queue<SLOTS> {
         slot.word.with_mut(|at| unsafe { *at = word });
         slot.payload.with_mut(|at| unsafe {
             let at = at.cast::<u8>();
-            at.copy_from_nonoverlapping(parts[0].as_ptr(), parts[0].len());
-            at.add(parts[0].len()).copy_from_nonoverlapping(parts[1].as_ptr(), parts[1].len());
+            copy(parts[0], at);
+            copy(parts[1], at.add(parts[0].len()));
         });
         slot.turn.store(tail.wrapping_add(1) as u32, Ordering::Release);
+        record(None);
         Ok(())
     }
 }
@@ -106,6 +169,10 @@ pub struct Reader<'a, const SLOTS: usize> {
     queue: &'a Queue<SLOTS>,
     /// Messages read so far.
     head: u64,
+    /// Messages that writers had claimed when this was last looked at.
+    known: u64,
+    /// Messages read when none was there.
+    idle_at: Cell<u64>,
 }
 
 /// A message in its slot.
@@ -123,14 +190,16 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     /// # Safety
     /// A queue has one reader at a time.
     pub unsafe fn new(queue: &'a Queue<SLOTS>) -> Self {
-        Reader { queue, head: queue.head.0.load(Ordering::Acquire) }
+        let head = queue.head.0.load(Ordering::Acquire);
+        Reader { queue, head, known: head, idle_at: Cell::new(head) }
     }
 
     /// The next message, if it has been written. It stays in its slot until [`Self::release`].
     #[inline]
     pub fn next(&self) -> Option<Message<'_>> {
         let slot = &self.queue.slots[self.head as usize % SLOTS];
-        if slot.turn.load(Ordering::Acquire) != self.head.wrapping_add(1) as u32 {
+        if !self.is_written() {
+            self.idle_at.set(self.head);
             return None;
         }
         // SAFETY: invariant 3; the writer initialised the first `length` bytes. Another process may be
@@ -141,13 +210,45 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
         Some(Message { word, payload })
     }
 
+    /// Whether the next message is there.
+    #[inline(always)]
+    fn is_written(&self) -> bool {
+        let slot = &self.queue.slots[self.head as usize % SLOTS];
+        slot.turn.load(Ordering::Acquire) == self.head.wrapping_add(1) as u32
+    }
+
     /// Frees the slot of the message that [`Self::next`] returned.
     #[inline]
     pub fn release(&mut self) {
         self.head = self.head.wrapping_add(1);
         if self.head.is_multiple_of(Queue::<SLOTS>::STRIDE) {
             self.queue.head.0.store(self.head, Ordering::Release);
+            // The line of the tail is the writers': it is looked at only if messages wait.
+            if self.head.wrapping_sub(self.idle_at.get()) >= Queue::<SLOTS>::STRIDE {
+                self.known = self.queue.tail.0.load(Ordering::Relaxed);
+            }
         }
+        let ahead = self.head.wrapping_add(READ_AHEAD);
+        if (self.known.wrapping_sub(ahead) as i64) > 0 {
+            self.queue.prepare_to_read(ahead);
+        }
+    }
+
+    /// Leaves out messages that writers claimed and then ended without writing them; returns whether there were
+    /// any. `is_lost` says of the number of a message that a writer that has ended recorded it and no other writer
+    /// has: a writer that lives records what it claims before it claims it, and until it is written.
+    pub fn skip_lost(&mut self, is_lost: impl Fn(u64) -> bool) -> bool {
+        let before = self.head;
+        // Acquire: the records of what is claimed are visible.
+        while self.queue.tail.0.load(Ordering::Acquire) != self.head
+            && !self.is_written()
+            && is_lost(self.head)
+            // The writer may have written it before it withdrew its record.
+            && !self.is_written()
+        {
+            self.release();
+        }
+        self.head != before
     }
 
     /// Whether a message has been claimed by a writer that has not written it yet, or one is there.
@@ -205,6 +306,28 @@ mod tests {
             }
             assert!(reader.next().is_none() && !reader.has_claimed());
         }
+    }
+
+    #[test]
+    fn what_a_writer_claimed_and_never_wrote_is_left_out() {
+        let queue = Queue::<16>::new();
+        // SAFETY: the only reader.
+        let mut reader = unsafe { Reader::new(&queue) };
+        queue.push(7, [&[], &[]]).unwrap();
+        // Number 1 is claimed and lost.
+        queue.tail.0.fetch_add(1, Ordering::Relaxed);
+        queue.push(8, [&[], &[]]).unwrap();
+        assert!(!reader.skip_lost(|_| panic!("a message is there")));
+        assert_eq!(reader.next().unwrap().word, 7);
+        reader.release();
+        assert!(reader.next().is_none() && !reader.skip_lost(|_| false));
+        assert!(reader.skip_lost(|n| n == 1));
+        assert_eq!(reader.next().unwrap().word, 8);
+        reader.release();
+        assert!(!reader.skip_lost(|_| panic!("nothing is claimed")));
+        let records = std::cell::RefCell::new(vec![]);
+        queue.push_recorded(0, [&[], &[]], |n| records.borrow_mut().push(n)).unwrap();
+        assert_eq!(records.into_inner(), [Some(3), None]);
     }
 
     #[test]
@@ -296,6 +419,61 @@ mod loom_tests {
                 let got = seen.iter().copied().filter(|word| word >> 8 == writer as u64);
                 assert!(sent.eq(got), "{accepted:?} {seen:?}");
             }
+        });
+    }
+
+    /// A writer that ends before, after or without its claim, beside one that lives: the message of the latter
+    /// arrives, and nothing blocks the reader.
+    #[test]
+    fn loom_a_writer_that_ends() {
+        loom::model(|| {
+            let shared = Arc::new((Queue::<2>::new(), [0; 2].map(AtomicU64::new), AtomicU32::new(0)));
+            let set = |record: &AtomicU64, n: Option<u64>| {
+                record.store(n.map_or(0, |n| n + 1), Ordering::Release);
+            };
+            let dies = {
+                let shared = Arc::clone(&shared);
+                loom::thread::spawn(move || {
+                    let (queue, records, has_ended) = &*shared;
+                    let tail = queue.tail.0.load(Ordering::Relaxed);
+                    set(&records[0], Some(tail));
+                    let claim = |from: u64| {
+                        queue.tail.0.compare_exchange(from, from + 1, Ordering::Release, Ordering::Relaxed)
+                    };
+                    let _ = claim(tail);
+                    has_ended.store(1, Ordering::Release);
+                })
+            };
+            let lives = {
+                let shared = Arc::clone(&shared);
+                loom::thread::spawn(move || {
+                    shared.0.push_recorded(5, [b"x", &[]], |n| set(&shared.1[1], n)).unwrap();
+                })
+            };
+            let (queue, records, has_ended) = &*shared;
+            let is_lost = |n: u64| {
+                let [ended, living] = [0, 1].map(|at| records[at].load(Ordering::Acquire) == n + 1);
+                has_ended.load(Ordering::Acquire) == 1 && ended && !living
+            };
+            // SAFETY: the only reader.
+            let mut reader = unsafe { Reader::new(queue) };
+            reader.skip_lost(is_lost);
+            let mut found = 0;
+            if reader.next().is_some() {
+                found += 1;
+                reader.release();
+            }
+            dies.join().unwrap();
+            lives.join().unwrap();
+            reader.skip_lost(is_lost);
+            if let Some(message) = reader.next() {
+                assert_eq!((message.word, message.payload), (5, &b"x"[..]));
+                found += 1;
+                reader.release();
+            }
+            reader.skip_lost(is_lost);
+            assert_eq!(found, 1);
+            assert!(!reader.has_claimed());
         });
     }
 }

@@ -8,12 +8,14 @@
 //! The segment is sparse: a queue that nobody writes to takes no memory.
 #![allow(unsafe_code)]
 
+use crate::assist::{Shared, SharedCopy, Span};
 use crate::doorbell::Doorbell;
-use crate::queue::Queue;
+use crate::memory::{self, Direction};
+use crate::queue::{Full, Queue};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Messages in a queue.
 pub const SLOTS: usize = 256;
@@ -26,6 +28,8 @@ pub const TASKS_MAX: u32 = 4096;
 pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 
 const MAGIC: u32 = 0x4e6c_6d31;
+/// Of the layout.
+const VERSION: u32 = 2;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment.
@@ -45,7 +49,25 @@ pub struct Task {
     pub doorbell: Doorbell,
     pid: AtomicU32,
     state: AtomicU32,
+    /// 1 + the number of the task whose copy this one may take part in; 0 if there is none.
+    request: AtomicU32,
+    /// The copy that this task shares with another.
+    copy: SharedCopy,
+    /// What the owners of this task's queues are writing to other queues.
+    claims: [Claim; QUEUES],
 }
+
+/// A message that the owner of a queue is about to write, or writes: 1 + the number of the queue that it goes to,
+/// and from bit 20 on its number there; 0 if there is none. The owner alone writes it.
+#[repr(C, align(64))]
+struct Claim(AtomicU64);
+
+impl Claim {
+    fn value(to: u32, queue: usize, n: u64) -> u64 {
+        n << 20 | (u64::from(to) * QUEUES as u64 + queue as u64 + 1)
+    }
+}
+const _: () = assert!(TASKS_MAX as usize * QUEUES < 1 << 20);
 
 /// The life of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +79,17 @@ pub enum State {
     Running,
     /// It has left in order.
     Finished,
-    /// It ended before it left; whoever waits for it waits in vain.
+    /// It failed: the job has failed.
     Dead,
+    /// It ended with status 0 before it left. What it has sent is valid; whoever waits for more waits in vain.
+    Ended,
+}
+
+impl State {
+    /// Whether the task's process has ended before it left the job.
+    pub fn is_over(self) -> bool {
+        matches!(self, State::Dead | State::Ended)
+    }
 }
 
 impl Task {
@@ -73,7 +104,8 @@ impl Task {
             0 => State::Starting,
             1 => State::Running,
             2 => State::Finished,
-            _ => State::Dead,
+            3 => State::Dead,
+            _ => State::Ended,
         }
     }
 
@@ -147,7 +179,7 @@ impl Segment {
         File::from(file.try_clone().map_err(memory)?).set_len(bytes as u64).map_err(memory)?;
         let segment = Self::map(file, bytes, tasks)?;
         // SAFETY: the mapping is at least a header long, and no other process has it yet.
-        unsafe { segment.base.cast::<Header>().write(Header { magic: MAGIC, version: 1, tasks }) };
+        unsafe { segment.base.cast::<Header>().write(Header { magic: MAGIC, version: VERSION, tasks }) };
         Ok(segment)
     }
 
@@ -197,7 +229,7 @@ impl Segment {
         let mut segment = Self::map(file.into(), bytes, 0)?;
         // SAFETY: the mapping is at least a header long; the launcher wrote it before this process started.
         let header = unsafe { segment.base.cast::<Header>().read() };
-        if header.magic != MAGIC || header.version != 1 || length(header.tasks) != bytes {
+        if header.magic != MAGIC || header.version != VERSION || length(header.tasks) != bytes {
             return Err(AttachError::Version);
         }
         segment.tasks = header.tasks;
@@ -225,12 +257,14 @@ impl Segment {
         &self.file
     }
 
+    #[inline]
     fn at<T>(&self, offset: usize) -> &T {
         assert!(offset + size_of::<T>() <= self.bytes && offset.is_multiple_of(align_of::<T>()));
         // SAFETY: in the mapping, aligned, and valid for all bytes zero; shared as its type says.
         unsafe { &*self.base.add(offset).cast::<T>() }
     }
 
+    #[inline]
     fn start_of(&self, task: u32) -> usize {
         assert!(task < self.tasks, "task {task} of {}", self.tasks);
         HEADER_B + task as usize * (length(1) - HEADER_B)
@@ -240,14 +274,112 @@ impl Segment {
     ///
     /// # Panics
     /// If there is no such task.
+    #[inline]
     pub fn task(&self, task: u32) -> &Task {
         self.at(self.start_of(task))
+    }
+
+    /// Writes a message to a queue of the task `to`, for the owner of the queue `from` of the task `own`, this
+    /// process. See [`Queue::push`].
+    ///
+    /// # Errors
+    /// If the queue is full.
+    ///
+    /// # Panics
+    /// If there is no such task or queue, or the parts are too long.
+    #[inline]
+    pub fn push(
+        &self,
+        [own, to]: [u32; 2],
+        [from, queue]: [usize; 2],
+        word: u64,
+        parts: [&[u8]; 2],
+    ) -> Result<(), Full> {
+        let claim = &self.task(own).claims[from].0;
+        self.queue(to, queue).push_recorded(word, parts, |n| {
+            claim.store(n.map_or(0, |n| Claim::value(to, queue, n)), Ordering::Release);
+        })
+    }
+
+    /// Whether a task that has ended claimed the n-th message of a queue of `own`, and no other has.
+    pub fn is_lost(&self, own: u32, queue: usize, n: u64) -> bool {
+        let claim = Claim::value(own, queue, n);
+        let has_claimed = |task: &u32| {
+            let claims = &self.task(*task).claims;
+            claims.iter().any(|other| other.0.load(Ordering::Acquire) == claim)
+        };
+        let (over, other): (Vec<u32>, Vec<u32>) =
+            (0..self.tasks).partition(|&task| self.task(task).state().is_over());
+        over.iter().any(has_claimed) && !other.iter().any(has_claimed)
+    }
+
+    /// Copies `bytes` between an address of the task `own`, this process, and one of the task `other`, together with
+    /// that task if it has nothing else to do.
+    ///
+    /// # Errors
+    /// As [`memory::copy`].
+    ///
+    /// # Panics
+    /// If there is no such task.
+    ///
+    /// # Safety
+    /// As [`memory::copy`].
+    pub unsafe fn copy(
+        &self,
+        direction: Direction,
+        [own, other]: [u32; 2],
+        local: u64,
+        remote: u64,
+        bytes: usize,
+    ) -> io::Result<()> {
+        let with = self.task(other);
+        let span = Span {
+            is_read: direction == Direction::Read,
+            requester: local,
+            helper: remote,
+            bytes: bytes as u64,
+        };
+        // SAFETY: the caller's promise, for a part of it.
+        let copy = |offset: u64, bytes| unsafe {
+            memory::copy(direction, with.pid(), local + offset, remote + offset, bytes)
+        };
+        let is_gone = || with.state() == State::Finished || with.state().is_over();
+        match self.task(own).copy.share([own, other], &with.request, span, copy, is_gone)? {
+            Shared::Done => Ok(()),
+            Shared::Gone => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            Shared::Alone | Shared::Refused => copy(0, bytes),
+        }
+    }
+
+    /// Takes part in a copy that another task wants of `own`, this process; returns whether there was one.
+    #[inline]
+    pub fn help(&self, own: u32) -> bool {
+        let request = &self.task(own).request;
+        let requester = request.load(Ordering::Relaxed);
+        requester != 0 && self.help_task(own, requester - 1)
+    }
+
+    #[cold]
+    fn help_task(&self, own: u32, requester: u32) -> bool {
+        if requester >= self.tasks || self.task(requester).state().is_over() {
+            self.task(own).request.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let task = self.task(requester);
+        task.copy.help(own, |span, offset, bytes| {
+            let direction = if span.is_read { Direction::Write } else { Direction::Read };
+            let [local, remote] = [span.helper, span.requester].map(|address| address + offset);
+            // SAFETY: the protocols of the requester ask only for memory that the program of this process has
+            // given for it; the requester waits for the end of the copy.
+            unsafe { memory::copy(direction, task.pid(), local, remote, bytes) }
+        })
     }
 
     /// A queue of a task.
     ///
     /// # Panics
     /// If there is no such task or queue.
+    #[inline]
     pub fn queue(&self, task: u32, queue: usize) -> &TaskQueue {
         assert!(queue < QUEUES, "queue {queue} of {QUEUES}");
         self.at(self.start_of(task) + size_of::<Task>() + queue * size_of::<TaskQueue>())
@@ -289,6 +421,22 @@ mod tests {
         }
         first.task(2).set_state(State::Dead);
         assert_eq!([0, 2].map(|task| second.task(task).state()), [State::Starting, State::Dead]);
+    }
+
+    #[test]
+    fn claims_of_tasks_that_have_ended_are_lost_unless_another_has_claimed_the_same() {
+        let segment = Segment::create(3).unwrap();
+        segment.push([1, 0], [5, 2], 7, [&[], &[]]).unwrap();
+        assert!(segment.task(1).claims.iter().all(|claim| claim.0.load(Ordering::Relaxed) == 0));
+        let claims = [1, 2].map(|task| &segment.task(task).claims[5].0);
+        claims[0].store(Claim::value(0, 2, 1), Ordering::Relaxed);
+        assert!(!segment.is_lost(0, 2, 1), "its writer lives");
+        for state in [State::Dead, State::Ended] {
+            segment.task(1).set_state(state);
+            assert!(segment.is_lost(0, 2, 1) && !segment.is_lost(0, 2, 2) && !segment.is_lost(0, 1, 1));
+        }
+        claims[1].store(Claim::value(0, 2, 1), Ordering::Relaxed);
+        assert!(!segment.is_lost(0, 2, 1), "another may have claimed it");
     }
 
     #[test]

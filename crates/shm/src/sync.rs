@@ -8,6 +8,22 @@ pub(crate) use loom::{
 #[cfg(not(all(loom, test)))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+/// Waits a moment for another process, for the n-th time.
+#[cfg(all(loom, test))]
+pub(crate) fn pause(_: u32) {
+    loom::thread::yield_now();
+}
+
+/// Waits a moment for another process, for the n-th time.
+#[cfg(not(all(loom, test)))]
+pub(crate) fn pause(n: u32) {
+    if n.is_multiple_of(1024) {
+        std::thread::yield_now();
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
 /// The same interface as `loom`'s cell.
 #[cfg(not(all(loom, test)))]
 #[derive(Debug)]

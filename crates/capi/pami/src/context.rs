@@ -337,6 +337,7 @@ impl Context {
             return;
         }
         if idle.is_multiple_of(LOOK_AFTER) {
+            self.core().device_mut().skip_lost();
             self.core().report_gone();
             self.report_postponed(false);
             self.report_gone_members();

@@ -22,17 +22,17 @@
 #![allow(unsafe_code)] // Each function takes pointers from C.
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)] // Functions are documented in the header.
 
-mod abi;
+pub mod abi;
 mod check;
-mod client;
+pub mod client;
 mod collectives;
-mod context;
+pub mod context;
 mod device;
-mod dispatch;
+pub mod dispatch;
 mod geometry;
 mod missing;
 mod rma;
-mod send;
+pub mod send;
 mod symbols;
 mod typed;
 mod types;

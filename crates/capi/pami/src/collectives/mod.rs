@@ -440,8 +440,13 @@ impl Context {
         let mut over = vec![];
         for (&key, operation) in self.collectives().active.iter_mut() {
             let members = &operation.members;
-            let is_gone = |member| members.endpoint(member).is_some_and(|peer| device.is_gone(peer.task()));
-            if !operation.expected.is_empty() && (0..members.len()).any(is_gone) {
+            let task = |member| members.endpoint(member).map(|peer| peer.task());
+            let has_failed = |member| task(member).is_some_and(|task| device.has_failed(task));
+            // One that ended with status 0 may have done its part: only what it should have sent is missing.
+            let mut expected = operation.expected.iter();
+            let is_missing =
+                expected.any(|expected| task(expected.peer).is_some_and(|task| device.is_gone(task)));
+            if is_missing || !operation.expected.is_empty() && (0..members.len()).any(has_failed) {
                 operation.pending -= operation.expected.len();
                 operation.expected.clear();
                 operation.result = SHUTDOWN;

@@ -98,6 +98,21 @@ impl Device {
             Device::Guest(_) => false,
         }
     }
+
+    /// Leaves out packets that tasks claimed and did not write before they ended.
+    pub fn skip_lost(&mut self) {
+        if let Device::Shm(device) = self {
+            device.skip_lost();
+        }
+    }
+
+    /// Whether a task has failed, and so the job.
+    pub fn has_failed(&self, task: u32) -> bool {
+        match self {
+            Device::Shm(device) => device.has_failed(task),
+            Device::Guest(device) => device.is_gone(task),
+        }
+    }
 }
 
 impl PamiDevice for Device {

@@ -6,6 +6,7 @@ use crate::client::Job;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Transfer};
 use netloom_messaging::pami::packet::Head;
+use netloom_shm::assist::SHARED_FROM_B;
 use netloom_shm::memory::{self, Direction};
 use netloom_shm::queue::{PAYLOAD_MAX, Reader};
 use netloom_shm::segment::{SLOTS, State};
@@ -36,6 +37,17 @@ impl ShmDevice {
     pub fn has_claimed(&self) -> bool {
         self.reader.has_claimed()
     }
+
+    /// Leaves out packets that tasks claimed and did not write before they ended.
+    pub fn skip_lost(&mut self) {
+        let queue = self.first_queue + self.endpoint.offset() as usize;
+        self.reader.skip_lost(|n| self.job.segment.is_lost(self.job.task, queue, n));
+    }
+
+    /// Whether a task has failed, and so the job.
+    pub fn has_failed(&self, task: u32) -> bool {
+        self.job.segment.task(task).state() == State::Dead
+    }
 }
 
 impl ShmDevice {
@@ -55,7 +67,7 @@ impl ShmDevice {
             Transfer::Put => Direction::Write,
         };
         copy(direction, task.pid()).map_err(|error| match error.raw_os_error() {
-            _ if task.state() == State::Dead => Remote::Gone,
+            _ if task.state().is_over() => Remote::Gone,
             Some(libc::ESRCH) => Remote::Gone,
             Some(libc::EFAULT) => Remote::Fault,
             _ => Remote::Unsupported,
@@ -92,8 +104,9 @@ impl PamiDevice for ShmDevice {
 
     #[inline]
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
-        let queue = self.job.segment.queue(to.task(), self.first_queue + to.offset() as usize);
-        queue.push(head.to_word(), parts).map_err(|_| Full)?;
+        let queues = [self.endpoint, to].map(|endpoint| self.first_queue + endpoint.offset() as usize);
+        let tasks = [self.job.task, to.task()];
+        self.job.segment.push(tasks, queues, head.to_word(), parts).map_err(|_| Full)?;
         self.job.segment.task(to.task()).doorbell.ring();
         Ok(())
     }
@@ -106,7 +119,10 @@ impl PamiDevice for ShmDevice {
     #[inline]
     fn poll(&mut self) -> Option<Arrival<Payload>> {
         loop {
-            let message = self.reader.next()?;
+            let Some(message) = self.reader.next() else {
+                self.job.segment.help(self.job.task);
+                return None;
+            };
             let payload = Payload { address: message.payload.as_ptr(), length: message.payload.len() };
             match Head::of_word(message.word) {
                 Some(head) => return Some(Arrival::Packet(head, payload)),
@@ -147,9 +163,14 @@ impl PamiDevice for ShmDevice {
             unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
             return Ok(Begun::Done);
         }
+        let is_shared = bytes >= SHARED_FROM_B && !self.job.is_oversubscribed;
+        let tasks = [self.job.task, with.task()];
         // SAFETY: the program gave both addresses.
         self.copy(way, with, |direction, pid| unsafe {
-            memory::copy(direction, pid, local.address, remote, bytes)
+            match is_shared {
+                true => self.job.segment.copy(direction, tasks, local.address, remote, bytes),
+                false => memory::copy(direction, pid, local.address, remote, bytes),
+            }
         })?;
         Ok(Begun::Done)
     }
@@ -172,6 +193,6 @@ impl PamiDevice for ShmDevice {
     }
 
     fn is_gone(&self, task: u32) -> bool {
-        self.job.segment.task(task).state() == State::Dead
+        self.job.segment.task(task).state().is_over()
     }
 }

@@ -1,0 +1,121 @@
+//! What tasks find: environment variables, and the cores that they run on.
+#![allow(unsafe_code)]
+
+use super::Job;
+use crate::segment::ENVIRONMENT;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::RawFd;
+use std::process::Command;
+
+/// Variables with a task's number.
+const TASK_NUMBER: [&str; 8] = [
+    ENVIRONMENT[1],
+    "PMI_RANK",
+    "PMI_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_NODE_RANK",
+];
+/// Variables with the number of tasks.
+const TASK_COUNT: [&str; 5] = [
+    "PMI_SIZE",
+    "MPI_LOCALNRANKS",
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "OMPI_UNIVERSE_SIZE",
+];
+/// What the names of an outer launcher's variables begin with: with its addresses a library would connect to
+/// that launcher.
+const OUTER: [&str; 5] = ["PMI_", "PMIX_", "HYDI_", "OMPI_COMM_WORLD_", "OMPI_MCA_orte_"];
+
+/// Sets a task's environment variables.
+pub(super) fn environment(command: &mut Command, job: &Job, task: u32, segment: RawFd) {
+    for (name, _) in std::env::vars_os() {
+        if OUTER.iter().any(|outer| name.as_encoded_bytes().starts_with(outer.as_bytes())) {
+            command.env_remove(name);
+        }
+    }
+    command.envs(job.environment.iter().map(|(name, value)| (name, value)));
+    command.envs(TASK_NUMBER.map(|name| (name, task.to_string())));
+    command.envs(TASK_COUNT.map(|name| (name, job.tasks.to_string())));
+    command.env(ENVIRONMENT[0], segment.to_string());
+    if let Some(folder) = &job.libraries {
+        let given = job.environment.iter().rev().find(|(name, _)| name == LIBRARIES);
+        let old = given.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(LIBRARIES));
+        command.env(LIBRARIES, prepended(folder.as_os_str(), old.as_deref()));
+    }
+}
+
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
+
+/// A search path with a folder before the others. An empty one would mean the current folder.
+fn prepended(folder: &OsStr, others: Option<&OsStr>) -> OsString {
+    let mut all = folder.to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}
+
+/// The cores that this process may use: of each, its hardware threads.
+pub(super) fn cores() -> Vec<libc::cpu_set_t> {
+    // SAFETY: a set is valid with all bytes zero; the system call writes at most its length.
+    let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the same.
+    if unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed) } < 0 {
+        return Vec::new();
+    }
+    let mut cores: Vec<((String, String), libc::cpu_set_t)> = Vec::new();
+    for cpu in 0..libc::CPU_SETSIZE as usize {
+        // SAFETY: within the set.
+        if !unsafe { libc::CPU_ISSET(cpu, &allowed) } {
+            continue;
+        }
+        let read = |name: &str| {
+            let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}"));
+            text.unwrap_or_else(|_| format!("cpu{cpu}"))
+        };
+        let core = (read("physical_package_id"), read("core_id"));
+        let at = cores.iter().position(|(known, _)| *known == core).unwrap_or_else(|| {
+            // SAFETY: a set is valid with all bytes zero.
+            cores.push((core, unsafe { std::mem::zeroed() }));
+            cores.len() - 1
+        });
+        // SAFETY: within the set.
+        unsafe { libc::CPU_SET(cpu, &mut cores[at].1) };
+    }
+    cores.into_iter().map(|(_, cpus)| cpus).collect()
+}
+
+/// Lets this process and all that it starts run on one core only, that of the calling thread.
+pub fn share_core() {
+    // SAFETY: system calls on a set that lives here; zeros are an empty one.
+    unsafe {
+        let core = libc::sched_getcpu();
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if core >= 0 {
+            libc::CPU_SET(core as usize, &mut set);
+            libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_path_never_gets_an_empty_folder() {
+        let path = |others: Option<&str>| prepended("/lib".as_ref(), others.map(OsStr::new));
+        assert_eq!([None, Some(""), Some("/a:/b")].map(path), ["/lib", "/lib", "/lib:/a:/b"]);
+    }
+
+    #[test]
+    fn cores_are_those_that_this_process_may_use() {
+        let threads: i32 = cores().iter().map(|core| unsafe { libc::CPU_COUNT(core) }).sum();
+        assert!(threads >= 1 && cores().len() <= threads as usize);
+    }
+}

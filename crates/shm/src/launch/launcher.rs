@@ -1,0 +1,348 @@
+//! Starts the tasks of a job and waits until they have ended.
+#![allow(unsafe_code)]
+
+use super::environment::{cores, environment};
+use super::output::{OpenFiles, Stream, write_line};
+use super::signals::{Signals, send_all};
+use super::{Bind, Failure, Job, LaunchError, Outcome};
+use crate::segment::{Segment, State};
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Time between SIGTERM and SIGKILL.
+const TERMINATION: Duration = Duration::from_secs(2);
+/// Time after SIGKILL until the launcher stops waiting for a process that the kernel does not end.
+const KILL: Duration = Duration::from_secs(5);
+
+/// Runs a job to its end. Labelled output goes to `out` and `err`; else tasks inherit the launcher's own.
+///
+/// # Errors
+/// If it cannot be launched.
+///
+/// # Panics
+/// If there are no tasks, or more than [`crate::segment::TASKS_MAX`].
+pub fn launch(job: &Job, out: &mut dyn Write, err: &mut dyn Write) -> Result<Outcome, LaunchError> {
+    launch_in(job, &Arc::new(Segment::create(job.tasks)?), out, err)
+}
+
+/// The same in a segment for as many tasks.
+///
+/// # Errors
+/// If it cannot be launched.
+pub fn launch_in(
+    job: &Job,
+    segment: &Arc<Segment>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Outcome, LaunchError> {
+    if let Some(folder) = &job.folder
+        && !folder.is_dir()
+    {
+        return Err(LaunchError::Folder(folder.clone()));
+    }
+    let cores = match job.bind {
+        Bind::None => None,
+        Bind::Core | Bind::Auto => {
+            let cores = cores();
+            let quota = std::thread::available_parallelism().map_or(1, usize::from);
+            match (job.bind, job.tasks as usize) {
+                (Bind::Core, tasks) if tasks > cores.len() => {
+                    return Err(LaunchError::Cores { tasks: job.tasks, cores: cores.len() });
+                }
+                (Bind::Auto, tasks) if tasks > cores.len().min(quota) => None,
+                _ => Some(cores),
+            }
+        }
+    };
+    let files = OpenFiles::raise(if job.label { 2 * u64::from(job.tasks) + 64 } else { 0 })?;
+    let signals = Signals::catch().map_err(|e| LaunchError::System("catch signals", e))?;
+    let mut launcher = Launcher {
+        segment: Arc::clone(segment),
+        pids: HashMap::new(),
+        streams: Vec::new(),
+        phase: Phase::Run,
+        outcome: Outcome::default(),
+        failed: false,
+    };
+    let began = Instant::now();
+    for task in 0..job.tasks {
+        let core = cores.as_ref().map(|cores| cores[task as usize]);
+        // If it fails, the launcher's end ends those that run.
+        launcher.start(job, task, core, &files)?;
+    }
+    launcher.wait(&signals, job, began, out, err).map_err(|e| LaunchError::System("wait for tasks", e))?;
+    Ok(std::mem::take(&mut launcher.outcome))
+}
+
+/// How far the end of a job has come.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Nothing failed.
+    Run,
+    /// A task failed; SIGTERM follows.
+    Grace(Instant),
+    /// SIGTERM is sent; SIGKILL follows.
+    Terminate(Instant),
+    /// SIGKILL is sent; after this time the launcher waits no longer.
+    Kill(Instant),
+}
+
+struct Launcher {
+    segment: Arc<Segment>,
+    /// Tasks that run, by their process.
+    pids: HashMap<i32, u32>,
+    streams: Vec<Stream>,
+    phase: Phase,
+    outcome: Outcome,
+    /// Whether the others must be ended.
+    failed: bool,
+}
+
+impl Launcher {
+    fn start(
+        &mut self,
+        job: &Job,
+        task: u32,
+        core: Option<libc::cpu_set_t>,
+        files: &OpenFiles,
+    ) -> Result<(), LaunchError> {
+        let mut command = Command::new(&job.program);
+        command.args(&job.arguments);
+        environment(&mut command, job, task, self.segment.file().as_raw_fd());
+        if let Some(folder) = &job.folder {
+            command.current_dir(folder);
+        }
+        if task > 0 {
+            command.stdin(Stdio::null());
+        }
+        if job.label {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        let (segment, parent, files) = (self.segment.file().as_raw_fd(), std::process::id(), files.inherited);
+        let prepare = move || {
+            let check = |result: i32| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+            // SAFETY: system calls that are safe between fork and exec, on values that live here.
+            unsafe {
+                check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+                if libc::getppid() as u32 != parent {
+                    libc::_exit(1);
+                }
+                check(libc::fcntl(segment, libc::F_SETFD, 0))?;
+                if let Some(core) = core {
+                    check(libc::sched_setaffinity(0, size_of_val(&core), &raw const core))?;
+                }
+                if let Some(files) = files {
+                    check(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const files))?;
+                }
+            }
+            Ok(())
+        };
+        // SAFETY: the closure makes system calls only.
+        unsafe { command.pre_exec(prepare) };
+        let mut child = command
+            .spawn()
+            .map_err(|source| LaunchError::Program { program: job.program.clone(), source })?;
+        self.pids.insert(child.id() as i32, task);
+        let pipes =
+            [(child.stdout.take().map(OwnedFd::from), false), (child.stderr.take().map(OwnedFd::from), true)];
+        for (pipe, is_error) in pipes {
+            let Some(pipe) = pipe else { continue };
+            // SAFETY: a system call on an open file.
+            unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+            self.streams.push(Stream { task, pipe, is_error, line: Vec::new() });
+        }
+        Ok(())
+    }
+
+    /// Waits until no process is left.
+    fn wait(
+        &mut self,
+        signals: &Signals,
+        job: &Job,
+        began: Instant,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<()> {
+        let limit = job.time_limit.and_then(|limit| began.checked_add(limit));
+        loop {
+            let left_over = self.reap();
+            if !left_over {
+                break;
+            }
+            let now = Instant::now();
+            if let (Phase::Run | Phase::Grace(_), true) =
+                (self.phase, limit.is_some_and(|limit| now >= limit))
+            {
+                // What failed before the limit remains the reason.
+                if !self.failed {
+                    self.outcome.timed_out = job.time_limit;
+                }
+                self.terminate(now);
+            }
+            if self.pids.is_empty() {
+                // Only what tasks started and left.
+                if let Phase::Run | Phase::Grace(_) = self.phase {
+                    self.terminate(now);
+                }
+            } else if let (Phase::Run, true) = (self.phase, self.failed) {
+                self.phase = Phase::Grace(now.checked_add(job.grace).unwrap_or(now + TERMINATION));
+            }
+            match self.phase {
+                Phase::Grace(end) if now >= end => self.terminate(now),
+                Phase::Terminate(end) if now >= end => {
+                    self.phase = Phase::Kill(now + KILL);
+                    send_all(libc::SIGKILL);
+                }
+                Phase::Kill(end) if now >= end => break,
+                // What was started while the others were killed.
+                Phase::Kill(_) => send_all(libc::SIGKILL),
+                _ => {}
+            }
+            let next = match self.phase {
+                Phase::Run => limit,
+                Phase::Grace(end) => Some(limit.map_or(end, |limit| limit.min(end))),
+                Phase::Terminate(end) => Some(end),
+                Phase::Kill(_) => Some(now + Duration::from_millis(50)),
+            };
+            let readable = self.poll(signals, next)?;
+            for (signal, is_from_kernel) in signals.take() {
+                self.outcome.signal = Some(signal);
+                self.forward(signal, is_from_kernel);
+            }
+            self.copy(&readable, out, err);
+        }
+        // What is still in the pipes; then nobody writes to them any more.
+        let all: Vec<_> = (0..self.streams.len()).collect();
+        while self.copy(&all[..self.streams.len()], out, err) {}
+        for stream in std::mem::take(&mut self.streams) {
+            if !stream.line.is_empty() {
+                let to: &mut dyn Write = if stream.is_error { err } else { out };
+                // Whoever read the output has left: no reason to fail.
+                let _ = write_line(to, stream.task, &stream.line);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes which processes have ended; returns whether any is left.
+    fn reap(&mut self) -> bool {
+        let mut any = false;
+        let left = loop {
+            let mut status = 0;
+            // SAFETY: a system call with a place for the status.
+            let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+            if pid <= 0 {
+                break pid == 0;
+            }
+            let Some(task) = self.pids.remove(&pid) else { continue };
+            any = true;
+            let status = ExitStatus::from_raw(status);
+            let record = self.segment.task(task);
+            if status.success() {
+                if record.state() != State::Finished {
+                    record.set_state(State::Ended);
+                }
+                continue;
+            }
+            record.set_state(State::Dead);
+            self.failed = true;
+            match (self.phase, self.outcome.failure) {
+                // The launcher ended it.
+                (Phase::Terminate(_) | Phase::Kill(_), _) => {}
+                (_, None) => self.outcome.failure = Some(Failure { task, pid, status }),
+                _ => self.outcome.also_failed += 1,
+            }
+        };
+        if any {
+            (0..self.segment.tasks()).for_each(|task| self.segment.task(task).doorbell.ring());
+        }
+        left
+    }
+
+    /// Asks all that is left to end.
+    fn terminate(&mut self, now: Instant) {
+        self.outcome.ended = self.pids.len() as u32;
+        self.phase = Phase::Terminate(now + TERMINATION);
+        send_all(libc::SIGTERM);
+        // One that is stopped can end only once it continues.
+        send_all(libc::SIGCONT);
+    }
+
+    /// Sends a signal of the launcher's on to the tasks.
+    fn forward(&self, signal: i32, is_from_kernel: bool) {
+        for &pid in self.pids.keys() {
+            // A terminal has sent it to the whole process group.
+            // SAFETY: system calls; the process is this one's child, and not waited for yet.
+            unsafe {
+                if !is_from_kernel || libc::getpgid(pid) != libc::getpgrp() {
+                    libc::kill(pid, signal);
+                }
+            }
+        }
+    }
+
+    /// Waits for a signal or output, at most until then; returns which streams have some.
+    fn poll(&self, signals: &Signals, until: Option<Instant>) -> io::Result<Vec<usize>> {
+        let entry = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut files = vec![entry(signals.pipe.as_raw_fd())];
+        files.extend(self.streams.iter().map(|stream| entry(stream.pipe.as_raw_fd())));
+        let time = until.map_or(-1, |until| {
+            let time = until.saturating_duration_since(Instant::now()).as_millis() + 1;
+            i32::try_from(time).unwrap_or(i32::MAX)
+        });
+        // SAFETY: a system call on a list of this length.
+        let result = unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, time) };
+        if result < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(Vec::new()) } else { Err(error) };
+        }
+        Ok(files[1..].iter().enumerate().filter(|(_, file)| file.revents != 0).map(|(at, _)| at).collect())
+    }
+
+    /// Copies the lines of these streams, and forgets those at their end; returns whether there were any bytes.
+    fn copy(&mut self, streams: &[usize], out: &mut dyn Write, err: &mut dyn Write) -> bool {
+        let mut buffer = [0; 1 << 16];
+        let (mut ended, mut any) = (Vec::new(), false);
+        for &at in streams {
+            let stream = &mut self.streams[at];
+            let to: &mut dyn Write = if stream.is_error { err } else { out };
+            match stream.read(&mut buffer) {
+                Ok(0) => {
+                    if !stream.line.is_empty() {
+                        let _ = write_line(to, stream.task, &stream.line);
+                    }
+                    ended.push(at);
+                }
+                Ok(count) => {
+                    any = true;
+                    // Whoever read the output has left: the task's writes fail, as if it had written directly.
+                    if stream.lines(&buffer[..count], to).is_err() {
+                        ended.push(at);
+                    }
+                }
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(_) => ended.push(at),
+            }
+        }
+        for at in ended.into_iter().rev() {
+            self.streams.swap_remove(at);
+        }
+        any
+    }
+}
+
+impl Drop for Launcher {
+    /// Ends what is left when a job could not be launched as a whole.
+    fn drop(&mut self) {
+        let until = Instant::now() + KILL;
+        while self.reap() && Instant::now() < until {
+            send_all(libc::SIGKILL);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
