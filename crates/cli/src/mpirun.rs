@@ -51,23 +51,27 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
             Problem::new(format!("{error}{source}"))
         }
     })?;
-    let Outcome { processes, failures, simulated_us, machine, tasks_per_node, hand_overs, wall } = outcome;
+    let Outcome { processes, failures, ended_early, simulated_us, machine, tasks_per_node, hand_overs, wall } =
+        outcome;
     for (task, why) in &failures {
         writeln!(err, "netloom: task {task}: {why}")?;
     }
+    if let Some(why) = &ended_early {
+        writeln!(err, "netloom: the simulation ended before the tasks: {why}")?;
+    }
+    let has_failed = !failures.is_empty() || ended_early.is_some();
     // The tasks that were ended since others failed on the machine are no news.
-    if processes.status() != crate::OK && failures.is_empty() {
+    if processes.status() != crate::OK && !has_failed {
         writeln!(err, "netloom: {processes}")?;
     }
     if !args.quiet {
-        let each_us = wall.as_secs_f64() * 1e6 / hand_overs.max(1) as f64;
-        writeln!(
-            err,
-            "netloom: {} tasks, {tasks_per_node} a node of {machine}: {simulated_us:.3} us simulated in {:.2} s, \
-             {hand_overs} hand-overs ({each_us:.1} us each with all between them)",
-            args.tasks,
-            wall.as_secs_f64()
-        )?;
+        let (tasks, wall_s) = (args.tasks, wall.as_secs_f64());
+        let plural = if tasks == 1 { "" } else { "s" };
+        write!(err, "netloom: {tasks} task{plural}, {tasks_per_node} a node of {machine}: ")?;
+        match hand_overs {
+            0 => writeln!(err, "no task used PAMI, so nothing was simulated")?,
+            _ => writeln!(err, "{simulated_us:.3} us simulated in {wall_s:.2} s, {hand_overs} hand-overs")?,
+        }
     }
-    Ok(if failures.is_empty() { processes.status() } else { crate::FAILED })
+    Ok(if has_failed { crate::FAILED } else { processes.status() })
 }

@@ -28,7 +28,7 @@ use netloom_shm::launch::{self, LaunchError, launch_in};
 use netloom_shm::segment::Segment;
 use netloom_simulate::units::processes_on_units;
 use netloom_study::diagnose::{Problem, SourceFile};
-use netloom_study::resolve::resolve;
+use netloom_study::resolve::{load_machine, resolve};
 use netloom_study::run::Quiet;
 use std::ffi::OsString;
 use std::io::Write;
@@ -64,6 +64,8 @@ pub struct Outcome {
     pub processes: launch::Outcome,
     /// Tasks that failed on the machine, and why.
     pub failures: Vec<(u32, String)>,
+    /// Why the simulation ended before the tasks, if it did and no task failed.
+    pub ended_early: Option<String>,
     /// The simulated time at which the last task ended, us.
     pub simulated_us: f64,
     /// The machine and its shape.
@@ -123,13 +125,13 @@ pub fn run(
     err: &mut dyn Write,
 ) -> Result<Outcome, RunError> {
     let begin = Instant::now();
-    let file = SourceFile::new("netloom mpirun", study_text(&machine.name));
-    let study = resolve(file, Path::new("."), &machine.sets).map_err(RunError::Machine)?;
-    let has_units = study.machine.torus().is_some_and(|torus| torus.message_unit.is_some());
-    if !has_units {
+    let own = load_machine(&machine.name, &[]).map_err(RunError::Machine)?;
+    if own.torus().is_none_or(|torus| torus.message_unit.is_none()) {
         let what = format!("machine {} has no Message Units, on which PAMI runs", machine.name);
         return Err(refuse(what, "take `--machine bgq`, or natively `netloom exec`"));
     }
+    let file = SourceFile::new("netloom mpirun", study_text(&machine.name));
+    let study = resolve(file, Path::new("."), &machine.sets).map_err(RunError::Machine)?;
     let (nodes, tasks) = (study.torus_machine().topology.dims.iter().product::<u32>(), job.tasks);
     let tasks_per_node = machine.tasks_per_node.unwrap_or_else(|| tasks.div_ceil(nodes));
     if !(1..=64).contains(&tasks_per_node) || tasks.div_ceil(tasks_per_node) > nodes {
@@ -200,10 +202,18 @@ pub fn run(
             // Whatever happens here, also a panic, no guest waits for its turn for ever.
             let mut end = AtEnd { segment: &segment, shared: &shared, is_in_order: false };
             let ran = processes_on_units(&study, tasks_per_node, make, (&Quiet(&stop), machine.threads));
-            end.is_in_order = ran.as_ref().is_ok_and(|(_, failures)| failures.is_empty());
+            end.is_in_order = ran.as_ref().is_ok_and(|(result, _)| result.partial.is_none());
             ran
         });
+        let addresses = FixedAddresses::new();
+        if addresses.0.is_none() {
+            let _ = writeln!(
+                err,
+                "netloom: warning: this system gives programs random addresses, so simulated times can differ a little from run to run"
+            );
+        }
         let launched = launch_in(&job, &segment, out, err);
+        drop(addresses);
         shared.is_over.store(true, Ordering::Release);
         (launched, simulator.join())
     });
@@ -221,7 +231,9 @@ pub fn run(
         })
         .collect();
     failures.sort();
+    let has_crashed = shared.has_crashed.load(Ordering::Acquire);
     Ok(Outcome {
+        ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,
         failures,
         simulated_us: study.micros(result.simulated.ticks),
@@ -230,6 +242,35 @@ pub fn run(
         hand_overs: shared.hand_overs.load(Ordering::Relaxed),
         wall: begin.elapsed(),
     })
+}
+
+/// While it lives, programs that this thread starts have the same addresses on every run: where data lies in a
+/// cache's lines is part of how long the Message Unit takes to read it. It holds the setting before, if the system
+/// permitted the change.
+struct FixedAddresses(Option<libc::c_ulong>);
+
+impl FixedAddresses {
+    fn new() -> Self {
+        // SAFETY: system calls without pointers; the first only asks.
+        #[allow(unsafe_code)]
+        let (before, set) = unsafe {
+            let before = libc::personality(0xffff_ffff);
+            (before, libc::personality((before | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong))
+        };
+        FixedAddresses((before >= 0 && set >= 0).then_some(before as libc::c_ulong))
+    }
+}
+
+impl Drop for FixedAddresses {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            // SAFETY: a system call without pointers.
+            #[allow(unsafe_code)]
+            unsafe {
+                libc::personality(before)
+            };
+        }
+    }
 }
 
 /// At the end of the simulation no guest may be left that waits for it.

@@ -3,6 +3,7 @@
 //! interfaces access both by the node's addresses.
 
 use netloom_fabric::packet::Data;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Page size, bytes; mappings start and end at multiples of it.
@@ -32,19 +33,6 @@ pub struct Contents {
     mapped: BTreeMap<u64, Mapped>,
 }
 
-/// The pages that hold the bytes from `start` on: page, offset in it, and length.
-fn pieces(start: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
-    let (mut at, end) = (start, start + length as u64);
-    std::iter::from_fn(move || {
-        (at < end).then(|| {
-            let (page, inside) = (at / PAGE, at % PAGE);
-            let count = (PAGE - inside).min(end - at);
-            at += count;
-            (page, inside as usize, count as usize)
-        })
-    })
-}
-
 impl Contents {
     /// Maps `bytes` of an address space, starting at its `address`, to the node's addresses from `start` on.
     /// Previous contents become inaccessible.
@@ -70,20 +58,37 @@ impl Contents {
 
     /// Bytes from `start` on; `None` if nothing has been stored there.
     pub fn load(&self, start: u64, length: usize) -> Option<Data> {
-        pieces(start, length)
-            .any(|(page, ..)| self.pages.contains_key(&page) || self.mapping(page).is_some())
+        self.spans(start, length)
+            .any(|(at, _, mapping)| mapping.is_some() || self.pages.contains_key(&(at / PAGE)))
             .then(|| self.load_all(start, length).into())
+    }
+
+    /// A range in pieces of which each lies in one page or in one mapping: where it starts, its length, and the
+    /// mapping with the address in its space.
+    fn spans(&self, start: u64, length: usize) -> impl Iterator<Item = (u64, usize, Option<(u64, u64)>)> {
+        let (mut at, end) = (start, start + length as u64);
+        std::iter::from_fn(move || {
+            (at < end).then(|| {
+                let (page, inside) = (at / PAGE, at % PAGE);
+                let mapping = self.mapping(page).map(|(first, address)| (first, address + inside));
+                let until = mapping.map_or(page + 1, |(first, _)| self.mapped[&first].end) * PAGE;
+                let span = (at, (until.min(end) - at) as usize, mapping);
+                at += span.1 as u64;
+                span
+            })
+        })
     }
 
     /// Bytes from `start` on, with zeros where nothing has been stored.
     pub fn load_all(&self, start: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         let mut left = &mut bytes[..];
-        for (page, inside, count) in pieces(start, length) {
+        for (at, count, mapping) in self.spans(start, length) {
             let (now, rest) = left.split_at_mut(count);
-            if let Some((first, address)) = self.mapping(page) {
-                self.mapped[&first].space.load(address + inside as u64, now);
-            } else if let Some(page) = self.pages.get(&page) {
+            if let Some((first, address)) = mapping {
+                self.mapped[&first].space.load(address, now);
+            } else if let Some(page) = self.pages.get(&(at / PAGE)) {
+                let inside = (at % PAGE) as usize;
                 now.copy_from_slice(&page[inside..inside + count]);
             }
             left = rest;
@@ -93,16 +98,21 @@ impl Contents {
 
     /// Stores bytes; `None` stores zeros.
     pub fn store(&mut self, start: u64, length: usize, bytes: Option<&[u8]>) {
+        let spans: SmallVec<[_; 4]> = self.spans(start, length).collect();
         let mut from = 0;
-        for (page, inside, count) in pieces(start, length) {
-            let room = inside..inside + count;
+        for (at, count, mapping) in spans {
             let part = bytes.map(|bytes| &bytes[from..from + count]);
             from += count;
-            if let Some((first, address)) = self.mapping(page) {
-                let mapped = self.mapped.get_mut(&first).expect("just found");
-                mapped.space.store(address + inside as u64, part.unwrap_or(&[0; PAGE as usize][..count]));
+            if let Some((first, address)) = mapping {
+                let space = &mut self.mapped.get_mut(&first).expect("just found").space;
+                match part {
+                    Some(part) => space.store(address, part),
+                    None => space.store(address, &vec![0; count]),
+                }
                 continue;
             }
+            let (page, inside) = (at / PAGE, (at % PAGE) as usize);
+            let room = inside..inside + count;
             match part {
                 Some(part) => {
                     let page = self.pages.entry(page).or_insert_with(|| Box::new([0; PAGE as usize]));

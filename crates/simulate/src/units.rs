@@ -12,8 +12,11 @@ use netloom_study::machine::{Machine, TorusNetwork};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
 
+/// Processes that failed: node, process, reason.
+pub type Failures = Vec<(u32, u32, Failure)>;
+
 /// Runs processes until all have ended, `per_node` on each node of a study's machine, in place of the study's own
-/// workload. Returns the result, and which processes failed: node, process, reason.
+/// workload. Returns the result, and which processes failed.
 ///
 /// # Errors
 /// If the machine has no Message Units, or cannot be built.
@@ -22,7 +25,7 @@ pub fn processes_on_units(
     per_node: u32,
     mut process: impl FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
     to: To,
-) -> Result<(RunResult, Vec<(u32, u32, Failure)>), Problem> {
+) -> Result<(RunResult, Failures), Problem> {
     let network = match &study.machine {
         Machine::Torus(machine) => Some(machine.network()),
         Machine::Switched(_) => None,

@@ -5,11 +5,10 @@ use crate::context::Context;
 use crate::device::guest::{self, GuestHub};
 use crate::device::{CLIENTS_MAX, CONTEXTS_MAX};
 use crate::geometry::Geometry;
-use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::{Endpoint, Map};
 use netloom_shm::segment::{Segment, State};
 use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_ulonglong, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -47,7 +46,7 @@ pub struct Client {
     /// The contexts by offset; NULL where there is none.
     pub handles: [AtomicPtr<Context>; CONTEXTS_MAX],
     /// The geometries by identifier.
-    pub geometries: Mutex<HashMap<u32, Arc<Geometry>>>,
+    pub geometries: Mutex<Map<u32, Arc<Geometry>>>,
 }
 
 thread_local! {
@@ -192,7 +191,7 @@ pub unsafe extern "C" fn PAMI_Client_create(
         number,
         contexts: AtomicUsize::new(0),
         handles: Default::default(),
-        geometries: Mutex::new(HashMap::from([(0, Arc::new(world))])),
+        geometries: Mutex::new(Map::from_iter([(0, Arc::new(world))])),
     });
     // SAFETY: the program gave it.
     unsafe { *made = Box::into_raw(client).cast() };

@@ -30,3 +30,6 @@ pub mod types;
 pub mod work;
 
 pub use endpoint::Endpoint;
+
+/// A map that grows at the same insertions on every run, so that a guest's memory is laid out alike.
+pub type Map<K, V> = std::collections::HashMap<K, V, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>;

@@ -19,13 +19,14 @@ use crate::rma::NOTHING;
 use crate::typed::{Buffer, Combine};
 use crate::types::unpack;
 use crate::xfer::Xfer;
+use netloom_messaging::pami::Map;
 use netloom_messaging::pami::collectives::{Block, Local, Schedule, Transfer};
 use netloom_messaging::pami::context::{Message, Receive as CoreReceive, Send as CoreSend};
 use netloom_messaging::pami::device::{PamiDevice, Range};
 use netloom_messaging::pami::geometry::Topology;
 use netloom_messaging::pami::packet::Head;
 use netloom_messaging::pami::types::Type;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -108,8 +109,8 @@ struct Early {
 /// The collectives of a context.
 #[derive(Default)]
 pub struct Collectives {
-    active: HashMap<Key, Box<Operation>>,
-    early: HashMap<(Key, usize), VecDeque<*mut Early>>,
+    active: Map<Key, Box<Operation>>,
+    early: Map<(Key, usize), VecDeque<*mut Early>>,
     /// Completed operations that the program has not been told about.
     ready: VecDeque<(Done, Result)>,
     pub messages: active::ActiveMessages,

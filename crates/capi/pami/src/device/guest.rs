@@ -159,21 +159,26 @@ impl Drop for GuestDevice {
     }
 }
 
+/// Each call is cold, so that it does not grow the path of a message between processes of this computer.
 impl PamiDevice for GuestDevice {
     type Payload = Payload;
 
+    #[cold]
     fn packet_max(&self) -> usize {
         self.packet_max
     }
 
+    #[cold]
     fn endpoint(&self) -> Endpoint {
         self.endpoint
     }
 
+    #[cold]
     fn has(&self, endpoint: Endpoint) -> bool {
         endpoint.task() < self.tasks && endpoint.offset() < self.per_client
     }
 
+    #[cold]
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
         let (from, to, head) = (self.number, self.outside(to), self.word(head));
         let mut hub = lock(self.hub);
@@ -184,6 +189,7 @@ impl PamiDevice for GuestDevice {
         Ok(())
     }
 
+    #[cold]
     fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full> {
         if data.bytes > 0 {
             self.spend(Step::Copy(data.bytes));
@@ -192,6 +198,7 @@ impl PamiDevice for GuestDevice {
         self.inject(to, head, [bytes, unsafe { memory_of(data) }])
     }
 
+    #[cold]
     fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
         let (from, to, head) = (self.number, self.outside(to), self.word(head));
         let mut hub = lock(self.hub);
@@ -203,6 +210,7 @@ impl PamiDevice for GuestDevice {
         Ok((data.bytes, Begun::Later(ticket)))
     }
 
+    #[cold]
     fn poll(&mut self) -> Option<Arrival<Payload>> {
         if self.polled.is_none() {
             match lock(self.hub).take(self.number)? {
@@ -214,28 +222,34 @@ impl PamiDevice for GuestDevice {
         Some(Arrival::Packet(*head, Payload { address: bytes.as_ptr(), length: bytes.len() }))
     }
 
+    #[cold]
     fn release(&mut self) {
         self.polled = None;
     }
 
+    #[cold]
     fn bytes(&self, payload: Payload) -> &[u8] {
         payload.bytes()
     }
 
+    #[cold]
     fn store(&mut self, payload: Payload, skip: usize, to: u64) {
         self.spend(Step::Copy(payload.length.saturating_sub(skip) as u64));
         // SAFETY: the program's dispatch function gave the address, for a message of this length.
         unsafe { store(payload, skip, to) };
     }
 
+    #[cold]
     fn reaches_all(&self) -> bool {
         false
     }
 
+    #[cold]
     fn expose(&mut self, memory: Range) -> u64 {
         lock(self.hub).expose(memory.address, memory.bytes)
     }
 
+    #[cold]
     fn transfer(
         &mut self,
         way: Transfer,
@@ -254,10 +268,12 @@ impl PamiDevice for GuestDevice {
         Ok(Begun::Later(ticket))
     }
 
+    #[cold]
     fn spend(&mut self, step: Step) {
         lock(self.hub).spend(step);
     }
 
+    #[cold]
     fn is_gone(&self, _: u32) -> bool {
         false
     }

@@ -16,12 +16,12 @@ mod receiving;
 mod sending;
 mod slab;
 
-use super::Endpoint;
 use super::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
 use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
 use super::rmw::Rmw;
+use super::{Endpoint, Map};
 use slab::Slab;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 pub use event::{Event, Invalid, Message, Outcome, Receive, Send};
 
@@ -103,14 +103,14 @@ pub struct Context<D: PamiDevice> {
     waiting: BTreeMap<Endpoint, VecDeque<Waiting>>,
     requests: Slab<Request>,
     /// Eager messages of which packets are missing, by sender.
-    arriving: HashMap<Endpoint, Arriving>,
+    arriving: Map<Endpoint, Arriving>,
     /// Messages that are streamed to this context, by request.
     streams: Slab<(Endpoint, Arriving)>,
     fetches: VecDeque<Fetch>,
-    pending: HashMap<Ticket, Pending>,
+    pending: Map<Ticket, Pending>,
     fences: Vec<u64>,
     /// Parts of long headers, by sender, and that of the message whose dispatch function runs.
-    headers: HashMap<Endpoint, Vec<u8>>,
+    headers: Map<Endpoint, Vec<u8>>,
     long_header: Vec<u8>,
     /// The message whose dispatch function runs.
     current: Option<(Head, Message<D::Payload>)>,
@@ -144,12 +144,12 @@ impl<D: PamiDevice> Context<D> {
             events: VecDeque::new(),
             waiting: BTreeMap::new(),
             requests: Slab::default(),
-            arriving: HashMap::new(),
+            arriving: Map::default(),
             streams: Slab::default(),
             fetches: VecDeque::new(),
-            pending: HashMap::new(),
+            pending: Map::default(),
             fences: vec![],
-            headers: HashMap::new(),
+            headers: Map::default(),
             long_header: vec![],
             current: None,
             is_postponed: false,

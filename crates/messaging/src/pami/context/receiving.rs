@@ -3,7 +3,8 @@
 use super::*;
 
 impl<D: PamiDevice> Context<D> {
-    #[inline]
+    // Most messages are immediate, and their path is short.
+    #[inline(always)]
     pub(super) fn begin(
         &mut self,
         head: Head,

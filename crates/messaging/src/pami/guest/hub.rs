@@ -96,9 +96,9 @@ impl<L: Link> Hub<L> {
         self.now_ns
     }
 
-    /// Whether a context may send now. If it may not, its packets must wait.
+    /// Whether a context may send now. If it may not, its packets must wait; a wait ends when it may.
     pub fn has_room(&mut self, context: ContextNumber) -> bool {
-        if self.contexts.get(&context).is_some_and(|c| c.room == 0) || self.batch_bytes >= BATCH_B {
+        if self.batch_bytes >= BATCH_B {
             self.exchange(Then::Go);
         }
         self.contexts.get(&context).is_some_and(|c| c.room > 0)

@@ -254,6 +254,11 @@ impl<G: Guest> GuestProcess<G> {
                     self.in_vain += 1;
                     return self.answer(now, 0);
                 }
+                // Space for packets, if nothing has arrived.
+                Resumed::Found(_) if !self.device.thread().has_pending() => {
+                    (self.in_vain, self.since) = (0, None);
+                    return self.answer(now, 0);
+                }
                 _ => {}
             }
         }

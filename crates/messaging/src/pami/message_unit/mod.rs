@@ -129,8 +129,9 @@ pub struct UnitContext {
     memory: Arc<Mutex<ProcessMemory>>,
     endpoint: Endpoint,
     fifos: Vec<SendFifo>,
-    /// The first of the counters, and those that are free.
+    /// The first of the counters, how many have been used, and which of these are free.
     counters: u64,
+    used: u64,
     free: Vec<u64>,
     pending: BTreeMap<Ticket, Pending>,
     next_ticket: Ticket,
@@ -182,7 +183,8 @@ impl UnitContext {
             endpoint,
             fifos,
             counters,
-            free: (0..COUNTERS).rev().collect(),
+            used: 0,
+            free: vec![],
             pending: BTreeMap::new(),
             next_ticket: 0,
             is_taking: false,
@@ -438,13 +440,13 @@ impl PamiDevice for UnitContext {
         remote: u64,
     ) -> Result<Begun, Remote> {
         // A write does not tell its end to who started it: that takes a packet, so it can as well bring the data.
-        if way == Transfer::Put || self.free.is_empty() {
+        if way == Transfer::Put || self.free.is_empty() && self.used == COUNTERS {
             return Err(Remote::Unsupported);
         }
         let fifo = self.fifo(with);
         let (node, process) = self.placement.of_task(with.task());
         let here = (self.device.node(), self.device.process());
-        let counter = self.free[self.free.len() - 1];
+        let counter = self.free.last().copied().unwrap_or(self.used);
         let counter_offset = self.counters + 8 * counter;
         let put = self.describe(
             here,
@@ -468,7 +470,9 @@ impl PamiDevice for UnitContext {
         self.device.set_counter(counter_offset, local.bytes);
         self.device.store_descriptors(slot, &[put]);
         self.submit(fifo, &get).expect("it has room");
-        self.free.pop();
+        if self.free.pop().is_none() {
+            self.used += 1;
+        }
         Ok(self.ticket(Pending::Counter(counter, self.device.now().ticks())))
     }
 

@@ -1,7 +1,7 @@
 //! The serialized form of a type: words with a version and a checksum. Types that are shared stand there once.
 
 use super::{Block, DEPTH_MAX, Run, Type};
-use std::collections::HashMap;
+use crate::pami::Map;
 use std::sync::Arc;
 
 /// First words of the serialized form: a mark, and the version of the format.
@@ -17,7 +17,7 @@ const RUN_WORDS: usize = 5;
 pub(super) struct Table {
     pub(super) words: Vec<u64>,
     pub(super) types: u64,
-    indices: HashMap<*const Type, u64>,
+    indices: Map<*const Type, u64>,
 }
 
 impl Table {

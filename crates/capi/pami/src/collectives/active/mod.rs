@@ -18,10 +18,10 @@ use crate::device::Payload;
 use crate::typed::{Buffer, target};
 use crate::xfer::{Active, kind};
 use invocation::{Function, Invocation, Registered, answer};
+use netloom_messaging::pami::Map;
 use netloom_messaging::pami::context::{Message, Receive as CoreReceive, Send as CoreSend};
 use netloom_messaging::pami::device::Range;
 use netloom_messaging::pami::types::Type;
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct ActiveMessages {
     /// By geometry, collective and identifier.
-    registered: HashMap<(u32, u32, u32), Registered>,
+    registered: Map<(u32, u32, u32), Registered>,
     /// Operations that this member started and that are not complete, by number.
-    roots: HashMap<u32, Root>,
+    roots: Map<u32, Root>,
     next: u32,
 }
 
