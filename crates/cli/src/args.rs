@@ -407,9 +407,9 @@ pub struct RunArgs {
     pub timeline: Option<PathBuf>,
 }
 
-/// What the launcher takes.
+/// What a job is.
 #[derive(Clone, Debug, Args)]
-pub struct ExecArgs {
+pub struct JobArgs {
     /// Number of tasks; also -np N
     #[arg(short = 'n', long, visible_alias = "np", value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -417,9 +417,6 @@ pub struct ExecArgs {
     /// Begin each line of output with its task: `3| text`
     #[arg(short, long)]
     pub label: bool,
-    /// Where tasks run: each on a core of its own, or anywhere; on cores if there are enough, if omitted
-    #[arg(long, value_name = "WHERE", value_enum)]
-    pub bind: Option<BindTo>,
     /// End the job after this time; the exit status is then 124
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
@@ -437,13 +434,23 @@ pub struct ExecArgs {
     pub program: Vec<OsString>,
 }
 
+/// What the launcher takes.
+#[derive(Clone, Debug, Args)]
+pub struct ExecArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Where tasks run: each on a core of its own, or anywhere; on cores if there are enough, if omitted
+    #[arg(long, value_name = "WHERE", value_enum)]
+    pub bind: Option<BindTo>,
+}
+
 /// What a job on a simulated machine takes.
 #[derive(Clone, Debug, Args)]
 pub struct MpirunArgs {
-    /// Number of tasks; also -np N
-    #[arg(short = 'n', long, visible_alias = "np", value_name = "N", default_value_t = 1,
-        value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub tasks: u32,
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
     /// The machine: a name or a file; see `netloom machines list`
     #[arg(long, value_name = "MACHINE")]
     pub machine: String,
@@ -465,24 +472,6 @@ pub struct MpirunArgs {
     /// Say nothing of the run's time and cost
     #[arg(short, long)]
     pub quiet: bool,
-    /// Begin each line of output with its task: `3| text`
-    #[arg(short, long)]
-    pub label: bool,
-    /// End the job after this time; the exit status is then 124
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub timeout: Option<Duration>,
-    /// Time that the other tasks have to end by themselves after one has failed
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
-    pub grace: Duration,
-    /// Set an environment variable of all tasks. Repeatable
-    #[arg(short = 'x', value_name = "NAME=VALUE", value_parser = variable)]
-    pub environment: Vec<(String, String)>,
-    /// Folder that tasks start in
-    #[arg(long, value_name = "DIR")]
-    pub wdir: Option<PathBuf>,
-    /// The program, by its path or its name in PATH, and its arguments
-    #[arg(value_names = ["PROGRAM", "ARGS"], required = true, trailing_var_arg = true)]
-    pub program: Vec<OsString>,
 }
 
 fn compute(text: &str) -> Result<f64, String> {

@@ -1,6 +1,8 @@
 //! `netloom exec`: runs a program as the tasks of a job.
 
 use crate::Trouble;
+#[cfg(target_os = "linux")]
+use crate::args::JobArgs;
 use crate::args::{Cli, ExecArgs};
 use clap::{ArgAction, CommandFactory};
 use netloom_study::diagnose::Problem;
@@ -52,31 +54,38 @@ pub fn exec(_: ExecArgs, _: &mut dyn Write, _: &mut dyn Write) -> Result<u8, Tro
 #[cfg(target_os = "linux")]
 pub fn exec(args: ExecArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
     use crate::args::BindTo;
-    use netloom_shm::launch::{Bind, Job, launch};
-    let ExecArgs { tasks, label, bind, timeout, grace, environment, wdir, program } = args;
-    let mut program = program.into_iter();
-    let job = Job {
-        program: program.next().expect("a required argument"),
-        arguments: program.collect(),
-        tasks,
-        bind: match bind {
-            None => Bind::Auto,
-            Some(BindTo::Core) => Bind::Core,
-            Some(BindTo::None) => Bind::None,
-        },
-        label,
-        time_limit: timeout,
-        grace,
-        environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
-        folder: wdir,
-        libraries: crate::cc::library_folder(),
+    use netloom_shm::launch::{Bind, launch};
+    let bind = match args.bind {
+        None => Bind::Auto,
+        Some(BindTo::Core) => Bind::Core,
+        Some(BindTo::None) => Bind::None,
     };
+    let job = job(args.job, bind);
     let outcome = launch(&job, out, err).map_err(|error| problem(&error))?;
     if outcome.status() != crate::OK {
         // That it cannot be shown does not change the status.
         let _ = writeln!(err, "netloom: {outcome}");
     }
     Ok(outcome.status())
+}
+
+/// The job that arguments describe.
+#[cfg(target_os = "linux")]
+pub fn job(args: JobArgs, bind: netloom_shm::launch::Bind) -> netloom_shm::launch::Job {
+    let JobArgs { tasks, label, timeout, grace, environment, wdir, program } = args;
+    let mut program = program.into_iter();
+    netloom_shm::launch::Job {
+        program: program.next().expect("a required argument"),
+        arguments: program.collect(),
+        tasks,
+        bind,
+        label,
+        time_limit: timeout,
+        grace,
+        environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        folder: wdir,
+        libraries: crate::cc::library_folder(),
+    }
 }
 
 /// What is wrong, and what to do.

@@ -15,21 +15,10 @@ pub fn mpirun(_: MpirunArgs, _: &mut dyn Write, _: &mut dyn Write) -> Result<u8,
 #[cfg(target_os = "linux")]
 pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
     use netloom_guest::{Machine, Outcome, RunError, run};
-    use netloom_shm::launch::{Bind, Job, share_core};
+    use netloom_shm::launch::{Bind, share_core};
     use netloom_study::diagnose::Problem;
-    let mut program = args.program.into_iter();
-    let job = Job {
-        program: program.next().expect("a required argument"),
-        arguments: program.collect(),
-        tasks: args.tasks,
-        bind: Bind::None,
-        label: args.label,
-        time_limit: args.timeout,
-        grace: args.grace,
-        environment: args.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
-        folder: args.wdir,
-        libraries: crate::cc::library_folder(),
-    };
+    let tasks = args.job.tasks;
+    let job = crate::exec::job(args.job, Bind::None);
     let machine = Machine {
         name: args.machine,
         sets: args.sets,
@@ -65,7 +54,7 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
         writeln!(err, "netloom: {processes}")?;
     }
     if !args.quiet {
-        let (tasks, wall_s) = (args.tasks, wall.as_secs_f64());
+        let wall_s = wall.as_secs_f64();
         let plural = if tasks == 1 { "" } else { "s" };
         write!(err, "netloom: {tasks} task{plural}, {tasks_per_node} a node of {machine}: ")?;
         match hand_overs {
