@@ -13,7 +13,7 @@ pub mod link;
 pub mod memory;
 
 use link::{GuestLink, OVER, Shared};
-use memory::{Fault, GuestMemory};
+use memory::{GuestMemory, Status};
 use netloom_messaging::pami::guest::Facts;
 use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
 use netloom_messaging::pami::message_unit::resources::Resources;
@@ -33,8 +33,8 @@ use netloom_study::run::Quiet;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Clock of a Blue Gene/Q core, MHz (Kumar et al., section II.A).
@@ -177,9 +177,11 @@ pub fn run(
     let channels = Arc::new(Channels::create(tasks).map_err(|e| RunError::Channels(tasks, e))?);
     let shared = Arc::new(Shared::default());
     job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.fd().to_string())));
+    let memories: Mutex<Vec<(u32, Arc<Status>)>> = Mutex::default();
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
         let Some(task) = placement.task(spi.node(), spi.process()) else { return Box::new(Empty) };
-        let fault = Fault::default();
+        let status = Arc::<Status>::default();
+        memories.lock().unwrap_or_else(PoisonError::into_inner).push((task, Arc::clone(&status)));
         // SAFETY: one link for each task, whose process one thread at a time resumes.
         #[allow(unsafe_code)]
         let channel = unsafe { channels.side(task, Side::Simulator) };
@@ -187,12 +189,12 @@ pub fn run(
             channel,
             segment: Arc::clone(&segment),
             task,
-            fault: Arc::clone(&fault),
+            status: Arc::clone(&status),
             shared: Arc::clone(&shared),
         };
         let segment = Arc::clone(&segment);
         let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
-            Box::new(GuestMemory { segment: Arc::clone(&segment), task, fault: Arc::clone(&fault) })
+            Box::new(GuestMemory { segment: Arc::clone(&segment), task, status: Arc::clone(&status) })
         };
         Box::new(GuestProcess::new(&spi, link, settings.clone(), Box::new(open)))
     };
@@ -230,8 +232,15 @@ pub fn run(
             Some((placement.task(node, process as u8)?, failure.to_string()))
         })
         .collect();
-    failures.sort();
+    // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no news.
     let has_crashed = shared.has_crashed.load(Ordering::Acquire);
+    for (task, status) in memories.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let is_new = !has_crashed && failures.iter().all(|&(failed, _)| failed != task);
+        if let Some(why) = status.fault().filter(|_| is_new) {
+            failures.push((task, why));
+        }
+    }
+    failures.sort();
     Ok(Outcome {
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,

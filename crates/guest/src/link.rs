@@ -2,14 +2,14 @@
 //! when it has ended.
 #![allow(unsafe_code)]
 
-use crate::memory::Fault;
+use crate::memory::Status;
 use netloom_messaging::pami::guest::process::Guest;
 use netloom_messaging::pami::guest::{Reply, Requests, Then};
 use netloom_node::process::Failure;
 use netloom_shm::channel::Channel;
 use netloom_shm::segment::{Segment, State};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often it looks whether a guest that runs has ended.
@@ -36,8 +36,8 @@ pub struct GuestLink {
     pub segment: Arc<Segment>,
     /// The task.
     pub task: u32,
-    /// See [`Fault`].
-    pub fault: Fault,
+    /// See [`Status`].
+    pub status: Arc<Status>,
     /// See [`Shared`].
     pub shared: Arc<Shared>,
 }
@@ -72,7 +72,10 @@ impl GuestLink {
                 break;
             }
             match life {
-                Life::Ended => return Ok(Requests { list: vec![], then: Then::End }),
+                Life::Ended => {
+                    self.status.end();
+                    return Ok(Requests { list: vec![], then: Then::End });
+                }
                 Life::Failed => {
                     self.shared.has_crashed.store(true, Ordering::Release);
                     self.shared.is_over.store(true, Ordering::Release);
@@ -91,7 +94,10 @@ impl GuestLink {
                 );
             }
         }
-        let requests = postcard::from_bytes(self.channel.message());
+        let requests: Result<Requests, _> = postcard::from_bytes(self.channel.message());
+        if requests.as_ref().is_ok_and(|requests| requests.then == Then::End) {
+            self.status.end();
+        }
         requests
             .map_err(|error| Failure::new("guest", format!("its library is of another version ({error})")))
     }
@@ -113,6 +119,6 @@ impl Guest for GuestLink {
     }
 
     fn fault(&self) -> Option<String> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.status.fault()
     }
 }

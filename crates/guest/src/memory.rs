@@ -4,10 +4,34 @@
 use netloom_node::memory::AddressSpace;
 use netloom_shm::memory::{Direction, copy};
 use netloom_shm::segment::Segment;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What went wrong first, if anything did.
-pub type Fault = Arc<Mutex<Option<String>>>;
+/// What simulator and memory of a guest know of each other.
+#[derive(Debug, Default)]
+pub struct Status {
+    /// What went wrong first, if anything did.
+    fault: Mutex<Option<String>>,
+    /// The guest has handed over for the last time. Its process may live a little longer: from then on its memory is
+    /// not accessed, so that the outcome does not depend on how long.
+    has_ended: AtomicBool,
+}
+
+impl Status {
+    /// What went wrong.
+    pub fn fault(&self) -> Option<String> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The guest has ended.
+    pub fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+    }
+
+    fn report(&self, why: impl FnOnce() -> String) {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(why);
+    }
+}
 
 /// The memory of a task's process.
 pub struct GuestMemory {
@@ -16,18 +40,24 @@ pub struct GuestMemory {
     /// The task.
     pub task: u32,
     /// Accesses to memory that does not exist are noted here.
-    pub fault: Fault,
+    pub status: Arc<Status>,
 }
 
 impl GuestMemory {
     fn access(&self, direction: Direction, local: u64, remote: u64, bytes: usize) {
-        let pid = self.segment.task(self.task).pid();
+        let verb = if direction == Direction::Read { "read" } else { "write" };
+        let task = self.task;
+        if self.status.has_ended.load(Ordering::Acquire) {
+            return self.status.report(|| {
+                format!(
+                    "the Message Unit has to {verb} {bytes} B of task {task}, which has ended: it must wait for its operations first"
+                )
+            });
+        }
+        let pid = self.segment.task(task).pid();
         // SAFETY: the local range is a slice of the caller's; the guest has given the remote one to its library.
         if let Err(error) = unsafe { copy(direction, pid, local, remote, bytes) } {
-            let verb = if direction == Direction::Read { "read" } else { "write" };
-            let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-            let task = self.task;
-            fault.get_or_insert_with(|| {
+            self.status.report(|| {
                 format!("the Message Unit cannot {verb} {bytes} B at {remote:#x} of task {task}: {error}")
             });
         }

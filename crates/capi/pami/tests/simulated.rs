@@ -153,6 +153,41 @@ fn a_guest_that_crashes_ends_the_job() {
 }
 
 #[test]
+fn memory_of_a_task_that_has_ended_is_not_read() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"#include "common.h"
+static char data[100000];
+static volatile size_t received;
+static void all(pami_context_t on, void * cookie, pami_result_t result) { (void) on; (void) cookie; (void) result; received = 1; }
+static void receive(pami_context_t on, void * cookie, const void * header, size_t header_size, const void * pipe, size_t size,
+                    pami_endpoint_t origin, pami_recv_t * recv)
+{
+  (void) on; (void) cookie; (void) header; (void) header_size; (void) pipe; (void) size; (void) origin;
+  memset(recv, 0, sizeof *recv);
+  recv->addr = data; recv->type = PAMI_TYPE_BYTE; recv->data_fn = PAMI_DATA_COPY; recv->local_fn = all;
+}
+int main(void)
+{
+  pami_send_t send;
+  start("leaves", 1);
+  set_dispatch(context[0], FIRST_ID, receive, NULL);
+  barrier();
+  if (task == 1) { wait_until(context[0], received); return 0; }
+  memset(&send, 0, sizeof send);
+  send.send.dispatch = FIRST_ID; send.send.dest = endpoint(1, 0);
+  send.send.data.iov_base = data; send.send.data.iov_len = sizeof data;
+  CHECK(PAMI_Send(context[0], &send));
+  return 0;
+}
+"#;
+    let program = compile_text("leaves_early", text, folder.path());
+    let (outcome, output) = simulate(&program, PAIR);
+    assert_eq!(outcome.failures.len(), 1, "{outcome:?}\n{output}");
+    assert!(outcome.failures[0].1.contains("task 0, which has ended"), "{outcome:?}");
+}
+
+#[test]
 fn what_is_no_user_of_pami_runs_too() {
     let _alone = alone();
     let (outcome, output) = simulate(Path::new("true"), PAIR);

@@ -72,10 +72,12 @@ pub struct GuestProcess<G> {
     /// Whether it waits, for which contexts' packets, by the place of the condition.
     is_waiting: bool,
     watched: Vec<ContextNumber>,
-    /// Waits in a row that ended with nothing, and the begin of the first.
+    /// Waits in a row that ended with nothing, while it sent nothing either, and their length in all.
     in_vain: u32,
+    waited: Microticks,
+    /// The begin of the last.
+    began: Microticks,
     reads_clock: bool,
-    since: Option<Microticks>,
     is_started: bool,
 }
 
@@ -100,8 +102,9 @@ impl<G: Guest> GuestProcess<G> {
             is_waiting: false,
             watched: vec![],
             in_vain: 0,
+            waited: Microticks::ZERO,
+            began: Microticks::ZERO,
             reads_clock: false,
-            since: None,
             is_started: false,
         }
     }
@@ -113,6 +116,9 @@ impl<G: Guest> GuestProcess<G> {
 
     /// Does what the guest asked for.
     fn execute(&mut self, request: Request) -> Result<(), Failure> {
+        if matches!(request, Request::Inject { .. } | Request::Data { .. } | Request::Fetch { .. }) {
+            self.moves();
+        }
         match request {
             Request::Open(number) => {
                 let endpoint =
@@ -149,6 +155,11 @@ impl<G: Guest> GuestProcess<G> {
         Ok(())
     }
 
+    /// It does not wait in vain any more.
+    fn moves(&mut self) {
+        (self.in_vain, self.waited) = (0, Microticks::ZERO);
+    }
+
     fn note(&mut self, context: ContextNumber, begun: Begun, ticket: Ticket) {
         if let Begun::Later(own) = begun {
             self.tickets.insert((context, own), ticket);
@@ -171,7 +182,7 @@ impl<G: Guest> GuestProcess<G> {
         let limit_ns = poll_ns * polls.clamp(1, 1 << 20) as f64;
         let longest = if std::mem::take(&mut self.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
         let limit = self.time((limit_ns * growth).min(longest.max(limit_ns)));
-        self.since.get_or_insert(now);
+        self.began = now;
         let mut any: SmallVec<[Watch; 2]> = SmallVec::new();
         self.watched.clear();
         for (number, context) in &self.contexts {
@@ -220,10 +231,9 @@ impl<G: Guest> GuestProcess<G> {
     }
 
     /// The guest has polled in vain for so long that nothing will come.
-    fn waits_for_ever(&self, now: Microticks) -> Option<Failure> {
-        let waited = now.saturating_sub(self.since?);
-        (waited >= self.settings.patience).then(|| {
-            let seconds = self.ns(waited) / 1e9;
+    fn waits_for_ever(&self) -> Option<Failure> {
+        (self.waited >= self.settings.patience).then(|| {
+            let seconds = self.ns(self.waited) / 1e9;
             let contexts = self.contexts.len();
             let reason = format!(
                 "task {} waits for ever: it has polled its {contexts} contexts for {seconds:.1} s of simulated time, and nothing came",
@@ -248,15 +258,16 @@ impl<G: Guest> GuestProcess<G> {
                     self.context(number)?.take();
                 }
                 Resumed::TimedOut if !self.has_arrivals() => {
-                    if let Some(failure) = self.waits_for_ever(now) {
+                    self.in_vain += 1;
+                    self.waited += now - self.began;
+                    if let Some(failure) = self.waits_for_ever() {
                         return Err(failure);
                     }
-                    self.in_vain += 1;
                     return self.answer(now, 0);
                 }
                 // Space for packets, if nothing has arrived.
                 Resumed::Found(_) if !self.device.thread().has_pending() => {
-                    (self.in_vain, self.since) = (0, None);
+                    self.moves();
                     return self.answer(now, 0);
                 }
                 _ => {}
@@ -273,7 +284,7 @@ impl<G: Guest> GuestProcess<G> {
             }
             Then::Go => return self.answer(now, 0),
             Then::Wait(_) if self.has_arrivals() => {
-                (self.in_vain, self.since) = (0, None);
+                self.moves();
                 return self.answer(now, 0);
             }
             Then::Wait(polls) => self.wait(now, polls),
