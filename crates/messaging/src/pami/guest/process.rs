@@ -174,7 +174,7 @@ impl<G: Guest> GuestProcess<G> {
         time.0 as f64 / 1e6 / self.settings.ticks_per_ns
     }
 
-    /// Waits for something to arrive; returns whether time passes until then.
+    /// Begins to wait for something to arrive, for at most this number of polls of a guest that has not waited.
     fn wait(&mut self, now: Microticks, polls: u64) {
         let poll_ns = self.ns(self.settings.costs.of(Software::Poll)).max(1.0);
         // A guest that polls again and again is asked less and less often. What arrives ends the wait at once.

@@ -32,8 +32,8 @@ use std::sync::{Arc, Mutex};
 pub const PACKET_MAX: usize = 560;
 /// Bits of a packet's header for the length of its message.
 const LENGTH_BITS: u32 = 48;
-/// Counters of a context for RDMA reads.
-const COUNTERS: u64 = 1024;
+/// Counters for RDMA reads that a context allocates at once, when it has no free one.
+const COUNTERS: u64 = 64;
 
 /// Where the tasks of a job run.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ struct SendFifo {
 enum Pending {
     /// The injection of this number of descriptors of a FIFO of sends.
     Injected(usize, u64),
-    /// A counter that reaches zero after this time.
+    /// A counter, by its address, that reaches zero after this time.
     Counter(u64, u64),
 }
 
@@ -129,10 +129,8 @@ pub struct UnitContext {
     memory: Arc<Mutex<ProcessMemory>>,
     endpoint: Endpoint,
     fifos: Vec<SendFifo>,
-    /// The first of the counters, how many have been used, and which of these are free.
-    counters: u64,
-    used: u64,
-    free: Vec<u64>,
+    /// Addresses of free counters.
+    counters: Vec<u64>,
     pending: BTreeMap<Ticket, Pending>,
     next_ticket: Ticket,
     /// Whether a packet is being taken out of the reception FIFO.
@@ -174,7 +172,6 @@ impl UnitContext {
             slots: device.allocate_memory(DESCRIPTORS * PACKET_MAX as u64),
         });
         let fifos = fifos.collect();
-        let counters = device.allocate_memory(8 * COUNTERS);
         UnitContext {
             placement: Arc::clone(placement),
             resources,
@@ -182,9 +179,7 @@ impl UnitContext {
             memory: Arc::clone(memory),
             endpoint,
             fifos,
-            counters,
-            used: 0,
-            free: vec![],
+            counters: vec![],
             pending: BTreeMap::new(),
             next_ticket: 0,
             is_taking: false,
@@ -221,17 +216,17 @@ impl UnitContext {
             // A poll reads the tail of the FIFO, and takes what is before it.
             self.take();
         }
-        let (device, counters) = (&self.device, self.counters);
-        let (fifos, free, finished) = (&self.fifos, &mut self.free, &mut self.finished);
+        let (device, fifos) = (&self.device, &self.fifos);
+        let (counters, finished) = (&mut self.counters, &mut self.finished);
         self.pending.retain(|&ticket, pending| {
             let is_done = match *pending {
                 Pending::Injected(fifo, written) => device.injected(fifos[fifo].number) >= written,
-                Pending::Counter(counter, asked) => device.counted_down(counters + 8 * counter) > asked,
+                Pending::Counter(counter, asked) => device.counted_down(counter) > asked,
             };
             if is_done {
                 finished.push_back(ticket);
                 if let Pending::Counter(counter, _) = *pending {
-                    free.push(counter);
+                    counters.push(counter);
                 }
             }
             !is_done
@@ -260,7 +255,7 @@ impl UnitContext {
         let mut first: BTreeMap<usize, u64> = BTreeMap::new();
         for pending in self.pending.values() {
             match *pending {
-                Pending::Counter(counter, _) => watches.push(Watch::Counter(self.counters + 8 * counter)),
+                Pending::Counter(counter, _) => watches.push(Watch::Counter(counter)),
                 Pending::Injected(fifo, written) => {
                     first.entry(fifo).and_modify(|n| *n = written.min(*n)).or_insert(written);
                 }
@@ -353,6 +348,15 @@ impl UnitContext {
         Descriptor { payload, length, map: 1 << first, network, kind, prefetch_only: false }
     }
 
+    /// The address of a free counter.
+    fn counter(&mut self) -> u64 {
+        if self.counters.is_empty() {
+            let first = self.device.allocate_memory(8 * COUNTERS);
+            self.counters.extend((0..COUNTERS).rev().map(|n| first + 8 * n));
+        }
+        self.counters.pop().expect("some were added")
+    }
+
     fn physical(&self, range: Range) -> u64 {
         lock(&self.memory).physical(range)
     }
@@ -440,39 +444,32 @@ impl PamiDevice for UnitContext {
         remote: u64,
     ) -> Result<Begun, Remote> {
         // A write does not tell its end to who started it: that takes a packet, so it can as well bring the data.
-        if way == Transfer::Put || self.free.is_empty() && self.used == COUNTERS {
+        if way == Transfer::Put {
             return Err(Remote::Unsupported);
         }
         let fifo = self.fifo(with);
+        if !self.device.has_room(self.fifos[fifo].number) {
+            self.is_full = Some(fifo);
+            return Err(Remote::Unsupported);
+        }
         let (node, process) = self.placement.of_task(with.task());
         let here = (self.device.node(), self.device.process());
-        let counter = self.free.last().copied().unwrap_or(self.used);
-        let counter_offset = self.counters + 8 * counter;
-        let put = self.describe(
-            here,
-            remote,
-            local.bytes,
-            Kind::DirectPut { base: 0, offset: self.physical(local), counter_base: 0, counter_offset },
-        );
+        let (counter, offset) = (self.counter(), self.physical(local));
         let put = Descriptor {
+            payload: remote,
+            length: local.bytes,
             map: bulk_map(self.device.torus(), node, here),
             network: Network::to(here.0),
-            ..put
+            kind: Kind::DirectPut { base: 0, offset, counter_base: 0, counter_offset: counter },
+            prefetch_only: false,
         };
         let slot = self.slot(fifo);
         let kind =
             Kind::RemoteGet { fifo: self.resources.fetch(process, pin(self.device.torus(), node, here)) };
         let get = self.describe((node, process), slot, 64, kind);
-        if !self.device.has_room(self.fifos[fifo].number) {
-            self.is_full = Some(fifo);
-            return Err(Remote::Unsupported);
-        }
-        self.device.set_counter(counter_offset, local.bytes);
+        self.device.set_counter(counter, local.bytes);
         self.device.store_descriptors(slot, &[put]);
         self.submit(fifo, &get).expect("it has room");
-        if self.free.pop().is_none() {
-            self.used += 1;
-        }
         Ok(self.ticket(Pending::Counter(counter, self.device.now().ticks())))
     }
 
