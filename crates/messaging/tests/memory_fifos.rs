@@ -174,6 +174,33 @@ fn a_remote_get_brings_data() {
     assert_eq!(measurements[1].1.len(), 1);
 }
 
+/// More RDMA reads than the FIFO for their descriptors holds: the engine waits for space, and none is lost.
+#[test]
+fn remote_gets_wait_for_space() {
+    const READS: u64 = 60;
+    fn many(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            let small =
+                InjectionFifo { start: 1 << 30, size_B: 1024, remote_get: true, ..InjectionFifo::usual(40) };
+            spi.set_injection_fifo(40, small);
+            if spi.node() == 0 {
+                return;
+            }
+            spi.set_counter(0, READS * 3000);
+            let length = spi.store_descriptors(1 << 21, &[put(spi.node(), 3000)]);
+            for _ in 0..READS {
+                let kind = Kind::RemoteGet { fifo: 40 };
+                spi.inject(0, Descriptor { payload: 1 << 21, kind, ..put(0, length) }).await;
+            }
+            spi.wait_counter(0).await;
+            spi.measure(0, spi.now());
+        })
+    }
+    let measurements = run(&network(&[4], false), &unit(), many, &[], 1).0;
+    assert!(measurements[1..].iter().all(|n| n.1.len() == 1));
+}
+
 /// Words that many nodes put to one node by an operation of the L2: all count, in any order.
 #[test]
 fn atomic_puts_all_count() {

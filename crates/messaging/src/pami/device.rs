@@ -31,6 +31,8 @@ impl Range {
 pub enum Remote {
     /// The device cannot do it: the data must go through packets.
     Unsupported,
+    /// It has no space for the operation at present.
+    Full,
     /// The task has ended.
     Gone,
     /// It has no memory there.

@@ -107,6 +107,11 @@ impl Unit {
         self.injection_fifo(fifo).free_B() >= DESCRIPTOR_B
     }
 
+    /// Whether remote gets of other nodes may put descriptors into an injection FIFO.
+    pub fn accepts_remote_gets(&self, fifo: u16) -> bool {
+        self.injection.get(&fifo).is_some_and(|memory| memory.settings.remote_get)
+    }
+
     /// Number of injected descriptors of an injection FIFO.
     pub fn injected(&self, fifo: u16) -> u64 {
         self.injection.get(&fifo).map_or(0, |memory| memory.injected)

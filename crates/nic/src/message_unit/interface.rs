@@ -101,6 +101,15 @@ impl MessageUnit {
             Watch::Injected(f, n) => f == fifo && injected >= n,
             _ => false,
         });
+        if self.unit.accepts_remote_gets(fifo) {
+            self.resume_storing(c, now);
+        }
+    }
+
+    /// Engines that waited for space in a FIFO go on.
+    fn resume_storing(&mut self, c: &Common, now: Time) {
+        let refused = self.unit.resume_storing(c, now, &mut self.out);
+        refused.into_iter().for_each(|why| self.refuse(c, now, why));
     }
 
     /// The unit raises an interrupt.
@@ -249,8 +258,7 @@ impl NetworkInterface for MessageUnit {
             Command::Take(fifo) => {
                 let packet = self.unit.take_packet(fifo);
                 lock(&self.shared).packets.insert(process, packet);
-                let refused = self.unit.resume_storing(c, now, &mut self.out);
-                refused.into_iter().for_each(|why| self.refuse(c, now, why));
+                self.resume_storing(c, now);
             }
             Command::TakeInterrupt(group) => {
                 let interrupt = self.unit.interrupts.take(group);

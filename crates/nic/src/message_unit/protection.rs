@@ -28,8 +28,7 @@ pub enum Violation {
     BaseAddress,
     /// A user descriptor that names a system resource.
     Permission,
-    /// A remote get for an injection FIFO that does not allow it, or has no space; or whose data is not valid
-    /// descriptors.
+    /// A remote get for an injection FIFO that does not allow it, or whose data is not valid descriptors.
     RemoteGet,
 }
 

@@ -197,9 +197,12 @@ impl Unit {
             }
             UnitHeader::RemoteGet { fifo, bytes } => {
                 let memory = self.injection.get(&fifo).filter(|m| m.settings.remote_get);
-                let Some(memory) = memory.filter(|m| m.free_B() >= u64::from(bytes)) else {
-                    return Began::Refused(Violation::RemoteGet);
-                };
+                let Some(memory) = memory else { return Began::Refused(Violation::RemoteGet) };
+                if memory.free_B() < u64::from(bytes) {
+                    // The engine waits until descriptors have been injected (bit 23 of the unit's interrupts in
+                    // IBM's public driver: "rME is waiting for software to free up space").
+                    return Began::NoRoom;
+                }
                 (memory.tail_address(), u64::from(bytes))
             }
         };

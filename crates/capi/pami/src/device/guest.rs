@@ -260,9 +260,12 @@ impl PamiDevice for GuestDevice {
         remote: u64,
     ) -> Result<Begun, Remote> {
         let (from, with) = (self.number, self.outside(with));
-        let mut hub = lock(self.hub);
-        if way == Transfer::Put || !hub.has_room(from) {
+        if way == Transfer::Put {
             return Err(Remote::Unsupported);
+        }
+        let mut hub = lock(self.hub);
+        if !hub.has_room(from) {
+            return Err(Remote::Full);
         }
         let ticket = hub.ticket();
         let local = (local.address, local.bytes);

@@ -21,7 +21,7 @@ impl Outcome {
         match moved {
             Ok(()) => Outcome::Done,
             Err(Remote::Gone) => Outcome::Gone,
-            Err(Remote::Fault | Remote::Unsupported) => Outcome::Fault,
+            Err(Remote::Fault | Remote::Unsupported | Remote::Full) => Outcome::Fault,
         }
     }
 }

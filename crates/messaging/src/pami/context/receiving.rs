@@ -222,6 +222,10 @@ impl<D: PamiDevice> Context<D> {
                 let bytes = integers([request, own]);
                 self.submit(fetch.from, Waiting::Packet { head, bytes });
             }
+            Err(Remote::Full) => {
+                self.fetches.push_front(fetch);
+                return None;
+            }
             Err(gone) => self.finish(fetch.from, fetch.arriving, Outcome::of(Err(gone))),
         }
         Some(self.next_event())

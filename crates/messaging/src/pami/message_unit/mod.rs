@@ -450,7 +450,7 @@ impl PamiDevice for UnitContext {
         let fifo = self.fifo(with);
         if !self.device.has_room(self.fifos[fifo].number) {
             self.is_full = Some(fifo);
-            return Err(Remote::Unsupported);
+            return Err(Remote::Full);
         }
         let (node, process) = self.placement.of_task(with.task());
         let here = (self.device.node(), self.device.process());
