@@ -88,6 +88,8 @@ impl MessagingConfig {
             ("pami.dispatch_ns", self.pami.map_or(0.0, |pami| pami.dispatch_ns)),
             ("pami.poll_ns", self.pami.map_or(0.0, |pami| pami.poll_ns)),
             ("pami.clock_ns", self.pami.map_or(0.0, |pami| pami.clock_ns)),
+            ("pami.collective_ns", self.pami.map_or(0.0, |pami| pami.collective_ns)),
+            ("pami.reduction_ns", self.pami.map_or(0.0, |pami| pami.reduction_ns)),
         ] {
             if !(0.0..=1e9).contains(&ns) {
                 return refuse(key, format!("expected a time from 0 to 1e9 ns, found {ns}"));
@@ -134,6 +136,10 @@ pub struct PamiConfig {
     pub poll_ns: f64,
     /// To read the clock, ns.
     pub clock_ns: f64,
+    /// To begin a collective operation of the network, and to end it, ns.
+    pub collective_ns: f64,
+    /// The same for a reduction, in addition: types and operation are looked up, ns.
+    pub reduction_ns: f64,
     /// How fast a processor copies data between a packet and memory, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_GB_per_s: Option<f64>,

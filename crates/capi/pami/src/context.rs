@@ -226,6 +226,7 @@ impl Context {
                 }
             }
             Event::Progress => {}
+            Event::Collected(_) => unreachable!("nothing begins one"),
             Event::Rmw { origin, request, rmw } => {
                 let old = crate::rma::execute(&rmw);
                 self.core().answer_rmw(origin, request, old);

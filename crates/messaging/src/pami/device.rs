@@ -1,6 +1,7 @@
 //! What the protocols need of a device: packets to other endpoints, and memory.
 
 use super::{Endpoint, packet::Head};
+use netloom_fabric::collective::Operation;
 use std::fmt;
 
 /// Error: no space at present.
@@ -51,6 +52,39 @@ pub enum Transfer {
 /// The device's number of an operation that it has not finished.
 pub type Ticket = u64;
 
+/// How words are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_snake_case)]
+pub struct Combine {
+    /// The operation.
+    pub operation: Operation,
+    /// Length of a word, bytes.
+    pub word_B: u32,
+}
+
+/// A collective operation that a device does by itself, without messages of the protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collective {
+    /// All members wait for each other.
+    Barrier,
+    /// One member's data goes to all.
+    Broadcast {
+        /// The node and process of that member.
+        root: (u32, u8),
+        /// Each member's buffer.
+        data: Range,
+    },
+    /// The data of all is combined word by word, and all get the result.
+    Allreduce {
+        /// What a member contributes.
+        source: Range,
+        /// Where the result goes; it may be the same.
+        target: Range,
+        /// How.
+        combine: Combine,
+    },
+}
+
 /// How far an operation is when the call that begins it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
@@ -86,6 +120,10 @@ pub enum Step {
     Poll,
     /// The clock is read.
     Clock,
+    /// A collective operation of the device begins.
+    Collective,
+    /// It combines data, so types and operation are looked up.
+    Reduction,
 }
 
 /// A device that carries the packets of one context. Nothing here waits.
@@ -172,6 +210,14 @@ pub trait PamiDevice {
     /// The software takes a step: on a simulated node its time passes; natively the step itself takes it.
     #[inline]
     fn spend(&mut self, _: Step) {}
+
+    /// Begins a collective operation of a group that was set up for this context; [`Arrival::Finished`] reports its end.
+    ///
+    /// # Panics
+    /// If the device has none.
+    fn collective(&mut self, group: usize, operation: Collective) -> Ticket {
+        unreachable!("{operation:?} of group {group} on a device without groups")
+    }
 
     /// Whether a task has ended before it left the job.
     fn is_gone(&self, task: u32) -> bool;

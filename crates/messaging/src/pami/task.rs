@@ -3,11 +3,13 @@
 
 use super::Endpoint;
 use super::context::{Context, Event, Limits};
-use super::device::{PamiDevice, Range};
+use super::device::{Collective, PamiDevice, Range};
+use super::message_unit::collective::group::Members;
 use super::message_unit::memory::ProcessMemory;
 use super::message_unit::{Costs, Placement, UnitContext};
 use crate::device::Simulated;
 use crate::spi::Spi;
+use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::MessageUnit;
 use netloom_node::nodes::CoreOf;
 use netloom_node::process::Resumed;
@@ -46,6 +48,11 @@ impl Task {
         &mut self.context
     }
 
+    /// The machine's topology.
+    pub fn torus(&self) -> &Torus {
+        self.context.device().device().torus()
+    }
+
     /// The time.
     pub fn now(&self) -> Microticks {
         self.core.now()
@@ -80,6 +87,21 @@ impl Task {
         if why == Resumed::Found(0) {
             device.take();
         }
+    }
+
+    /// Joins a group of tasks, by the class of its routes. Returns its number.
+    ///
+    /// # Panics
+    /// If this task is no member.
+    pub fn join(&mut self, members: &Members, class: u8) -> usize {
+        self.context.device_mut().add_group(members, class).expect("a member")
+    }
+
+    /// Takes part in a collective operation of a group.
+    pub async fn collective(&mut self, group: usize, operation: Collective) {
+        self.context.collective(group, operation, 0);
+        while self.event().await != Event::Collected(0) {}
+        self.done().await;
     }
 
     /// Computes for this long.

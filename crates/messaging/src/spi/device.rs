@@ -4,7 +4,7 @@
 use super::Step;
 use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
 use crate::device::{Device, Full, MuDevice, Simulated};
-use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute};
+use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute, CollectiveHeader, combine};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::commands::{Command, Pcie, Setting, Shared, Watch};
 use netloom_nic::message_unit::descriptor::Descriptor;
@@ -283,6 +283,33 @@ impl UnitDevice {
     pub fn pcie(&self, direction: Pcie, bytes: u64) -> u64 {
         let rate = self.common.config.pcie_bytes_per_tick;
         lock(&self.shared).pcie(direction, self.now().tick(), bytes, rate).ticks()
+    }
+
+    /// Copies bytes within the node's memory (not timed). Where nothing was stored, nothing is.
+    pub fn copy(&self, from: u64, to: u64, bytes: u64) {
+        let mut contents = lock(&self.contents);
+        let data = contents.load(from, bytes as usize);
+        contents.store(to, bytes as usize, data.as_deref());
+    }
+
+    /// Combines the words of several ranges of this length as the network does, into another (not timed).
+    pub fn combine(&self, from: &[u64], to: u64, bytes: u64, header: CollectiveHeader) {
+        let mut contents = lock(&self.contents);
+        let inputs: Vec<_> = from.iter().map(|&at| (header, contents.load(at, bytes as usize))).collect();
+        let data = combine(&inputs).data;
+        contents.store(to, bytes as usize, data.as_deref());
+    }
+
+    /// Adds to a word of the node's memory by an atomic operation of the L2, which other processes see later: one
+    /// store.
+    pub fn add_word(&self, address: u64, value: u64) {
+        self.thread.submit(Command::AddWord(address, value));
+        self.spend(Step::Store);
+    }
+
+    /// A word of the node's memory that processes add to.
+    pub fn word(&self, address: u64) -> u64 {
+        lock(&self.shared).word(address)
     }
 
     /// When a counter last reached zero, ticks; 0 if it never has. The hardware does not report it: it serves

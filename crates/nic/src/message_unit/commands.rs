@@ -7,7 +7,8 @@ use super::protection::Range;
 use netloom_engine::Time;
 use netloom_fabric::collective::ClassRoute;
 use netloom_node::memory::Contents;
-use std::collections::BTreeMap;
+use rustc_hash::FxBuildHasher;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 /// A command of a process to the unit.
@@ -25,6 +26,8 @@ pub enum Command {
     TakeInterrupt(Group),
     /// Stores to the control register of a barrier class.
     BarrierBits(u8, u64),
+    /// Adds to a word of memory in the L2: an atomic operation of the core, which does not wait for its end.
+    AddWord(u64, u64),
 }
 
 /// A condition that a process may wait for.
@@ -42,6 +45,8 @@ pub enum Watch {
     Counter(u64),
     /// Zero bits in the status register of a barrier class.
     Barrier(u8, u64),
+    /// A word of memory that cores add to, of at least this value.
+    Word(u64, u64),
 }
 
 /// A setting of a program, which takes no time.
@@ -93,6 +98,8 @@ pub struct Shared {
     /// Status registers of the barrier classes, four bits each, and the time of their last change.
     pub(super) status: u64,
     pub(super) status_changed: Time,
+    /// Words of memory that cores add to.
+    pub(super) words: HashMap<u64, u64, FxBuildHasher>,
     /// When the PCIe has completed its transfers, by [`Pcie`].
     pcie_free: [Time; 2],
 }
@@ -130,6 +137,11 @@ impl Shared {
     /// The status register of a barrier class, and the time of the last change of any class.
     pub fn status(&self, class: u8) -> (u64, Time) {
         (status_of(self.status, class), self.status_changed)
+    }
+
+    /// A word of memory that cores add to.
+    pub fn word(&self, address: u64) -> u64 {
+        self.words.get(&address).copied().unwrap_or(0)
     }
 
     /// When a counter last reached zero; time zero if it never has.

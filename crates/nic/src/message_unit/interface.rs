@@ -74,7 +74,7 @@ fn polling(c: &MessageUnitConfig, watch: Watch) -> Polling {
     let (slave, poll, found) =
         (ticks(c.slave_ticks), ticks(c.software.poll_ticks), ticks(c.software.found_ticks));
     match watch {
-        Watch::Counter(_) => Polling::memory(poll, found),
+        Watch::Counter(_) | Watch::Word(..) => Polling::memory(poll, found),
         Watch::Interrupt(_) => Polling::asleep(slave + found),
         // Each load of a register makes a round trip through the slave port, and samples the register
         // half-way.
@@ -145,6 +145,18 @@ impl MessageUnit {
                 raises.into_iter().for_each(|interrupt| self.raise(c, now, interrupt));
             }
         }
+    }
+
+    /// The oldest addition to a word of memory is done.
+    fn added(&mut self, c: &Common, now: Time) {
+        let Some((address, value)) = self.unit.adding.pop_front() else { return };
+        let sum = {
+            let mut shared = lock(&self.shared);
+            let word = shared.words.entry(address).or_insert(0);
+            *word += value;
+            *word
+        };
+        self.found(c, now, |watch| matches!(watch, Watch::Word(a, least) if a == address && sum >= least));
     }
 
     /// Applies a setting by the kernel's side of the interface.
@@ -224,6 +236,7 @@ impl NetworkInterface for MessageUnit {
             Watch::Packet(fifo) => unit.packets_for_software(fifo) > 0,
             Watch::Counter(address) => unit.memory_counters.get(&address).is_none_or(|&counter| counter <= 0),
             Watch::Barrier(class, bits) => status_of(lock(&self.shared).status, class) & bits == 0,
+            Watch::Word(address, least) => lock(&self.shared).word(address) >= least,
         };
         is_there.then(|| polling(&c.config, watch).seen(t, t))
     }
@@ -268,6 +281,10 @@ impl NetworkInterface for MessageUnit {
                 let at = self.unit.through_slave_port(&c.config, now);
                 self.out.at(at, Alarm::BarrierBits(u16::from(class) * 8 + bits as u16));
             }
+            Command::AddWord(address, value) => {
+                let at = self.unit.add_word(&c.config, now, address, value);
+                self.out.at(at, Alarm::Added);
+            }
         }
         Submitted::Done
     }
@@ -305,6 +322,7 @@ impl NetworkInterface for MessageUnit {
                 unit.counters.slave_stores += 1;
                 out.set_barrier_bits(usize::from(what / 8), u64::from(what % 8));
             }
+            Alarm::Added => self.added(c, now),
         }
     }
 

@@ -86,6 +86,9 @@ struct Unit {
     ports: memory::MasterPorts,
     /// Packets being stored, by a number that is reused.
     storing: Vec<Option<reception::Store>>,
+    /// Additions to words of memory that are under way to the L2, in order, and when it may begin the next.
+    adding: VecDeque<(u64, u64)>,
+    add_free: Time,
     /// The base address table.
     base: BTreeMap<u16, u64>,
     /// Words of memory that serve as counters.
@@ -114,6 +117,8 @@ impl Unit {
             network_reception: Default::default(),
             ports: memory::MasterPorts::default(),
             storing: vec![],
+            adding: VecDeque::new(),
+            add_free: Time::ZERO,
             base: BTreeMap::new(),
             memory_counters: BTreeMap::new(),
             ranges: protection::Ranges::default(),
@@ -131,6 +136,15 @@ impl Unit {
         let begin = self.slave_free.max(now);
         self.slave_free = begin + u64::from(c.cycle_ticks);
         begin + u64::from(c.slave_ticks)
+    }
+
+    /// A core adds to a word of memory: the L2 does one addition a cycle **(ours)**, in order. Returns when other
+    /// cores see it.
+    fn add_word(&mut self, c: &config::MessageUnitConfig, now: Time, address: u64, value: u64) -> Time {
+        let begin = self.add_free.max(now);
+        self.add_free = begin + u64::from(c.cycle_ticks);
+        self.adding.push_back((address, value));
+        begin + u64::from(c.write_ticks)
     }
 }
 
@@ -153,6 +167,8 @@ pub enum Alarm {
     /// A store to the control register of a barrier class has passed the slave port: eight times the class,
     /// plus the bits.
     BarrierBits(u16),
+    /// The next addition to a word of memory is done.
+    Added,
 }
 
 impl Alarm {
@@ -166,6 +182,7 @@ impl Alarm {
             Alarm::Stored(slot) => (4, slot),
             Alarm::Counted(slot) => (5, slot),
             Alarm::BarrierBits(what) => (6, what),
+            Alarm::Added => (7, 0),
         };
         station << 16 | u32::from(number)
     }

@@ -1,6 +1,7 @@
 //! Programs on PAMI, on the nodes of a machine with Message Units: the benchmarks of the PAMI paper (Kumar et al.,
 //! section V), as it describes them.
 
+pub mod collective;
 pub mod latency;
 pub mod message_rate;
 pub mod neighbours;
@@ -9,6 +10,7 @@ use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::measured::Measured;
 use crate::processes::Measurements;
 use crate::shape::Shape;
+use collective::Collective;
 use latency::Latency;
 use message_rate::MessageRate;
 use neighbours::Neighbours;
@@ -17,6 +19,7 @@ use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::{MessagingConfig, PamiConfig};
 use netloom_messaging::pami::context::{Event, Limits};
+use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::message_unit::{Costs, Placement};
 use netloom_messaging::pami::task::Task;
 use netloom_messaging::spi::Spi;
@@ -36,6 +39,8 @@ pub enum PamiProgram {
     Neighbours(Neighbours),
     /// The processes of a node send short messages to processes of its neighbours.
     MessageRate(MessageRate),
+    /// All tasks take part in a collective operation, again and again.
+    Collective(Collective),
 }
 
 /// The values of `program`.
@@ -46,6 +51,7 @@ pub enum Kind {
     Latency,
     Neighbours,
     MessageRate,
+    Collective,
 }
 
 impl<'de> Tagged<'de> for PamiProgram {
@@ -57,6 +63,7 @@ impl<'de> Tagged<'de> for PamiProgram {
             Kind::Latency => Latency::deserialize(rest).map(Self::Latency),
             Kind::Neighbours => Neighbours::deserialize(rest).map(Self::Neighbours),
             Kind::MessageRate => MessageRate::deserialize(rest).map(Self::MessageRate),
+            Kind::Collective => Collective::deserialize(rest).map(Self::Collective),
         }
     }
 }
@@ -81,6 +88,7 @@ impl Workload for PamiProgram {
             PamiProgram::Latency(c) => c.check(),
             PamiProgram::Neighbours(c) => c.check(shape.lengths()),
             PamiProgram::MessageRate(c) => c.check(),
+            PamiProgram::Collective(c) => c.check(),
         }
         .map_err(of_workload)
     }
@@ -94,6 +102,8 @@ impl Workload for PamiProgram {
 #[derive(Clone)]
 pub struct Job {
     placement: Arc<Placement>,
+    /// The group of all tasks, where there are collective operations.
+    all: Option<Arc<Members>>,
     costs: Costs,
     limits: Limits,
 }
@@ -109,6 +119,7 @@ impl PamiProgram {
         match self {
             PamiProgram::Latency(_) | PamiProgram::Neighbours(_) => 1,
             PamiProgram::MessageRate(c) => c.processes,
+            PamiProgram::Collective(c) => c.processes,
         }
     }
 
@@ -119,12 +130,19 @@ impl PamiProgram {
             PamiProgram::Neighbours(_) | PamiProgram::MessageRate(_) => {
                 [0].into_iter().chain(neighbours_of_first(torus)).collect()
             }
+            PamiProgram::Collective(_) => (0..torus.nodes()).collect(),
         };
         let (tasks, processes) = (nodes.len() as u32 * self.processes(), self.processes() as u8);
+        let placement = Placement { nodes, processes, tasks };
+        let all = match self {
+            PamiProgram::Collective(_) => Members::of_job(&placement, torus),
+            _ => None,
+        };
         let pami: PamiConfig = messaging.pami.unwrap_or_default();
         let rendezvous_from_bytes = messaging.eager_max_B.map_or(u64::MAX, |bytes| bytes + 1);
         Job {
-            placement: Arc::new(Placement { nodes, processes, tasks }),
+            placement: Arc::new(placement),
+            all: all.map(Arc::new),
             costs: Costs::new(&pami, ticks_per_second),
             limits: Limits { rendezvous_from_bytes, ..Limits::default() },
         }
@@ -141,6 +159,13 @@ impl PamiProgram {
             PamiProgram::MessageRate(c) => {
                 Box::pin(message_rate::run(job.task(&spi), c.clone(), job.placement.nodes.len() as u32))
             }
+            PamiProgram::Collective(c) => {
+                let (task, config, job) = (job.task(&spi), c.clone(), job.clone());
+                Box::pin(async move {
+                    let all = job.all.as_ref().expect("the whole machine is a box");
+                    collective::run(task, config, &job.placement, all).await;
+                })
+            }
         }
     }
 
@@ -150,6 +175,7 @@ impl PamiProgram {
             PamiProgram::Latency(c) => latency::measured(c, measurements, tick_ns),
             PamiProgram::Neighbours(c) => neighbours::measured(c, measurements, tick_ns),
             PamiProgram::MessageRate(c) => message_rate::measured(c, measurements, tick_ns),
+            PamiProgram::Collective(c) => collective::measured(c, measurements, tick_ns),
         }
     }
 }

@@ -40,6 +40,8 @@ pub enum Event<P> {
     Received(u64, Outcome),
     /// Nothing: a packet or a piece of data was processed.
     Progress,
+    /// A collective operation of the device is done.
+    Collected(u64),
     /// An atomic operation is done and fetched this value.
     Fetched(u64, u64),
     /// An atomic operation on this task's memory: the program's memory is changed by its owner, who then calls

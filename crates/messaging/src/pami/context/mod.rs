@@ -16,7 +16,7 @@ mod receiving;
 mod sending;
 mod slab;
 
-use super::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
+use super::device::{Arrival, Begun, Collective, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
 use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
 use super::rmw::Rmw;
 use super::{Endpoint, Map};
@@ -91,6 +91,8 @@ enum Pending {
     Eager { cookie: u64 },
     /// A piece of a rendezvous.
     Fetch(Fetch),
+    /// A collective operation.
+    Collective { cookie: u64 },
 }
 
 /// A context over its device.

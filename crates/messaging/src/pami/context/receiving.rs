@@ -253,6 +253,7 @@ impl<D: PamiDevice> Context<D> {
             None => {}
             Some(Pending::Eager { cookie }) => self.events.push_back(Event::Sent(cookie, Outcome::Done)),
             Some(Pending::Fetch(fetch)) => self.fetched(fetch),
+            Some(Pending::Collective { cookie }) => self.events.push_back(Event::Collected(cookie)),
         }
         self.next_event()
     }

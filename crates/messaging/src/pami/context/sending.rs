@@ -101,6 +101,16 @@ impl<D: PamiDevice> Context<D> {
         Ok(())
     }
 
+    /// Begins a collective operation of one of the device's groups; [`Event::Collected`] reports its end.
+    pub fn collective(&mut self, group: usize, operation: Collective, cookie: u64) {
+        self.device.spend(Step::Collective);
+        if matches!(operation, Collective::Allreduce { .. }) {
+            self.device.spend(Step::Reduction);
+        }
+        let ticket = self.device.collective(group, operation);
+        self.pending.insert(ticket, Pending::Collective { cookie });
+    }
+
     /// Reports the old value of an atomic operation to who asked.
     pub fn answer_rmw(&mut self, to: Endpoint, request: u64, old: u64) {
         let head = self.head(Kind::RmwResult, 0, 0);

@@ -7,15 +7,18 @@
 //! of its message. The unit cuts a message of more than 512 B into packets; those of a packet of the protocols
 //! are put together again here.
 
+pub mod collective;
 pub mod memory;
 pub mod resources;
 
 use super::Endpoint;
-use super::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
+use super::device::{Arrival, Begun, Collective, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
 use super::packet::{Head, Kind as HeadKind};
 use crate::config::{PamiConfig, Steps};
 use crate::device::{Device, MuDevice, Simulated};
 use crate::spi::device::UnitDevice;
+use collective::Collectives;
+use collective::group::{Group, Members};
 use memory::ProcessMemory;
 use netloom_nic::message_unit::commands::Watch;
 use netloom_nic::message_unit::descriptor::{Descriptor, Kind, LOCAL, Network};
@@ -70,6 +73,8 @@ pub struct Costs {
     dispatch: Microticks,
     poll: Microticks,
     clock: Microticks,
+    collective: Microticks,
+    reduction: Microticks,
     copy: Steps,
 }
 
@@ -84,6 +89,8 @@ impl Costs {
             dispatch: of(config.dispatch_ns),
             poll: of(config.poll_ns),
             clock: of(config.clock_ns),
+            collective: of(config.collective_ns),
+            reduction: of(config.reduction_ns),
             copy: Steps::copies(config.copy_GB_per_s, ticks_per_second),
         }
     }
@@ -98,6 +105,8 @@ impl Costs {
             Step::Copy(bytes) => self.copy.copy(bytes),
             Step::Poll => self.poll,
             Step::Clock => self.clock,
+            Step::Collective => self.collective,
+            Step::Reduction => self.reduction,
         }
     }
 }
@@ -141,6 +150,7 @@ pub struct UnitContext {
     finished: VecDeque<Ticket>,
     /// The FIFO of sends that had no space last.
     is_full: Option<usize>,
+    collectives: Collectives,
 }
 
 /// Descriptors in an injection FIFO of the usual length.
@@ -187,6 +197,7 @@ impl UnitContext {
             inbox: VecDeque::new(),
             finished: VecDeque::new(),
             is_full: None,
+            collectives: Collectives::default(),
             device,
         }
     }
@@ -231,6 +242,15 @@ impl UnitContext {
             }
             !is_done
         });
+        self.collectives.advance(finished);
+    }
+
+    /// Sets up the network for a group of which this context's task is a member. Its class must be free at all its
+    /// nodes, and none of them may use it before all have set it up. Returns the group's number, or `None` if the task
+    /// is no member.
+    pub fn add_group(&mut self, members: &Members, class: u8) -> Option<usize> {
+        let group = Group::new(members, class, &self.device)?;
+        Some(self.collectives.add(group, &self.device, &self.costs, &self.memory))
     }
 
     /// Takes the next packet out of the reception FIFO, if there is one.
@@ -262,6 +282,7 @@ impl UnitContext {
             }
         }
         watches.extend(first.into_iter().map(|(fifo, n)| Watch::Injected(self.fifos[fifo].number, n)));
+        watches.extend(self.collectives.watches());
         watches.extend(self.is_full.map(|fifo| Watch::Room(self.fifos[fifo].number)));
         watches
     }
@@ -471,6 +492,13 @@ impl PamiDevice for UnitContext {
         self.device.store_descriptors(slot, &[put]);
         self.submit(fifo, &get).expect("it has room");
         Ok(self.ticket(Pending::Counter(counter, self.device.now().ticks())))
+    }
+
+    fn collective(&mut self, group: usize, operation: Collective) -> Ticket {
+        self.next_ticket += 1;
+        self.collectives.begin(group, self.next_ticket, operation);
+        self.collectives.advance(&mut self.finished);
+        self.next_ticket
     }
 
     fn spend(&mut self, step: Step) {

@@ -1,11 +1,14 @@
 //! How the unit's FIFOs are shared out among the contexts of a node (Kumar et al., section III.E): each context
 //! has its own, so that no two need a lock. All nodes share them out alike, so that senders know the numbers.
 
+use netloom_fabric::collective::CLASS_ROUTES;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, LOCAL};
 
 /// FIFOs that programs may use; the rest is the kernel's.
 const INJECTION: u16 = 544 - 16;
+/// The first of those for collective operations, one a class; the others are for contexts.
+pub const COLLECTIVE_FIFOS: u16 = INJECTION - CLASS_ROUTES as u16;
 /// Hardware threads of a node: a process has no more contexts than its part of them, and at most this many.
 const THREADS: u16 = 64;
 const CONTEXTS_MAX: u16 = 16;
@@ -28,7 +31,7 @@ pub struct Resources {
 impl Resources {
     /// Those of nodes with this number of processes, 1 to 64.
     pub fn new(processes: u8) -> Self {
-        let share = INJECTION / u16::from(processes);
+        let share = COLLECTIVE_FIFOS / u16::from(processes);
         let contexts = (THREADS / u16::from(processes)).clamp(1, CONTEXTS_MAX);
         let fetches = (share / 4).clamp(1, FIFOS_MAX);
         Resources { contexts, share, fetches, sends: ((share - fetches) / contexts).min(FIFOS_MAX) }
@@ -98,9 +101,12 @@ mod tests {
                     assert!((0..r.sends).all(|n| injection.insert(r.send(process, context, n))));
                 }
             }
-            assert!(injection.last() < Some(&INJECTION) && reception.last() < Some(&264), "{processes}");
+            assert!(
+                injection.last() < Some(&COLLECTIVE_FIFOS) && reception.last() < Some(&264),
+                "{processes}"
+            );
         }
-        assert_eq!(Resources::new(1), Resources { contexts: 16, share: 528, fetches: 16, sends: 16 });
+        assert_eq!(Resources::new(1), Resources { contexts: 16, share: 512, fetches: 16, sends: 16 });
         assert_eq!(Resources::new(64).contexts, 1);
     }
 

@@ -1,0 +1,179 @@
+//! Collective operations by the collective network and the global-interrupt network, and by shared memory between
+//! the processes of a node (Kumar et al., sections IV.B and IV.C).
+//!
+//! The processes of a node have a master, which alone uses the network: it writes the descriptors and polls the
+//! counters. The others report to it, and hear from it, by words of memory that the L2 adds to ([`node`]). Data is not
+//! copied to it: each process reads the others' buffers where they are (the paper's *shared address*).
+//!
+//! An operation is an `async fn` that waits for [`Condition`]s; whoever drives the context polls it when one may hold.
+
+mod allreduce;
+mod barrier;
+mod broadcast;
+pub mod group;
+mod node;
+mod slices;
+
+use super::Costs;
+use crate::device::Simulated;
+use crate::pami::device::{Collective, Step, Ticket};
+use crate::pami::message_unit::memory::ProcessMemory;
+use crate::spi::device::{UnitDevice, barrier_watch};
+use group::Group;
+use netloom_nic::message_unit::commands::Watch;
+use netloom_node::program::lock;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// What an operation waits for.
+#[derive(Clone, Copy, Debug)]
+enum Condition {
+    /// A word that processes of the node add to, of at least this value.
+    Word(u64, u64),
+    /// A reception counter, by its address, that reaches zero after this tick.
+    Counter(u64, u64),
+    /// The barrier of a class, of this turn.
+    Barrier(u8, u64),
+}
+
+impl Condition {
+    fn holds(self, device: &UnitDevice) -> bool {
+        match self {
+            Condition::Word(address, least) => device.word(address) >= least,
+            Condition::Counter(address, asked) => device.counted_down(address) > asked,
+            // The register shows it only when this node's own stores have been executed.
+            Condition::Barrier(class, turn) => {
+                !device.thread().has_pending() && device.has_passed_barrier(class, turn)
+            }
+        }
+    }
+
+    fn watch(self) -> Watch {
+        match self {
+            Condition::Word(address, least) => Watch::Word(address, least),
+            Condition::Counter(address, _) => Watch::Counter(address),
+            Condition::Barrier(class, turn) => barrier_watch(class, turn),
+        }
+    }
+}
+
+/// The conditions that an operation waits for, any of them.
+type Waits = Arc<Mutex<SmallVec<[Condition; 2]>>>;
+
+/// A process as a member of a group, with what its operations need.
+struct Member {
+    group: Group,
+    device: UnitDevice,
+    costs: Costs,
+    memory: Arc<Mutex<ProcessMemory>>,
+    waits: Waits,
+}
+
+impl Member {
+    /// Waits until one of these conditions holds.
+    async fn until_any(&self, conditions: &[Condition]) {
+        std::future::poll_fn(|_| {
+            if conditions.iter().any(|condition| condition.holds(&self.device)) {
+                return Poll::Ready(());
+            }
+            *lock(&self.waits) = conditions.iter().copied().collect();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Waits until a condition holds.
+    async fn until(&self, condition: Condition) {
+        self.until_any(&[condition]).await;
+    }
+
+    /// Takes a step of software, and goes on when its time has passed.
+    async fn spend(&self, step: Step) {
+        let thread = self.device.thread();
+        thread.spend(self.costs.of(step));
+        std::future::poll_fn(|_| if thread.has_pending() { Poll::Pending } else { Poll::Ready(()) }).await;
+    }
+
+    /// Runs an operation, and is free for the next one then.
+    async fn run(mut self, operation: Collective) -> Self {
+        match operation {
+            Collective::Barrier => self.barrier().await,
+            Collective::Broadcast { root, data } => self.broadcast(root, data).await,
+            Collective::Allreduce { source, target, combine } => {
+                self.allreduce(source, target, combine).await;
+            }
+        }
+        self
+    }
+}
+
+/// An operation in progress.
+struct Running {
+    ticket: Ticket,
+    operation: Pin<Box<dyn Future<Output = Member> + Send>>,
+}
+
+/// The groups of a context, and their operations, one after the other: packets of two trees that share a node wait for
+/// each other in the network's buffers, so nodes must begin their operations in the same order (section II.C of Chen et
+/// al.: the logic works for one class route at a time). Programs do where their tasks wait for each operation.
+#[derive(Default)]
+pub struct Collectives {
+    /// By number; none where an operation runs.
+    members: Vec<Option<Member>>,
+    waiting: VecDeque<(usize, Ticket, Collective)>,
+    running: Option<(usize, Running)>,
+    waits: Waits,
+}
+
+impl Collectives {
+    /// A group for which the network is set up. Returns its number.
+    pub fn add(
+        &mut self,
+        group: Group,
+        device: &UnitDevice,
+        costs: &Costs,
+        memory: &Arc<Mutex<ProcessMemory>>,
+    ) -> usize {
+        let (device, costs, memory) = (device.clone(), costs.clone(), Arc::clone(memory));
+        let member = Member { group, device, costs, memory, waits: Arc::clone(&self.waits) };
+        self.members.push(Some(member));
+        self.members.len() - 1
+    }
+
+    /// Begins an operation of a group, after all that have begun before.
+    pub fn begin(&mut self, group: usize, ticket: Ticket, operation: Collective) {
+        self.waiting.push_back((group, ticket, operation));
+    }
+
+    /// The operations go on as far as possible; those that end are added to a list.
+    pub fn advance(&mut self, finished: &mut VecDeque<Ticket>) {
+        loop {
+            if self.running.is_none()
+                && let Some((group, ticket, operation)) = self.waiting.pop_front()
+                && let Some(member) = self.members[group].take()
+            {
+                self.running = Some((group, Running { ticket, operation: Box::pin(member.run(operation)) }));
+            }
+            let Some((group, running)) = &mut self.running else { return };
+            lock(&self.waits).clear();
+            let mut context = Context::from_waker(Waker::noop());
+            match running.operation.as_mut().poll(&mut context) {
+                Poll::Pending => return,
+                Poll::Ready(member) => {
+                    finished.push_back(running.ticket);
+                    self.members[*group] = Some(member);
+                    self.running = None;
+                }
+            }
+        }
+    }
+
+    /// The conditions under which there is more to do.
+    pub fn watches(&self) -> SmallVec<[Watch; 2]> {
+        lock(&self.waits).iter().map(|condition| condition.watch()).collect()
+    }
+}
