@@ -158,9 +158,16 @@ fn read_file(path: &Path) -> Result<String, Problem> {
 /// Reads the table `quick` or `full` of a list.
 ///
 /// # Errors
-/// A file that cannot be read, or a word that is no verdict, in its place.
+/// A file that cannot be read, a word that is no verdict, in its place, or a table without entries, with which every run
+/// would agree.
 pub fn read(path: &Path, quick: bool) -> Result<Verdicts, Problem> {
-    parse(&path.display().to_string(), read_file(path)?, quick)
+    let list = parse(&path.display().to_string(), read_file(path)?, quick)?;
+    if list.is_empty() {
+        let (file, table) = (path.display(), table_name(quick));
+        let problem = Problem::new(format!("the verdicts {file} have no entries in [{table}]"));
+        return Err(problem.help("`--record` writes them, if a paper is named"));
+    }
+    Ok(list)
 }
 
 /// Reads a table of a list from its text.
@@ -211,7 +218,7 @@ pub fn record(path: &Path, quick: bool, entries: &[Entry], wanted: Option<&str>)
 fn merged(before: &[Recorded], entries: &[Entry], wanted: Option<&str>) -> Verdicts {
     let mut list: Verdicts = before.to_vec();
     let mut at = 0;
-    for now in listed(before, entries).map(Recorded::new) {
+    for now in listed(before, entries, wanted).map(Recorded::new) {
         match list.iter().position(|r| r.id == now.id) {
             Some(i) => (list[i], at) = (now, i + 1),
             None => {
@@ -260,12 +267,18 @@ fn rank(verdict: Option<Verdict>) -> u8 {
     }
 }
 
-/// The entries of a list's papers that belong on it: parameters of the machine that are not judged do not.
-fn listed<'a>(before: &'a [Recorded], entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
+/// The entries of a list's papers, and of those that were asked for, that belong on it: parameters of the machine that
+/// are not judged do not.
+fn listed<'a>(
+    before: &'a [Recorded],
+    entries: &'a [Entry],
+    wanted: Option<&str>,
+) -> impl Iterator<Item = &'a Entry> {
+    let is_named = wanted.is_some();
     let paper = |id: &'a str| id.split('.').next().unwrap_or_default();
     entries
         .iter()
-        .filter(move |e| before.iter().any(|r| paper(&r.id) == paper(&e.id)))
+        .filter(move |e| is_named || before.iter().any(|r| paper(&r.id) == paper(&e.id)))
         .filter(|e| e.role != "parameter" || e.verdict != Verdict::NotRun)
 }
 
@@ -275,7 +288,7 @@ pub fn compare(before: &[Recorded], entries: &[Entry], wanted: Option<&str>) -> 
     let asked = |id: &str| wanted.as_deref().is_none_or(|w| meant(id, w));
     let now = |id: &str| entries.iter().find(|e| e.id == id).map(Recorded::new);
     let old = before.iter().filter(|r| asked(&r.id)).map(|r| (r.id.clone(), Some(r.clone()), now(&r.id)));
-    let new = listed(before, entries)
+    let new = listed(before, entries, wanted.as_deref())
         .filter(|e| before.iter().all(|r| r.id != e.id))
         .map(|e| (e.id.clone(), None, Some(Recorded::new(e))));
     let verdict = |r: &Option<Recorded>| r.as_ref().map(|r| r.verdict);

@@ -6,7 +6,7 @@ use crate::published::published;
 use netloom_study::claims::Evidence;
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::machine::TorusFacts;
-use netloom_study::resolve::resolve;
+use netloom_study::resolve::{ResolvedStudy, resolve};
 use netloom_study::result::MeasuredTable;
 use std::path::Path;
 
@@ -66,10 +66,18 @@ pub(super) fn measured_by(
 ) -> Result<(MeasuredTable, String), Problem> {
     let file = StudyFile::read(path, text, bench.quick)?;
     let study = &file.points[0].study;
+    Ok((measured_of(bench, study, path)?, format!("{}, {}", file.name, study.machine.shape())))
+}
+
+/// The table that the program of a study measured.
+pub(super) fn measured_of(
+    bench: &Bench,
+    study: &ResolvedStudy,
+    path: &str,
+) -> Result<MeasuredTable, Problem> {
     let result = bench.simulator.simulate(study, bench.progress, bench.threads)?;
     let table = result.measured.into_iter().next();
-    let table = table.ok_or_else(|| Problem::new(format!("{path}: its program measured nothing")))?;
-    Ok((table, format!("{}, {}", file.name, study.machine.shape())))
+    table.ok_or_else(|| Problem::new(format!("{path}: its program measured nothing")))
 }
 
 /// Rows of ping-pong: hops, hardware's time, both's, software's.

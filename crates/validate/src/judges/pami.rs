@@ -1,9 +1,11 @@
-//! The PAMI paper: studies in `studies/pami/`. Rows that need MPI, and those of collectives, are not run yet.
+//! The PAMI paper: studies in `studies/pami/`. Rows that need MPI are not run yet.
 
-use super::bgq::measured_by;
+use super::bgq::measured_of;
+use super::runs::StudyFile;
 use super::{Bench, Finding, Judge};
 use netloom_study::claims::Evidence;
 use netloom_study::diagnose::Problem;
+use netloom_study::result::MeasuredTable;
 
 macro_rules! study {
     ($name:literal) => {
@@ -19,6 +21,11 @@ pub const STUDIES: &[(&str, &[(&str, &str)])] = &[
     ("pami.table1_pami_latency", &[study!("latency")]),
     ("pami.table3_neighbour_throughput", &[study!("neighbours")]),
     ("pami.message_rate", &[study!("message-rate")]),
+    ("pami.barrier", &[study!("barrier")]),
+    ("pami.allreduce_latency", &[study!("allreduce-latency")]),
+    ("pami.allreduce_throughput", &[study!("allreduce-throughput")]),
+    ("pami.broadcast_throughput", &[study!("broadcast-throughput")]),
+    ("pami.projection_96_racks", &[study!("projection")]),
 ];
 
 /// Those who judge the paper's tables.
@@ -27,13 +34,65 @@ pub fn judges() -> Vec<Judge> {
         Judge { table: "pami.table1_pami_latency", judge: latency },
         Judge { table: "pami.table3_neighbour_throughput", judge: neighbours },
         Judge { table: "pami.message_rate", judge: message_rate },
+        Judge { table: "pami.barrier", judge: |bench| collective(bench, 3, "time us", "latency_us") },
+        Judge {
+            table: "pami.allreduce_latency",
+            judge: |bench| collective(bench, 4, "time us", "latency_us"),
+        },
+        Judge { table: "pami.allreduce_throughput", judge: |bench| throughput(bench, 5) },
+        Judge { table: "pami.broadcast_throughput", judge: |bench| throughput(bench, 6) },
+        Judge { table: "pami.projection_96_racks", judge: projection },
     ]
 }
 
-/// The rows that the only study of the table at this place measured, and where it ran.
+/// The tables that the points of the only study of the table at this place measured, and where they ran.
+fn tables(bench: &Bench, table: usize) -> Result<(Vec<MeasuredTable>, String), Problem> {
+    let (path, text) = STUDIES[table].1[0];
+    let file = StudyFile::read(path, text, bench.quick)?;
+    let tables = file.points.iter().map(|point| measured_of(bench, &point.study, path));
+    Ok((tables.collect::<Result<_, _>>()?, format!("{}, {}", file.name, file.study.machine.shape())))
+}
+
+/// The rows of the only one.
 fn rows(bench: &Bench, table: usize) -> Result<(Vec<Vec<f64>>, String), Problem> {
-    let (table, reported) = measured_by(bench, STUDIES[table].1[0])?;
-    Ok((table.rows, reported))
+    let (tables, reported) = tables(bench, table)?;
+    Ok((tables.into_iter().flat_map(|table| table.rows).collect(), reported))
+}
+
+/// The value of a column in the first row of a table.
+fn value(table: &MeasuredTable, column: &str) -> Option<f64> {
+    let place = table.columns.iter().position(|c| c.heading() == column)?;
+    table.rows.first()?.get(place).copied()
+}
+
+/// Collective operations, by processes per node. Wrong data is no measurement.
+fn collective(bench: &Bench, table: usize, column: &str, published: &str) -> Result<Vec<Finding>, Problem> {
+    let (tables, reported) = tables(bench, table)?;
+    let name = STUDIES[table].0;
+    let figure = |measured: &MeasuredTable| {
+        if value(measured, "wrong words").is_some_and(|wrong| wrong > 0.0) {
+            return Err(Problem::new(format!("{name}: tasks got wrong data")));
+        }
+        let processes = value(measured, "processes").unwrap_or_default();
+        let id = format!("{name}[{processes}].{published}");
+        Ok(Finding::figure(id, value(measured, column).unwrap_or(f64::NAN), &reported, Evidence::Run))
+    };
+    tables.iter().map(figure).collect()
+}
+
+fn throughput(bench: &Bench, table: usize) -> Result<Vec<Finding>, Problem> {
+    collective(bench, table, "throughput MB/s", "throughput_MB_per_s")
+}
+
+/// The largest machine: a barrier, then an allreduce.
+fn projection(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (tables, reported) = tables(bench, 7)?;
+    let columns = ["barrier_us", "allreduce_us"];
+    let figure = |(measured, column): (&MeasuredTable, &str)| {
+        let time_us = value(measured, "time us").unwrap_or(f64::NAN);
+        Finding::figure(format!("pami.projection_96_racks.{column}"), time_us, &reported, Evidence::Run)
+    };
+    Ok(tables.iter().zip(columns).map(figure).collect())
 }
 
 /// Table 1: by call.

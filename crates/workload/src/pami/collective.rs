@@ -47,7 +47,14 @@ pub enum Kind {
 
 impl Default for Collective {
     fn default() -> Self {
-        Collective { operation: Kind::Barrier, processes: 1, bytes: 8, rounds: 10, warm_up: 1, checked_B: 4096 }
+        Collective {
+            operation: Kind::Barrier,
+            processes: 1,
+            bytes: 8,
+            rounds: 10,
+            warm_up: 1,
+            checked_B: 4096,
+        }
     }
 }
 
