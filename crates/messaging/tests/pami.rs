@@ -372,7 +372,9 @@ fn settle(world: &RefCell<World>, tasks: &mut [Task]) {
                 is_busy = true;
             }
         }
-        if !is_busy && tasks.iter().all(|task| task.context.is_idle()) {
+        // A packet that waited for space may have been sent after its receiver looked.
+        let is_empty = world.borrow().queues.iter().all(VecDeque::is_empty);
+        if !is_busy && is_empty && tasks.iter().all(|task| task.context.is_idle()) {
             return;
         }
     }

@@ -77,7 +77,7 @@ pub enum Arrival<P> {
 pub enum Step {
     /// A send in one packet.
     Immediate,
-    /// Any other send.
+    /// Any other send, a put or a get.
     Send,
     /// A packet is taken, and what it asks for is done.
     Packet,

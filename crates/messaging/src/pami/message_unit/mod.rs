@@ -133,8 +133,8 @@ pub struct UnitContext {
     fifos: Vec<SendFifo>,
     /// Addresses of free counters.
     counters: Vec<u64>,
-    /// Where acknowledgements of RDMA writes write their byte.
-    scratch: u64,
+    /// Where acknowledgements of RDMA writes write their byte, after the first.
+    scratch: Option<u64>,
     pending: BTreeMap<Ticket, Pending>,
     next_ticket: Ticket,
     /// Whether a packet is being taken out of the reception FIFO.
@@ -184,7 +184,7 @@ impl UnitContext {
             endpoint,
             fifos,
             counters: vec![],
-            scratch: device.allocate_memory(8),
+            scratch: None,
             pending: BTreeMap::new(),
             next_ticket: 0,
             is_taking: false,

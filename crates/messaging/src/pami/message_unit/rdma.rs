@@ -33,7 +33,7 @@ pub fn pieces_per_descriptor(way: Transfer) -> usize {
 }
 
 impl UnitContext {
-    /// Writes pieces into the memory of a task, for which there is space.
+    /// Writes pieces into the memory of a task; there must be space for them.
     pub(super) fn write(&mut self, with: Endpoint, pieces: &[Piece]) -> Begun {
         let fifo = self.fifo(with);
         let to = self.placement.of_task(with.task());
@@ -46,7 +46,7 @@ impl UnitContext {
         self.ticket(Pending::Injected(fifo, written))
     }
 
-    /// Reads pieces of the memory of a task, for which there is space.
+    /// Reads pieces of the memory of a task; there must be space for them.
     pub(super) fn read(&mut self, with: Endpoint, pieces: &[Piece]) -> Begun {
         let counter = self.counter();
         self.device.set_counter(counter, pieces.iter().map(|(local, _)| local.bytes).sum());
@@ -69,8 +69,9 @@ impl UnitContext {
         }
         let counter = self.counter();
         self.device.set_counter(counter, 1);
+        let scratch = *self.scratch.get_or_insert_with(|| self.device.allocate_memory(8));
         // Any byte of the node's will do.
-        let reply = self.reply(with, (0, 1), self.scratch, counter);
+        let reply = self.reply(with, (0, 1), scratch, counter);
         self.remote_get(with, &[reply]).expect("it has room");
         Ok(self.ticket(Pending::Counter(counter, self.device.now().ticks())))
     }
