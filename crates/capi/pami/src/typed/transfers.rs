@@ -12,7 +12,7 @@ use crate::symbols;
 use crate::types::complete;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::Rma as Operation;
-use netloom_messaging::pami::device::{PamiDevice, Piece, Range, Transfer};
+use netloom_messaging::pami::device::{PamiDevice, Piece, Range, Step, Transfer};
 use netloom_messaging::pami::types::{Type, pairs};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -79,6 +79,8 @@ unsafe fn start_staged(
     rdone_fn: EventFunction,
 ) -> Result {
     let Rma { dest, hints, bytes, cookie, done_fn } = *rma;
+    // To pack the data of a put, or unpack that of a get.
+    context.core().device_mut().spend(Step::Copy(bytes as u64));
     let mut buffer = Buffer::new(bytes);
     let local = places.local;
     let staging = buffer.address().cast::<c_void>();
@@ -147,7 +149,9 @@ unsafe fn start(
         return crate::rma::start(call, context, transfer, rma, places, rdone_fn);
     }
     let is_short = ours.pieces(0, bytes).next().is_some_and(|piece| piece.bytes < STAGED_BELOW_BYTES);
-    if let Some(offset) = theirs.contiguous_part(0, bytes).filter(|_| is_short) {
+    // A Message Unit moves each piece by a descriptor of its own, as on the machine.
+    let is_rdma = is_exposed && !context.core().device().reaches_all();
+    if let Some(offset) = theirs.contiguous_part(0, bytes).filter(|_| is_short && !is_rdma) {
         let places = Places { remote: remote.wrapping_byte_offset(offset as isize), ..places };
         // SAFETY: the caller's promise.
         return unsafe { start_staged(call, context, transfer, rma, places, ours, rdone_fn) };
