@@ -22,9 +22,9 @@ fn ticks(ns: f64) -> Microticks {
     Microticks::of_f64(ns * TICKS_PER_NS * 1e6)
 }
 
-/// A task on each of the first two nodes.
-fn task(spi: &Spi, limits: Limits) -> Option<PamiTask> {
-    let placement = Arc::new(Placement { nodes: vec![0, 1], processes: 1, tasks: 2 });
+/// A task on each of the first nodes.
+fn task(spi: &Spi, tasks: u32, limits: Limits) -> Option<PamiTask> {
+    let placement = Arc::new(Placement { nodes: (0..tasks).collect(), processes: 1, tasks });
     let config = PamiConfig { copy_GB_per_s: Some(8.0), ..PamiConfig::default() };
     let costs = Costs::new(&config, (TICKS_PER_NS * 1e9) as u64);
     placement.task(spi.node(), spi.process())?;
@@ -46,10 +46,15 @@ async fn wait_for(task: &mut PamiTask, event: Event<()>) {
     while task.event().await != event {}
 }
 
-/// When this, of the first task, was measured, ns.
+/// A time that the first task measured, ns.
 fn measured(measurements: &Measurements, key: u64) -> f64 {
-    let of_first = &measurements.iter().find(|(node, _)| *node == 0).expect("it measures").1;
-    let value = of_first.iter().find(|measurement| measurement.key == key).expect("it was measured").value;
+    measured_by(measurements, 0, key)
+}
+
+/// A time that the task of this node measured, ns.
+fn measured_by(measurements: &Measurements, node: u32, key: u64) -> f64 {
+    let own = &measurements.iter().find(|(n, _)| *n == node).expect("it measures").1;
+    let value = own.iter().find(|measurement| measurement.key == key).expect("it was measured").value;
     value as f64 / 1e6 / TICKS_PER_NS
 }
 
@@ -61,7 +66,7 @@ const AFTER_ALL: u64 = 9;
 /// A mebibyte from the other task, and another to it, whose program computes meanwhile.
 fn mebibytes(spi: Spi, limits: Limits) -> Task {
     Box::pin(async move {
-        let Some(mut task) = task(&spi, limits) else { return };
+        let Some(mut task) = task(&spi, 2, limits) else { return };
         let [ours, theirs, window] = [0; 3].map(|_| task.allocate(MEBIBYTE));
         let number = task.number();
         task.store(theirs.address, &data(number, MEBIBYTE));
@@ -109,7 +114,7 @@ fn a_mebibyte_takes_as_long_as_its_packets() {
 fn many_pieces(spi: Spi) -> Task {
     const COUNT: u64 = 2500;
     Box::pin(async move {
-        let Some(mut task) = task(&spi, Limits::default()) else { return };
+        let Some(mut task) = task(&spi, 2, Limits::default()) else { return };
         let [ours, theirs, window] = [0; 3].map(|_| task.allocate(40 * COUNT));
         let number = task.number();
         let all = data(number, 40 * COUNT);
@@ -141,4 +146,46 @@ fn pieces_wait_for_room() {
     let measurements = run(&network(&[4], false), &unit(), many_pieces, &[], 1).0;
     let ns = measured(&measurements, AFTER_ALL);
     assert!(ns < LONG_NS / 2.0, "{ns} ns: before the target looks");
+}
+
+/// Nodes 0 and 2 write to node 1, which looks for their last bytes all the time.
+fn writers(spi: Spi) -> Task {
+    const BYTES: u64 = 100_000;
+    Box::pin(async move {
+        let Some(mut task) = task(&spi, 3, Limits::default()) else { return };
+        let number = u64::from(task.number());
+        let [own, window] = [BYTES, 3 * BYTES].map(|bytes| task.allocate(bytes));
+        if number != 1 {
+            task.store(own.address, &[1; BYTES as usize]);
+            rma(&mut task, Transfer::Put, &[(own, window.address + number * BYTES)], true);
+            wait_for(&mut task, Event::Completed(Transfer::Put as u64, Outcome::Done)).await;
+            task.measure(number, task.now());
+            return;
+        }
+        let mut missing = vec![0, 2];
+        while !missing.is_empty() {
+            task.compute(ticks(LOOK_NS)).await;
+            let has_come = |writer: &mut u64| task.load(window.part((*writer + 1) * BYTES - 1, 1)) == [1];
+            for writer in missing.extract_if(.., has_come) {
+                task.measure(writer, task.now());
+            }
+        }
+    })
+}
+
+const LOOK_NS: f64 = 20.0;
+
+/// An acknowledgement does not overtake its put.
+#[test]
+fn puts_are_complete_when_they_are_acknowledged() {
+    let measurements = run(&network(&[4], false), &unit(), writers, &[], 1).0;
+    for writer in [0, 2] {
+        let seen = measured_by(&measurements, 1, u64::from(writer)) - LOOK_NS;
+        let completed = measured_by(&measurements, writer, u64::from(writer));
+        // The way back is a packet's.
+        assert!(
+            (300.0..3000.0).contains(&(completed - seen)),
+            "seen at {seen} ns, complete at {completed} ns"
+        );
+    }
 }
