@@ -36,7 +36,7 @@ pub use event::{Event, Invalid, Message, Outcome, Receive, Rma, Send};
 pub struct Limits {
     /// Data of this length and more is sent by rendezvous, bytes.
     pub rendezvous_from_bytes: u64,
-    /// Data that a receiver reads per poll, bytes: other messages make progress in between.
+    /// Data of a rendezvous, put or get that the device moves at once, bytes: other messages make progress in between.
     pub piece_bytes: u64,
 }
 
