@@ -63,6 +63,30 @@ static void typed(pami_memregion_t * near, char * local, pami_memregion_t * far,
     CHECK(PAMI_Rget_typed(context[0], &get));
     wait_until(context[0], done == 1);
     verify(local, DATA, task);
+    barrier();
+
+    /* With the gaps on this side. */
+    fill(local, BLOCKS * STRIDE, task);
+    memset(window, 0x55, SIZE);
+    barrier();
+    put.type.local  = gaps;
+    put.type.remote = PAMI_TYPE_BYTE;
+    done            = 0;
+    CHECK(PAMI_Rput_typed(context[0], &put));
+    wait_until(context[0], done == 2);
+    barrier();
+    fill(local, BLOCKS * STRIDE, source);
+    for (i = 0; i < BLOCKS; i++)
+      REQUIRE(memcmp(window + PLACE + i * BLOCK, local + i * STRIDE, BLOCK) == 0);
+    REQUIRE(window[PLACE - 1] == 0x55 && window[PLACE + DATA] == 0x55);
+    memset(local, 0x55, BLOCKS * STRIDE);
+    get.type = put.type;
+    done     = 0;
+    CHECK(PAMI_Rget_typed(context[0], &get));
+    wait_until(context[0], done == 1);
+    for (i = 0; i < DATA; i++)
+      REQUIRE((unsigned char) local[i / BLOCK * STRIDE + i % BLOCK] == pattern(task, i / BLOCK * STRIDE + i % BLOCK));
+    REQUIRE(local[BLOCK] == 0x55);
   }
   else
     EXPECT(PAMI_UNIMPL, result);

@@ -226,7 +226,7 @@ pub struct GetTyped {
     pub kinds: RmaTyped,
 }
 
-/// `pami_memregion_t`: the address of the region.
+/// `pami_memregion_t`: the address of the region for other tasks, as it was exposed; 0 after its end.
 pub type MemoryRegion = usize;
 
 /// `pami_rma_mr_t`.

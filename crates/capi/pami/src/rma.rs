@@ -5,13 +5,43 @@ use crate::check::{self, enter};
 use crate::client::fail;
 use crate::context::{Callback, Context};
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Range, Transfer};
-use netloom_messaging::pami::rmw::{MODIFICATIONS, Modify, Rmw as Operation};
+use netloom_messaging::pami::context::Rma as Operation;
+use netloom_messaging::pami::device::{PamiDevice, Range, Transfer};
+use netloom_messaging::pami::rmw::{MODIFICATIONS, Modify, Rmw as Modification};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// No value is fetched.
 pub const NOTHING: (*mut u8, u8) = (std::ptr::null_mut(), 0);
+
+/// Where the data of a put or get is, here and at the target.
+#[derive(Clone, Copy)]
+pub struct Places {
+    pub local: *mut c_void,
+    pub remote: *mut c_void,
+    /// Whether the remote address is one of a memory region.
+    pub is_exposed: bool,
+}
+
+impl Places {
+    /// Those of a put or get by the program's addresses.
+    pub fn of_addresses([local, remote]: [*mut c_void; 2]) -> Self {
+        Places { local, remote, is_exposed: false }
+    }
+
+    /// Those in memory regions; NULL where there is no such region.
+    ///
+    /// # Safety
+    /// The program gave the handles.
+    pub unsafe fn of_regions(context: &Context, [local, remote]: [&RegionPart; 2]) -> Self {
+        // SAFETY: the caller's promise.
+        let [near, far] = [local, remote].map(|part| unsafe { part.region.as_ref() }.copied().unwrap_or(0));
+        let near = if near == 0 { 0 } else { context.core().device().own_address(near as u64) as usize };
+        let at =
+            |base: usize, part: &RegionPart| if base == 0 { 0 } else { base + part.offset } as *mut c_void;
+        Places { local: at(near, local), remote: at(far, remote), is_exposed: true }
+    }
+}
 
 /// Starts a put or a get.
 pub fn start(
@@ -19,30 +49,29 @@ pub fn start(
     context: &Context,
     way: Transfer,
     rma: &Rma,
-    [local, remote]: [*mut c_void; 2],
+    places: Places,
     rdone_fn: EventFunction,
 ) -> Result {
+    let Places { local, remote, is_exposed } = places;
     if rma.bytes == 0 || local.is_null() || remote.is_null() {
         return fail(INVAL, format!("{call}: no bytes, or an address is NULL"));
     }
-    let range = Range { address: local as u64, bytes: rma.bytes as u64 };
-    let reports = if way == Transfer::Put { 2 } else { 1 };
+    let piece = (Range { address: local as u64, bytes: rma.bytes as u64 }, remote as u64);
+    let is_acknowledged = rdone_fn.is_some();
     let callback = Callback {
         cookie: rma.cookie,
         local_fn: rma.done_fn,
         remote_fn: rdone_fn,
-        reports,
+        reports: 1 + u8::from(is_acknowledged),
         fetched: NOTHING,
     };
-    let at = context.callbacks().insert(callback);
-    let started = match way {
-        Transfer::Put => context.core().put(Endpoint(rma.dest), range, remote as u64, at),
-        Transfer::Get => context.core().get(Endpoint(rma.dest), range, remote as u64, at),
-    };
-    match started {
+    let cookie = context.callbacks().insert(callback);
+    let with = Endpoint(rma.dest);
+    let operation = Operation { way, with, pieces: &[piece], is_exposed, cookie, is_acknowledged };
+    match context.core().rma(operation) {
         Ok(()) => SUCCESS,
         Err(reason) => {
-            context.callbacks().withdraw(at);
+            context.callbacks().withdraw(cookie);
             fail(INVAL, format!("{call}: {reason}"))
         }
     }
@@ -54,7 +83,8 @@ pub unsafe extern "C" fn PAMI_Put(handle: *mut c_void, put: *mut Put) -> Result 
     let Some((context, put)) = (unsafe { enter("PAMI_Put", handle).zip(put.as_ref()) }) else {
         return fail(INVAL, "PAMI_Put: context or parameters are NULL");
     };
-    start("PAMI_Put", &context, Transfer::Put, &put.rma, [put.local, put.remote], put.rdone_fn)
+    let places = Places::of_addresses([put.local, put.remote]);
+    start("PAMI_Put", &context, Transfer::Put, &put.rma, places, put.rdone_fn)
 }
 
 #[unsafe(no_mangle)]
@@ -63,19 +93,8 @@ pub unsafe extern "C" fn PAMI_Get(handle: *mut c_void, get: *mut Get) -> Result 
     let Some((context, get)) = (unsafe { enter("PAMI_Get", handle).zip(get.as_ref()) }) else {
         return fail(INVAL, "PAMI_Get: context or parameters are NULL");
     };
-    start("PAMI_Get", &context, Transfer::Get, &get.rma, [get.local, get.remote], None)
-}
-
-/// The address of a part of a memory region; NULL if there is no such region.
-///
-/// # Safety
-/// The program gave the handle.
-pub unsafe fn address(part: &RegionPart) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    match unsafe { part.region.as_ref() } {
-        None | Some(0) => std::ptr::null_mut(),
-        Some(base) => (base + part.offset) as *mut c_void,
-    }
+    let places = Places::of_addresses([get.local, get.remote]);
+    start("PAMI_Get", &context, Transfer::Get, &get.rma, places, None)
 }
 
 #[unsafe(no_mangle)]
@@ -85,8 +104,8 @@ pub unsafe extern "C" fn PAMI_Rput(handle: *mut c_void, put: *mut Rput) -> Resul
         let Some((context, put)) = enter("PAMI_Rput", handle).zip(put.as_ref()) else {
             return fail(INVAL, "PAMI_Rput: context or parameters are NULL");
         };
-        let addresses = [address(&put.local), address(&put.remote)];
-        start("PAMI_Rput", &context, Transfer::Put, &put.rma, addresses, put.rdone_fn)
+        let places = Places::of_regions(&context, [&put.local, &put.remote]);
+        start("PAMI_Rput", &context, Transfer::Put, &put.rma, places, put.rdone_fn)
     }
 }
 
@@ -97,14 +116,8 @@ pub unsafe extern "C" fn PAMI_Rget(handle: *mut c_void, get: *mut Rget) -> Resul
         let Some((context, get)) = enter("PAMI_Rget", handle).zip(get.as_ref()) else {
             return fail(INVAL, "PAMI_Rget: context or parameters are NULL");
         };
-        start(
-            "PAMI_Rget",
-            &context,
-            Transfer::Get,
-            &get.rma,
-            [address(&get.local), address(&get.remote)],
-            None,
-        )
+        let places = Places::of_regions(&context, [&get.local, &get.remote]);
+        start("PAMI_Rget", &context, Transfer::Get, &get.rma, places, None)
     }
 }
 
@@ -118,13 +131,14 @@ pub unsafe extern "C" fn PAMI_Memregion_create(
 ) -> Result {
     // SAFETY: the program gave them.
     let given = unsafe { (enter("PAMI_Memregion_create", handle), registered.as_mut(), region.as_mut()) };
-    let (Some(_), Some(registered), Some(region)) = given else {
+    let (Some(context), Some(registered), Some(region)) = given else {
         return fail(INVAL, "PAMI_Memregion_create: context, bytes_out or memregion is NULL");
     };
     if address.is_null() || bytes == 0 {
         return fail(INVAL, "PAMI_Memregion_create: no memory to register");
     }
-    (*registered, *region) = (bytes, address as usize);
+    let memory = Range { address: address as u64, bytes: bytes as u64 };
+    (*registered, *region) = (bytes, context.core().device_mut().expose(memory) as usize);
     SUCCESS
 }
 
@@ -139,7 +153,7 @@ pub unsafe extern "C" fn PAMI_Memregion_destroy(_context: *mut c_void, region: *
 }
 
 /// Executes an operation on this process's memory; returns the old value.
-pub fn execute(rmw: &Operation) -> u64 {
+pub fn execute(rmw: &Modification) -> u64 {
     // SAFETY: the program at the other end gave the address of an integer, which tasks access atomically.
     unsafe {
         if rmw.bytes == 4 {
@@ -198,7 +212,7 @@ pub unsafe extern "C" fn PAMI_Rmw(handle: *mut c_void, parameters: *mut Rmw) -> 
     let callback =
         Callback { cookie: rmw.cookie, local_fn: rmw.done_fn, remote_fn: None, reports: 1, fetched };
     let at = context.callbacks().insert(callback);
-    let operation = Operation {
+    let operation = Modification {
         address: rmw.remote as u64,
         bytes,
         modify,

@@ -65,9 +65,8 @@ fn check(program: &Path, on: On) -> f64 {
     outcome.simulated_us
 }
 
-/// Programs that end in other ways, whose threads share a node without an order, or that take minutes: the data of
-/// typed puts goes by packets.
-const OTHERS: [&str; 5] = ["dies", "contexts", "leaves", "misuse", "typed"];
+/// Programs that end in other ways, or whose threads share a node without an order.
+const OTHERS: [&str; 4] = ["dies", "contexts", "leaves", "misuse"];
 
 fn source(name: &str) -> std::path::PathBuf {
     sources().into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == name)).expect("a program")
@@ -185,6 +184,59 @@ int main(void)
     let (outcome, output) = simulate(&program, PAIR);
     assert_eq!(outcome.failures.len(), 1, "{outcome:?}\n{output}");
     assert!(outcome.failures[0].1.contains("task 0, which has ended"), "{outcome:?}");
+}
+
+/// The Message Unit serves puts and gets of memory regions: their target reads the clock until it sees the data.
+#[test]
+fn rdma_needs_no_processor_of_its_target() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"#include "common.h"
+static char own[100000], window[100000];
+int main(void)
+{
+  pami_memregion_t regions[2][MAX_TASKS], near, far;
+  size_t granted;
+  start("rdma", 1);
+  CHECK(PAMI_Memregion_create(context[0], own, sizeof own, &granted, &near));
+  CHECK(PAMI_Memregion_create(context[0], window, sizeof window, &granted, &far));
+  exchange(&near, sizeof near, regions[0]);
+  exchange(&far, sizeof far, regions[1]);
+  fill(own, sizeof own, task);
+  barrier();
+  if (task == 1)
+  {
+    while (((volatile char *) window)[sizeof window - 1] != 1) PAMI_Wtime(client);
+    barrier();
+  }
+  else
+  {
+    volatile size_t done = 0;
+    pami_rget_simple_t get;
+    pami_rput_simple_t put;
+    memset(&get, 0, sizeof get);
+    get.rma.dest = endpoint(1, 0); get.rma.bytes = sizeof own;
+    get.rma.cookie = (void *) &done; get.rma.done_fn = count_event;
+    get.rdma.local.mr = &far; get.rdma.remote.mr = &regions[0][1];
+    CHECK(PAMI_Rget(context[0], &get));
+    wait_until(context[0], done == 1);
+    verify(window, sizeof window, 1);
+    memset(own, 1, sizeof own);
+    memset(&put, 0, sizeof put);
+    put.rma = get.rma;
+    put.rdma.local.mr = &near; put.rdma.remote.mr = &regions[1][1];
+    put.put.rdone_fn = count_event;
+    CHECK(PAMI_Rput(context[0], &put));
+    wait_until(context[0], done == 3);
+    barrier();
+  }
+  return finish();
+}
+"#;
+    let program = compile_text("rdma", text, folder.path());
+    let us = check(&program, PAIR);
+    // 100,000 B each way at 1.8 GB/s, and what begins and ends the program.
+    assert!((111.0..150.0).contains(&us), "{us} us");
 }
 
 #[test]

@@ -41,13 +41,16 @@ pub enum Remote {
 }
 
 /// Where the data of a remote operation moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Transfer {
     /// From the other task.
     Get,
     /// To the other task.
     Put,
 }
+
+/// A contiguous piece of data: a range of this task's memory, and its address in the other task's.
+pub type Piece = (Range, u64);
 
 /// The device's number of an operation that it has not finished.
 pub type Ticket = u64;
@@ -108,7 +111,7 @@ pub enum Arrival<P> {
 pub enum Step {
     /// A send in one packet.
     Immediate,
-    /// Any other send.
+    /// Any other send, a put or a get.
     Send,
     /// A packet is taken, and what it asks for is done.
     Packet,
@@ -172,8 +175,11 @@ pub trait PamiDevice {
     /// The bytes of a payload that has not been released.
     fn bytes(&self, payload: Self::Payload) -> &[u8];
 
-    /// Copies the bytes of a payload, without the first `skip`, into memory.
-    fn store(&mut self, payload: Self::Payload, skip: usize, to: u64);
+    /// Copies a part of the bytes of a payload into memory.
+    fn store(&mut self, payload: Self::Payload, part: std::ops::Range<usize>, to: u64);
+
+    /// Appends the bytes of memory, which are copied, to a packet that is being made.
+    fn load(&mut self, data: Range, packet: &mut Vec<u8>);
 
     /// Whether the device reaches all memory of other tasks, by the addresses that their programs use;
     /// otherwise only what they have exposed.
@@ -186,25 +192,39 @@ pub trait PamiDevice {
         memory.address
     }
 
-    /// Moves data between this task's memory and another's.
+    /// The reverse of [`Self::expose`].
+    fn own_address(&self, exposed: u64) -> u64 {
+        exposed
+    }
+
+    /// Moves data between this task's memory and another's. A get ends when the data is in this task's memory. A put
+    /// ends when this task may reuse its own; if that is later, [`Self::flush`] tells when the data is at its target.
     ///
     /// # Errors
     /// If it cannot.
     fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64)
     -> Result<Begun, Remote>;
 
-    /// Moves several pieces at once: ranges of this task's memory, and their addresses in the other's. After
-    /// an error, some may have moved.
+    /// Moves the first of several pieces, as many as it has space for, as one operation. Returns their number, which
+    /// is not 0. After an error, some may have moved.
     ///
     /// # Errors
-    /// If it cannot move all.
+    /// If it cannot.
     fn transfer_pieces(
         &mut self,
         _way: Transfer,
         _with: Endpoint,
-        _pieces: &[(Range, u64)],
-    ) -> Result<(), Remote> {
+        _pieces: &[Piece],
+    ) -> Result<(usize, Begun), Remote> {
         Err(Remote::Unsupported)
+    }
+
+    /// Begins an operation that ends when the data of all earlier puts to an endpoint is in its task's memory.
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn flush(&mut self, _with: Endpoint) -> Result<Begun, Remote> {
+        Ok(Begun::Done)
     }
 
     /// The software takes a step: on a simulated node its time passes; natively the step itself takes it.

@@ -23,11 +23,11 @@ pub enum Kind {
     StreamRequest,
     /// Data of a request: the receiver's request, data.
     Stream,
-    /// Data of a put, where the sender cannot write the target's memory: the address; in the last packet the
-    /// sender's request, else [`NO_REQUEST`]; data.
+    /// Data of a put, where the sender cannot write the target's memory: in the last packet the sender's request, else
+    /// [`NO_REQUEST`]; then pieces, each with address, length, data.
     Store,
-    /// A get, where the sender cannot read the target's memory: address, length, the sender's request for the
-    /// stream.
+    /// A get, where the sender cannot read the target's memory: the sender's request for the stream; then address and
+    /// length of each piece.
     Load,
     /// An integer operation on the receiver's memory; see [`super::rmw`].
     Rmw,

@@ -1,4 +1,5 @@
 //! Message Units on a small torus, run to the end of their programs.
+#![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
 
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::*;
@@ -48,7 +49,7 @@ pub type Outcome = (Measurements, (u64, u64), u64, u64);
 pub fn run(
     network: &QueuedConfig,
     unit: &MessageUnitConfig,
-    program: fn(Spi) -> Task,
+    program: impl Fn(Spi) -> Task + Copy + Send + Sync + 'static,
     block: &[u32],
     threads: usize,
 ) -> Outcome {

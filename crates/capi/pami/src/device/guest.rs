@@ -3,9 +3,12 @@
 
 use super::{Payload, memory_of, store};
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Transfer};
+use netloom_messaging::pami::device::{
+    Arrival, Begun, Full, PamiDevice, Piece, Range, Remote, Step, Transfer,
+};
 use netloom_messaging::pami::guest::hub::{Hub, Link};
 use netloom_messaging::pami::guest::{Arrived, Reply, Request, Requests};
+use netloom_messaging::pami::message_unit::pieces_per_descriptor;
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::channel::{Channel, Channels, Side};
 use std::io::{Error, Result as IoResult};
@@ -184,10 +187,10 @@ impl PamiDevice for GuestDevice {
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
         let (from, to, head) = (self.number, self.outside(to), self.word(head));
         let mut hub = lock(self.hub);
-        if !hub.has_room(from) {
+        if hub.room(from) == 0 {
             return Err(Full);
         }
-        hub.submit(from, Request::Inject { from, to, head, bytes: parts.concat() });
+        hub.submit(from, 1, Request::Inject { from, to, head, bytes: parts.concat() });
         Ok(())
     }
 
@@ -204,11 +207,11 @@ impl PamiDevice for GuestDevice {
     fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
         let (from, to, head) = (self.number, self.outside(to), self.word(head));
         let mut hub = lock(self.hub);
-        if !hub.has_room(from) {
+        if hub.room(from) == 0 {
             return Err(Full);
         }
         let ticket = hub.ticket();
-        hub.submit(from, Request::Data { from, to, head, data: (data.address, data.bytes), ticket });
+        hub.submit(from, 1, Request::Data { from, to, head, data: (data.address, data.bytes), ticket });
         Ok((data.bytes, Begun::Later(ticket)))
     }
 
@@ -235,10 +238,17 @@ impl PamiDevice for GuestDevice {
     }
 
     #[cold]
-    fn store(&mut self, payload: Payload, skip: usize, to: u64) {
-        self.spend(Step::Copy(payload.length.saturating_sub(skip) as u64));
+    fn store(&mut self, payload: Payload, part: std::ops::Range<usize>, to: u64) {
+        self.spend(Step::Copy(part.len() as u64));
         // SAFETY: the program's dispatch function gave the address, for a message of this length.
-        unsafe { store(payload, skip, to) };
+        unsafe { store(payload, part, to) };
+    }
+
+    #[cold]
+    fn load(&mut self, data: Range, packet: &mut Vec<u8>) {
+        self.spend(Step::Copy(data.bytes));
+        // SAFETY: the protocols pass only what the program gave them to send.
+        packet.extend_from_slice(unsafe { memory_of(data) });
     }
 
     #[cold]
@@ -248,7 +258,12 @@ impl PamiDevice for GuestDevice {
 
     #[cold]
     fn expose(&mut self, memory: Range) -> u64 {
-        lock(self.hub).expose(memory.address, memory.bytes)
+        lock(self.hub).expose(memory)
+    }
+
+    #[cold]
+    fn own_address(&self, exposed: u64) -> u64 {
+        lock(self.hub).own_address(exposed).unwrap_or(0)
     }
 
     #[cold]
@@ -259,17 +274,39 @@ impl PamiDevice for GuestDevice {
         local: Range,
         remote: u64,
     ) -> Result<Begun, Remote> {
+        self.transfer_pieces(way, with, &[(local, remote)]).map(|(_, begun)| begun)
+    }
+
+    #[cold]
+    fn transfer_pieces(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        pieces: &[Piece],
+    ) -> Result<(usize, Begun), Remote> {
         let (from, with) = (self.number, self.outside(with));
-        if way == Transfer::Put {
-            return Err(Remote::Unsupported);
-        }
         let mut hub = lock(self.hub);
-        if !hub.has_room(from) {
+        let (room, each) = (hub.room(from) as usize, pieces_per_descriptor(way));
+        if room == 0 {
+            return Err(Remote::Full);
+        }
+        let count = pieces.len().min(room * each);
+        let ticket = hub.ticket();
+        let of = |&(local, remote): &Piece| (local.address, local.bytes, remote);
+        let pieces = pieces[..count].iter().map(of).collect();
+        hub.submit(from, count.div_ceil(each) as u64, Request::Transfer { from, way, with, pieces, ticket });
+        Ok((count, Begun::Later(ticket)))
+    }
+
+    #[cold]
+    fn flush(&mut self, with: Endpoint) -> Result<Begun, Remote> {
+        let (from, with) = (self.number, self.outside(with));
+        let mut hub = lock(self.hub);
+        if hub.room(from) == 0 {
             return Err(Remote::Full);
         }
         let ticket = hub.ticket();
-        let local = (local.address, local.bytes);
-        hub.submit(from, Request::Fetch { from, with, local, remote, ticket });
+        hub.submit(from, 1, Request::Flush { from, with, ticket });
         Ok(Begun::Later(ticket))
     }
 

@@ -9,7 +9,9 @@ pub mod shm;
 use crate::client::Job;
 use guest::GuestDevice;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Step, Transfer};
+use netloom_messaging::pami::device::{
+    Arrival, Begun, Full, PamiDevice, Piece, Range, Remote, Step, Transfer,
+};
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::segment::QUEUES;
 use shm::ShmDevice;
@@ -52,14 +54,14 @@ unsafe fn memory_of<'a>(range: Range) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(range.address as *const u8, range.bytes as usize) }
 }
 
-/// Copies the bytes of a payload, without the first `skip`, into this process's memory.
+/// Copies a part of the bytes of a payload into this process's memory.
 ///
 /// # Safety
 /// The program has memory of this length there.
-unsafe fn store(payload: Payload, skip: usize, to: u64) {
-    let length = payload.length.saturating_sub(skip);
+unsafe fn store(payload: Payload, part: std::ops::Range<usize>, to: u64) {
+    let part = &payload.bytes()[part];
     // SAFETY: the caller's promise.
-    unsafe { (to as *mut u8).copy_from_nonoverlapping(payload.at(skip), length) };
+    unsafe { (to as *mut u8).copy_from_nonoverlapping(part.as_ptr(), part.len()) };
 }
 
 /// A context's device.
@@ -161,8 +163,12 @@ impl PamiDevice for Device {
         payload.bytes()
     }
 
-    fn store(&mut self, payload: Payload, skip: usize, to: u64) {
-        of!(self, device => device.store(payload, skip, to))
+    fn store(&mut self, payload: Payload, part: std::ops::Range<usize>, to: u64) {
+        of!(self, device => device.store(payload, part, to))
+    }
+
+    fn load(&mut self, data: Range, packet: &mut Vec<u8>) {
+        of!(self, device => device.load(data, packet))
     }
 
     fn reaches_all(&self) -> bool {
@@ -171,6 +177,10 @@ impl PamiDevice for Device {
 
     fn expose(&mut self, memory: Range) -> u64 {
         of!(self, device => device.expose(memory))
+    }
+
+    fn own_address(&self, exposed: u64) -> u64 {
+        of!(self, device => device.own_address(exposed))
     }
 
     fn transfer(
@@ -187,9 +197,13 @@ impl PamiDevice for Device {
         &mut self,
         way: Transfer,
         with: Endpoint,
-        pieces: &[(Range, u64)],
-    ) -> Result<(), Remote> {
+        pieces: &[Piece],
+    ) -> Result<(usize, Begun), Remote> {
         of!(self, device => device.transfer_pieces(way, with, pieces))
+    }
+
+    fn flush(&mut self, with: Endpoint) -> Result<Begun, Remote> {
+        of!(self, device => device.flush(with))
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 use super::{CONTEXTS_MAX, Payload, memory_of, store};
 use crate::client::Job;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Range, Remote, Transfer};
+use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Piece, Range, Remote, Transfer};
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::assist::SHARED_FROM_B;
 use netloom_shm::memory::{self, Direction};
@@ -141,9 +141,14 @@ impl PamiDevice for ShmDevice {
         payload.bytes()
     }
 
-    fn store(&mut self, payload: Payload, skip: usize, to: u64) {
+    fn store(&mut self, payload: Payload, part: std::ops::Range<usize>, to: u64) {
         // SAFETY: the program's dispatch function gave the address, for a message of this length.
-        unsafe { store(payload, skip, to) };
+        unsafe { store(payload, part, to) };
+    }
+
+    fn load(&mut self, data: Range, packet: &mut Vec<u8>) {
+        // SAFETY: the protocols pass only what the program gave them to send.
+        packet.extend_from_slice(unsafe { memory_of(data) });
     }
 
     fn transfer(
@@ -179,17 +184,20 @@ impl PamiDevice for ShmDevice {
         &mut self,
         way: Transfer,
         with: Endpoint,
-        pieces: &[(Range, u64)],
-    ) -> Result<(), Remote> {
+        pieces: &[Piece],
+    ) -> Result<(usize, Begun), Remote> {
+        let all = (pieces.len(), Begun::Done);
         if with.task() == self.job.task {
-            return pieces
-                .iter()
-                .try_for_each(|&(local, remote)| self.transfer(way, with, local, remote).map(|_| ()));
+            for &(local, remote) in pieces {
+                self.transfer(way, with, local, remote)?;
+            }
+            return Ok(all);
         }
         let pieces: Vec<(u64, u64, usize)> =
             pieces.iter().map(|&(local, remote)| (local.address, remote, local.bytes as usize)).collect();
         // SAFETY: the program gave all addresses.
-        self.copy(way, with, |direction, pid| unsafe { memory::copy_pieces(direction, pid, &pieces) })
+        self.copy(way, with, |direction, pid| unsafe { memory::copy_pieces(direction, pid, &pieces) })?;
+        Ok(all)
     }
 
     fn is_gone(&self, task: u32) -> bool {

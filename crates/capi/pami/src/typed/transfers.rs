@@ -7,11 +7,12 @@ use crate::abi::*;
 use crate::check::enter;
 use crate::client::fail;
 use crate::context::{Callback, Context};
-use crate::rma::{NOTHING, address};
+use crate::rma::{NOTHING, Places};
 use crate::symbols;
 use crate::types::complete;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{PamiDevice, Range, Transfer};
+use netloom_messaging::pami::context::Rma as Operation;
+use netloom_messaging::pami::device::{PamiDevice, Piece, Range, Step, Transfer};
 use netloom_messaging::pami::types::{Type, pairs};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -73,20 +74,26 @@ unsafe fn start_staged(
     context: &Context,
     transfer: Transfer,
     rma: &Rma,
-    [local, remote]: [*mut c_void; 2],
+    places: Places,
     layout: Arc<Type>,
     rdone_fn: EventFunction,
 ) -> Result {
     let Rma { dest, hints, bytes, cookie, done_fn } = *rma;
+    // To pack the data of a put, or unpack that of a get.
+    context.core().device_mut().spend(Step::Copy(bytes as u64));
     let mut buffer = Buffer::new(bytes);
+    let local = places.local;
     let staging = buffer.address().cast::<c_void>();
+    let places = Places { local: staging, ..places };
     if transfer == Transfer::Put {
         // SAFETY: the caller's promise; the buffer is as long as the data.
         unsafe { pack(&layout, [0, bytes as u64], Combine::Copy, local.cast(), staging.cast()) };
         let events = SendEvents { cookie, local_fn: done_fn, remote_fn: rdone_fn };
-        let departure = Box::into_raw(Box::new(Departure { buffer, events, reports: 2 }));
+        let reports = 1 + u8::from(rdone_fn.is_some());
+        let departure = Box::into_raw(Box::new(Departure { buffer, events, reports }));
         let rma = Rma { dest, hints, bytes, cookie: departure.cast(), done_fn: Some(departed) };
-        let result = crate::rma::start(call, context, transfer, &rma, [staging, remote], Some(delivered));
+        let delivered: EventFunction = rdone_fn.and(Some(delivered));
+        let result = crate::rma::start(call, context, transfer, &rma, places, delivered);
         if result != SUCCESS {
             // SAFETY: nothing will be reported.
             drop(unsafe { Box::from_raw(departure) });
@@ -105,7 +112,7 @@ unsafe fn start_staged(
     let layout = Some((layout, Combine::Copy));
     let arrival = Box::into_raw(Box::new(Arrival { buffer, bytes, receive, layout }));
     let rma = Rma { dest, hints, bytes, cookie: arrival.cast(), done_fn: Some(arrived) };
-    let result = crate::rma::start(call, context, transfer, &rma, [staging, remote], None);
+    let result = crate::rma::start(call, context, transfer, &rma, places, None);
     if result != SUCCESS {
         // SAFETY: nothing will be reported.
         drop(unsafe { Box::from_raw(arrival) });
@@ -122,7 +129,7 @@ unsafe fn start(
     context: &Context,
     transfer: Transfer,
     rma: &Rma,
-    [local, remote]: [*mut c_void; 2],
+    places: Places,
     kinds: &RmaTyped,
     rdone_fn: EventFunction,
 ) -> Result {
@@ -130,27 +137,30 @@ unsafe fn start(
     let Some((ours, theirs)) = (unsafe { complete(kinds.local).zip(complete(kinds.remote)) }) else {
         return fail(INVAL, format!("{call}: a type is not complete"));
     };
-    let bytes = rma.bytes as u64;
+    let (Places { local, remote, is_exposed }, bytes) = (places, rma.bytes as u64);
     if bytes == 0 || local.is_null() || remote.is_null() || ours.data_bytes() == 0 || theirs.data_bytes() == 0
     {
         return fail(INVAL, format!("{call}: no bytes, an address is NULL, or a type has no data"));
     }
     if let Some(offsets) = ours.contiguous_part(0, bytes).zip(theirs.contiguous_part(0, bytes)) {
-        let addresses =
+        let [local, remote] =
             [local.wrapping_byte_offset(offsets.0 as isize), remote.wrapping_byte_offset(offsets.1 as isize)];
-        return crate::rma::start(call, context, transfer, rma, addresses, rdone_fn);
+        let places = Places { local, remote, is_exposed };
+        return crate::rma::start(call, context, transfer, rma, places, rdone_fn);
     }
     let is_short = ours.pieces(0, bytes).next().is_some_and(|piece| piece.bytes < STAGED_BELOW_BYTES);
-    if let Some(offset) = theirs.contiguous_part(0, bytes).filter(|_| is_short) {
-        let remote = remote.wrapping_byte_offset(offset as isize);
+    // A Message Unit moves each piece by a descriptor of its own, as on the machine.
+    let is_rdma = is_exposed && !context.core().device().reaches_all();
+    if let Some(offset) = theirs.contiguous_part(0, bytes).filter(|_| is_short && !is_rdma) {
+        let places = Places { remote: remote.wrapping_byte_offset(offset as isize), ..places };
         // SAFETY: the caller's promise.
-        return unsafe { start_staged(call, context, transfer, rma, [local, remote], ours, rdone_fn) };
+        return unsafe { start_staged(call, context, transfer, rma, places, ours, rdone_fn) };
     }
     let to = Endpoint(rma.dest);
     if !context.core().device().has(to) {
         return fail(INVAL, format!("{call}: there is no {to}"));
     }
-    let is_put = transfer == Transfer::Put;
+    let is_acknowledged = transfer == Transfer::Put && rdone_fn.is_some();
     let (cookie, done_fn) = (rma.cookie, rma.done_fn);
     let pieces =
         Box::into_raw(Box::new(Pieces { cookie, done_fn, rdone_fn, reports: [0, 0], result: SUCCESS }));
@@ -158,7 +168,7 @@ unsafe fn start(
         cookie: pieces.cast(),
         local_fn: Some(pieces_local),
         remote_fn: Some(pieces_remote),
-        reports: 1 + u8::from(is_put),
+        reports: 1 + u8::from(is_acknowledged),
         fetched: NOTHING,
     };
     let mut left = pairs(ours.pieces(0, bytes), theirs.pieces(0, bytes)).map(|pair| {
@@ -168,43 +178,19 @@ unsafe fn start(
     // Callbacks run when the context is advanced, so the number of reports may be set at the end.
     let mut reports = 0;
     loop {
-        let batch: Vec<(Range, u64)> = left.by_ref().take(BATCH).collect();
+        let batch: Vec<Piece> = left.by_ref().take(BATCH).collect();
         if batch.is_empty() {
             break;
         }
-        reports += start_pieces(context, transfer, to, &batch, callback);
+        let cookie = context.callbacks().insert(callback);
+        let operation =
+            Operation { way: transfer, with: to, pieces: &batch, is_exposed, cookie, is_acknowledged };
+        context.core().rma(operation).expect("there is such an endpoint");
+        reports += 1;
     }
     // SAFETY: it has reports to come, and nothing else refers to it now.
-    unsafe { (*pieces).reports = [reports, if is_put { reports } else { 0 }] };
+    unsafe { (*pieces).reports = [reports, if is_acknowledged { reports } else { 0 }] };
     SUCCESS
-}
-
-/// Starts puts or gets of several pieces with an endpoint that exists; returns how many operations will
-/// report.
-fn start_pieces(
-    context: &Context,
-    transfer: Transfer,
-    to: Endpoint,
-    pieces: &[(Range, u64)],
-    callback: Callback,
-) -> usize {
-    let at = context.callbacks().insert(callback);
-    if context.core().transfer_pieces(transfer, to, pieces, at) == Ok(true) {
-        return 1;
-    }
-    context.callbacks().withdraw(at);
-    let start = |&&(range, remote): &&(Range, u64)| {
-        let at = context.callbacks().insert(callback);
-        let started = match transfer {
-            Transfer::Put => context.core().put(to, range, remote, at),
-            Transfer::Get => context.core().get(to, range, remote, at),
-        };
-        if started.is_err() {
-            context.callbacks().withdraw(at);
-        }
-        started.is_ok()
-    };
-    pieces.iter().filter(start).count()
 }
 
 #[unsafe(no_mangle)]
@@ -215,7 +201,8 @@ pub unsafe extern "C" fn PAMI_Put_typed(handle: *mut c_void, parameters: *mut Pu
             return fail(INVAL, "PAMI_Put_typed: context or parameters are NULL");
         };
         let PutTyped { rma, local, remote, kinds, rdone_fn } = put;
-        start("PAMI_Put_typed", &context, Transfer::Put, rma, [*local, *remote], kinds, *rdone_fn)
+        let places = Places::of_addresses([*local, *remote]);
+        start("PAMI_Put_typed", &context, Transfer::Put, rma, places, kinds, *rdone_fn)
     }
 }
 
@@ -227,7 +214,8 @@ pub unsafe extern "C" fn PAMI_Get_typed(handle: *mut c_void, parameters: *mut Ge
             return fail(INVAL, "PAMI_Get_typed: context or parameters are NULL");
         };
         let GetTyped { rma, local, remote, kinds } = get;
-        start("PAMI_Get_typed", &context, Transfer::Get, rma, [*local, *remote], kinds, None)
+        let places = Places::of_addresses([*local, *remote]);
+        start("PAMI_Get_typed", &context, Transfer::Get, rma, places, kinds, None)
     }
 }
 
@@ -239,8 +227,8 @@ pub unsafe extern "C" fn PAMI_Rput_typed(handle: *mut c_void, parameters: *mut R
             return fail(INVAL, "PAMI_Rput_typed: context or parameters are NULL");
         };
         let RputTyped { rma, local, remote, kinds, rdone_fn } = put;
-        let addresses = [address(local), address(remote)];
-        start("PAMI_Rput_typed", &context, Transfer::Put, rma, addresses, kinds, *rdone_fn)
+        let places = Places::of_regions(&context, [local, remote]);
+        start("PAMI_Rput_typed", &context, Transfer::Put, rma, places, kinds, *rdone_fn)
     }
 }
 
@@ -252,7 +240,7 @@ pub unsafe extern "C" fn PAMI_Rget_typed(handle: *mut c_void, parameters: *mut R
             return fail(INVAL, "PAMI_Rget_typed: context or parameters are NULL");
         };
         let RgetTyped { rma, local, remote, kinds } = get;
-        let addresses = [address(local), address(remote)];
-        start("PAMI_Rget_typed", &context, Transfer::Get, rma, addresses, kinds, None)
+        let places = Places::of_regions(&context, [local, remote]);
+        start("PAMI_Rget_typed", &context, Transfer::Get, rma, places, kinds, None)
     }
 }

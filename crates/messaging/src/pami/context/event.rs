@@ -1,7 +1,7 @@
 //! What a context and its program tell each other.
 
 use crate::pami::Endpoint;
-use crate::pami::device::{Range, Remote};
+use crate::pami::device::{Piece, Range, Remote, Transfer};
 use crate::pami::packet::Head;
 use crate::pami::rmw::Rmw;
 
@@ -100,6 +100,23 @@ pub struct Send<'a> {
     /// The program's number for it, reported by [`Event::Sent`].
     pub cookie: u64,
     /// Whether [`Event::Completed`] is to report that the target has all data.
+    pub is_acknowledged: bool,
+}
+
+/// A put or a get.
+#[derive(Clone, Copy, Debug)]
+pub struct Rma<'a> {
+    /// Which of the two.
+    pub way: Transfer,
+    /// The target.
+    pub with: Endpoint,
+    /// Memory here, which stays as it is until [`Event::Sent`] of a put, and where it is at the target.
+    pub pieces: &'a [Piece],
+    /// Whether the target has exposed its memory, and the addresses are those that it exposed.
+    pub is_exposed: bool,
+    /// The program's number for it, reported by [`Event::Sent`] of a put and by [`Event::Received`] of a get.
+    pub cookie: u64,
+    /// Whether [`Event::Completed`] is to report that the target has all data of a put.
     pub is_acknowledged: bool,
 }
 

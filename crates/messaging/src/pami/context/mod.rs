@@ -4,6 +4,8 @@
 //! - **Eager**: packets over the device's queue, in order.
 //! - **Rendezvous**: an announcement in a packet; the receiver reads the data from the sender's memory, a piece
 //!   at a time, and acknowledges. Where the device cannot read it, the receiver asks the sender to stream it.
+//! - **One-sided** ([`Rma`]): the device moves the data, if it reaches the target's memory; otherwise packets carry it,
+//!   with as many short pieces in each as it holds.
 //!
 //! Between two endpoints, messages are announced in the order of their sends, because each destination's packets
 //! pass through one list of what waits for space; the data of a rendezvous arrives when it may.
@@ -12,25 +14,31 @@
 //! other, so that its callbacks may use the context.
 
 mod event;
+mod one_sided;
+mod packing;
 mod receiving;
 mod sending;
 mod slab;
 
-use super::device::{Arrival, Begun, Collective, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
+use super::device::{
+    Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
+};
 use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
 use super::rmw::Rmw;
 use super::{Endpoint, Map};
+use one_sided::{Movement, Purpose};
+use packing::Pieces;
 use slab::Slab;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-pub use event::{Event, Invalid, Message, Outcome, Receive, Send};
+pub use event::{Event, Invalid, Message, Outcome, Receive, Rma, Send};
 
 /// Protocol limits of a context.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Data of this length and more is sent by rendezvous, bytes.
     pub rendezvous_from_bytes: u64,
-    /// Data that a receiver reads per poll, bytes: other messages make progress in between.
+    /// Data of a rendezvous, put or get that the device moves at once, bytes: other messages make progress in between.
     pub piece_bytes: u64,
 }
 
@@ -50,9 +58,9 @@ enum Waiting {
     /// The rest of an eager send: the first `sent` bytes have gone.
     Eager { head: Head, start: Option<Vec<u8>>, data: Range, sent: u64, cookie: u64 },
     /// The rest of a stream for a receiver's request.
-    Stream { head: Head, receiver: u64, data: Range, sent: u64, request: u64 },
+    Stream { head: Head, receiver: u64, data: Pieces<Range>, request: u64 },
     /// The rest of a put.
-    Store { head: Head, remote: u64, data: Range, sent: u64, request: u64 },
+    Store { head: Head, pieces: Pieces<Piece>, request: u64 },
 }
 
 /// A send whose target will report.
@@ -76,21 +84,22 @@ struct Arriving {
     request: u64,
 }
 
-/// Data to be read from a sender's memory.
-#[derive(Clone, Copy, Debug)]
-struct Fetch {
+/// Data that is streamed to this context.
+#[derive(Debug)]
+struct Streamed {
     from: Endpoint,
-    remote: u64,
     arriving: Arriving,
+    /// Where it goes, if it has several places.
+    places: Pieces<Range>,
 }
 
 /// What the device is to finish.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Pending {
     /// The reading of the data of an eager send.
     Eager { cookie: u64 },
-    /// A piece of a rendezvous.
-    Fetch(Fetch),
+    /// A part of a movement.
+    Movement(Movement),
     /// A collective operation.
     Collective { cookie: u64 },
 }
@@ -107,9 +116,12 @@ pub struct Context<D: PamiDevice> {
     /// Eager messages of which packets are missing, by sender.
     arriving: Map<Endpoint, Arriving>,
     /// Messages that are streamed to this context, by request.
-    streams: Slab<(Endpoint, Arriving)>,
-    fetches: VecDeque<Fetch>,
+    streams: Slab<Streamed>,
+    /// What the device moves, a part at a time.
+    movements: VecDeque<Movement>,
     pending: Map<Ticket, Pending>,
+    /// Targets of puts that nobody knows to be complete there.
+    unflushed: BTreeSet<Endpoint>,
     fences: Vec<u64>,
     /// Parts of long headers, by sender, and that of the message whose dispatch function runs.
     headers: Map<Endpoint, Vec<u8>>,
@@ -123,8 +135,6 @@ pub struct Context<D: PamiDevice> {
 /// Integers before the header of a first packet and of an announcement.
 const FIRST_B: usize = 16;
 const ANNOUNCEMENT_B: usize = 24;
-/// Integers before the data of a put.
-const STORE_B: usize = 16;
 
 impl<D: PamiDevice> Context<D> {
     /// Most bytes of header and data of an immediate send.
@@ -148,8 +158,9 @@ impl<D: PamiDevice> Context<D> {
             requests: Slab::default(),
             arriving: Map::default(),
             streams: Slab::default(),
-            fetches: VecDeque::new(),
+            movements: VecDeque::new(),
             pending: Map::default(),
+            unflushed: BTreeSet::new(),
             fences: vec![],
             headers: Map::default(),
             long_header: vec![],
@@ -202,30 +213,12 @@ impl<D: PamiDevice> Context<D> {
             }
             return Some(self.arrived(head, payload));
         }
-        if self.fetches.is_empty() { self.events.pop_front() } else { self.fetch() }
+        if self.movements.is_empty() { self.events.pop_front() } else { self.move_next() }
     }
 
     /// Whether nothing is left to do unless a packet arrives.
     pub fn is_idle(&self) -> bool {
-        self.events.is_empty() && self.waiting.is_empty() && self.fetches.is_empty()
-    }
-
-    /// [`Event::Sent`] will report that all operations so far are complete at their targets.
-    pub fn fence(&mut self, cookie: u64) {
-        self.fences.push(cookie);
-        self.pass_fences();
-    }
-
-    /// Fences wait until nothing is under way, also of what was started after them.
-    fn pass_fences(&mut self) {
-        if !self.fences.is_empty()
-            && self.requests.is_empty()
-            && self.waiting.is_empty()
-            && self.pending.is_empty()
-        {
-            let passed = self.fences.drain(..).map(|cookie| Event::Sent(cookie, Outcome::Done));
-            self.events.extend(passed);
-        }
+        self.events.is_empty() && self.waiting.is_empty() && self.movements.is_empty()
     }
 
     /// Something was processed: the first event, if there is one.
@@ -252,8 +245,8 @@ impl<D: PamiDevice> Context<D> {
         lost.into_iter().for_each(|request| self.target_reported(request, Outcome::Gone));
         let mut cut: Vec<Arriving> = cut.iter().filter_map(|from| self.arriving.remove(from)).collect();
         for n in 0..self.streams.values.len() as u64 {
-            if self.streams.get_mut(n).is_some_and(|(from, _)| self.device.is_gone(from.task())) {
-                cut.extend(self.streams.remove(n).map(|(_, arriving)| arriving));
+            if self.streams.get_mut(n).is_some_and(|stream| self.device.is_gone(stream.from.task())) {
+                cut.extend(self.streams.remove(n).map(|stream| stream.arriving));
             }
         }
         let over = cut.iter().map(|arriving| Event::Received(arriving.receive.cookie, Outcome::Gone));

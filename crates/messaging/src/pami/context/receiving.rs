@@ -75,18 +75,20 @@ impl<D: PamiDevice> Context<D> {
         let Some((head, message)) = self.current.take() else { return };
         let bytes = self.device.bytes(message.payload);
         let from = message.header_from + message.header_bytes;
-        let here = bytes.len().saturating_sub(from) as u64;
+        let bytes_here = bytes.len();
+        let here = bytes_here.saturating_sub(from) as u64;
         let mut arriving = Arriving { receive, bytes: message.data_bytes, arrived: 0, request: NO_REQUEST };
         match head.kind {
             Kind::Announcement => {
                 arriving.request = integer(bytes, 1);
                 let remote = integer(bytes, 2);
                 self.device.release();
-                let fetch = Fetch { from: head.origin, remote, arriving };
                 if receive.address == 0 {
                     self.finish(head.origin, arriving, Outcome::Done)
                 } else {
-                    self.fetches.push_back(fetch)
+                    let local = Range { address: receive.address, bytes: arriving.bytes };
+                    let purpose = Purpose::Receive(arriving);
+                    self.movements.push_back(Movement::new(purpose, head.origin, &[(local, remote)]));
                 }
             }
             kind => {
@@ -94,7 +96,7 @@ impl<D: PamiDevice> Context<D> {
                     arriving.request = integer(bytes, 1);
                 }
                 if receive.address != 0 && here > 0 {
-                    self.device.store(message.payload, from, receive.address);
+                    self.device.store(message.payload, from..bytes_here, receive.address);
                 }
                 arriving.arrived = here;
                 self.device.release();
@@ -146,7 +148,7 @@ impl<D: PamiDevice> Context<D> {
                 if let Some(mut arriving) = self.arriving.remove(&head.origin) {
                     let to = arriving.receive.address;
                     if to != 0 {
-                        self.device.store(payload, 0, to + arriving.arrived);
+                        self.device.store(payload, 0..length, to + arriving.arrived);
                     }
                     arriving.arrived += length as u64;
                     self.device.release();
@@ -154,34 +156,13 @@ impl<D: PamiDevice> Context<D> {
                     return self.next_event();
                 }
             }
-            Kind::Stream => {
-                if let Some((from, arriving)) = self.streams.get_mut(first) {
-                    self.device.store(payload, 8, arriving.receive.address + arriving.arrived);
-                    arriving.arrived += length as u64 - 8;
-                    let (from, arriving) = (*from, *arriving);
-                    if arriving.arrived >= arriving.bytes {
-                        self.streams.remove(first);
-                        self.finish(from, arriving, Outcome::Done);
-                    }
-                }
-            }
-            Kind::Store => {
-                self.device.store(payload, STORE_B, first);
-                self.acknowledge(head.origin, second, Outcome::Done);
-            }
-            Kind::Load => {
-                let (data, receiver) = (Range { address: first, bytes: second }, integer(bytes, 2));
-                let stream = self.head(Kind::Stream, 0, 0);
-                let waiting = Waiting::Stream { head: stream, receiver, data, sent: 0, request: NO_REQUEST };
-                self.submit(head.origin, waiting);
-            }
+            Kind::Stream => self.streamed(payload),
+            Kind::Store => self.store_pieces(head.origin, payload),
+            Kind::Load => self.load_pieces(head.origin, payload),
             Kind::StreamRequest => {
                 if let Some(&mut Request { to, data, .. }) = self.requests.get_mut(first) {
-                    let head = self.head(Kind::Stream, 0, 0);
-                    self.submit(
-                        to,
-                        Waiting::Stream { head, receiver: second, data, sent: 0, request: first },
-                    );
+                    let (head, data) = (self.head(Kind::Stream, 0, 0), Pieces::new(&[data]));
+                    self.submit(to, Waiting::Stream { head, receiver: second, data, request: first });
                 }
             }
             Kind::Acknowledgement => {
@@ -203,48 +184,6 @@ impl<D: PamiDevice> Context<D> {
         self.next_event()
     }
 
-    /// Reads a piece of the data that the first sender announced.
-    pub(super) fn fetch(&mut self) -> Option<Event<D::Payload>> {
-        let fetch = self.fetches.pop_front()?;
-        let Arriving { receive, arrived, request, .. } = fetch.arriving;
-        let piece = self.piece_of(&fetch);
-        let local = Range { address: receive.address + arrived, bytes: piece };
-        let moved = self.device.transfer(Transfer::Get, fetch.from, local, fetch.remote + arrived);
-        match moved {
-            Ok(Begun::Done) => self.fetched(fetch),
-            Ok(Begun::Later(ticket)) => {
-                self.pending.insert(ticket, Pending::Fetch(fetch));
-            }
-            Err(Remote::Unsupported) => {
-                let arriving = Arriving { arrived: 0, ..fetch.arriving };
-                let own = self.streams.insert((fetch.from, arriving));
-                let head = self.head(Kind::StreamRequest, 0, 0);
-                let bytes = integers([request, own]);
-                self.submit(fetch.from, Waiting::Packet { head, bytes });
-            }
-            Err(Remote::Full) => {
-                self.fetches.push_front(fetch);
-                return None;
-            }
-            Err(gone) => self.finish(fetch.from, fetch.arriving, Outcome::of(Err(gone))),
-        }
-        Some(self.next_event())
-    }
-
-    fn piece_of(&self, fetch: &Fetch) -> u64 {
-        (fetch.arriving.bytes - fetch.arriving.arrived).min(self.limits.piece_bytes)
-    }
-
-    /// A piece has arrived.
-    fn fetched(&mut self, mut fetch: Fetch) {
-        fetch.arriving.arrived += self.piece_of(&fetch);
-        if fetch.arriving.arrived < fetch.arriving.bytes {
-            self.fetches.push_back(fetch);
-        } else {
-            self.finish(fetch.from, fetch.arriving, Outcome::Done);
-        }
-    }
-
     /// The device has finished an operation.
     #[cold]
     pub(super) fn finished(&mut self, ticket: Ticket) -> Event<D::Payload> {
@@ -252,7 +191,7 @@ impl<D: PamiDevice> Context<D> {
             // A part of an operation, of which the last part reports the end.
             None => {}
             Some(Pending::Eager { cookie }) => self.events.push_back(Event::Sent(cookie, Outcome::Done)),
-            Some(Pending::Fetch(fetch)) => self.fetched(fetch),
+            Some(Pending::Movement(movement)) => self.moved(movement),
             Some(Pending::Collective { cookie }) => self.events.push_back(Event::Collected(cookie)),
         }
         self.next_event()

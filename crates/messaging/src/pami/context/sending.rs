@@ -117,92 +117,6 @@ impl<D: PamiDevice> Context<D> {
         self.submit(to, Waiting::Packet { head, bytes: integers([request, old]) });
     }
 
-    /// Writes data into a target's memory; [`Event::Sent`] reports that the local buffer is free,
-    /// [`Event::Completed`] that the data is there.
-    ///
-    /// # Errors
-    /// If there is no such endpoint.
-    pub fn put(&mut self, to: Endpoint, data: Range, remote: u64, cookie: u64) -> Result<(), Invalid> {
-        self.check(to, 0, 0, 0)?;
-        match self.transfer_any(Transfer::Put, to, data, remote) {
-            Err(Remote::Unsupported) => {
-                let request = Request { to, data, cookie, is_rendezvous: true, is_acknowledged: true };
-                let request = self.requests.insert(request);
-                let head = self.head(Kind::Store, 0, 0);
-                self.submit(to, Waiting::Store { head, remote, data, sent: 0, request });
-            }
-            moved => {
-                let outcome = Outcome::of(moved);
-                self.events.extend([Event::Sent(cookie, outcome), Event::Completed(cookie, outcome)]);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads data from a target's memory; [`Event::Received`] reports that it is there.
-    ///
-    /// # Errors
-    /// If there is no such endpoint.
-    pub fn get(&mut self, from: Endpoint, local: Range, remote: u64, cookie: u64) -> Result<(), Invalid> {
-        self.check(from, 0, 0, 0)?;
-        match self.transfer_any(Transfer::Get, from, local, remote) {
-            Err(Remote::Unsupported) => {
-                let receive = Receive { address: local.address, cookie };
-                let arriving = Arriving { receive, bytes: local.bytes, arrived: 0, request: NO_REQUEST };
-                let stream = self.streams.insert((from, arriving));
-                let head = self.head(Kind::Load, 0, 0);
-                let bytes = integers([remote, local.bytes, stream]);
-                self.submit(from, Waiting::Packet { head, bytes });
-            }
-            moved => self.events.push_back(Event::Received(cookie, Outcome::of(moved))),
-        }
-        Ok(())
-    }
-
-    /// Moves data between this task's memory and another's, which it need not have exposed.
-    fn transfer_any(
-        &mut self,
-        way: Transfer,
-        with: Endpoint,
-        local: Range,
-        remote: u64,
-    ) -> Result<(), Remote> {
-        if !self.device.reaches_all() {
-            return Err(Remote::Unsupported);
-        }
-        match self.device.transfer(way, with, local, remote)? {
-            Begun::Done => Ok(()),
-            Begun::Later(_) => unreachable!("a device that reaches all memory copies at once"),
-        }
-    }
-
-    /// Moves several pieces between this task's memory and a target's in one step; the events are those of
-    /// [`Self::put`] or [`Self::get`]. If the device cannot, nothing is reported, and the result is `false`.
-    ///
-    /// # Errors
-    /// If there is no such endpoint.
-    pub fn transfer_pieces(
-        &mut self,
-        transfer: Transfer,
-        with: Endpoint,
-        pieces: &[(Range, u64)],
-        cookie: u64,
-    ) -> Result<bool, Invalid> {
-        self.check(with, 0, 0, 0)?;
-        let moved = self.device.transfer_pieces(transfer, with, pieces);
-        if moved == Err(Remote::Unsupported) {
-            return Ok(false);
-        }
-        let outcome = Outcome::of(moved);
-        match transfer {
-            Transfer::Put => {
-                self.events.extend([Event::Sent(cookie, outcome), Event::Completed(cookie, outcome)]);
-            }
-            Transfer::Get => self.events.push_back(Event::Received(cookie, outcome)),
-        }
-        Ok(true)
-    }
-
     pub(super) fn submit(&mut self, to: Endpoint, waiting: Waiting) {
         self.waiting.entry(to).or_default().push_back(waiting);
         self.inject_waiting(to);
@@ -247,24 +161,13 @@ impl<D: PamiDevice> Context<D> {
                 }
                 Ok(())
             }
-            Waiting::Stream { head, receiver, data, sent, request } => {
-                let start = receiver.to_le_bytes();
-                while *sent < data.bytes {
-                    let part = (data.bytes - *sent).min((self.device.packet_max() - start.len()) as u64);
-                    self.device.inject_memory(to, *head, &start, data.part(*sent, part))?;
-                    *sent += part;
-                }
+            Waiting::Stream { head, receiver, data, request } => {
+                self.inject_stream(to, *head, *receiver, data)?;
                 self.buffers_are_free(*request);
                 Ok(())
             }
-            Waiting::Store { head, remote, data, sent, request } => {
-                while *sent < data.bytes {
-                    let part = (data.bytes - *sent).min((self.device.packet_max() - STORE_B) as u64);
-                    let is_last = *sent + part == data.bytes;
-                    let start = integers([*remote + *sent, if is_last { *request } else { NO_REQUEST }]);
-                    self.device.inject_memory(to, *head, &start, data.part(*sent, part))?;
-                    *sent += part;
-                }
+            Waiting::Store { head, pieces, request } => {
+                self.inject_stores(to, *head, *request, pieces)?;
                 self.buffers_are_free(*request);
                 Ok(())
             }

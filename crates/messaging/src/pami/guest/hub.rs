@@ -1,7 +1,8 @@
 //! A guest's side: what its contexts did, what has arrived for them, and the time.
 
 use super::{Arrived, ContextNumber, Facts, Reply, Request, Requests, Then};
-use crate::pami::device::{Step, Ticket};
+use crate::pami::device::{Range, Step, Ticket};
+use crate::pami::message_unit::memory::Mapping;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The way to the simulator.
@@ -35,6 +36,8 @@ pub struct Hub<L> {
     contexts: BTreeMap<ContextNumber, Context>,
     now_ns: f64,
     next_ticket: Ticket,
+    /// Memory that others reach.
+    exposed: Vec<Mapping>,
     /// Whether the list has more than steps, so that its duration is known to the simulator only.
     has_operations: bool,
 }
@@ -54,6 +57,7 @@ impl<L: Link> Hub<L> {
             contexts: BTreeMap::new(),
             now_ns: reply.now_ns,
             next_ticket: 0,
+            exposed: vec![],
             has_operations: false,
         }
     }
@@ -96,22 +100,24 @@ impl<L: Link> Hub<L> {
         self.now_ns
     }
 
-    /// Whether a context may send now. If it may not, its packets must wait; a wait ends when it may.
-    pub fn has_room(&mut self, context: ContextNumber) -> bool {
+    /// Packets or other descriptors that a context may send now. If it may not, they must wait; a wait ends when it may.
+    pub fn room(&mut self, context: ContextNumber) -> u64 {
         if self.batch_bytes >= BATCH_B {
             self.exchange(Then::Go);
         }
-        self.contexts.get(&context).is_some_and(|c| c.room > 0)
+        self.contexts.get(&context).map_or(0, |c| c.room)
     }
 
-    /// Sends a packet, or begins another operation of a context that has room.
-    pub fn submit(&mut self, context: ContextNumber, request: Request) {
+    /// Sends a packet, or begins another operation of a context, which has room for this number of descriptors.
+    pub fn submit(&mut self, context: ContextNumber, descriptors: u64, request: Request) {
         if let Some(context) = self.contexts.get_mut(&context) {
-            context.room = context.room.saturating_sub(1);
+            context.room = context.room.saturating_sub(descriptors);
         }
-        if let Request::Inject { bytes, .. } = &request {
-            self.batch_bytes += bytes.len() + 32;
-        }
+        self.batch_bytes += match &request {
+            Request::Inject { bytes, .. } => bytes.len() + 32,
+            Request::Transfer { pieces, .. } => 24 * pieces.len() + 32,
+            _ => 0,
+        };
         self.has_operations = true;
         self.list.push(request);
     }
@@ -123,8 +129,18 @@ impl<L: Link> Hub<L> {
     }
 
     /// The address by which other tasks reach memory.
-    pub fn expose(&mut self, address: u64, bytes: u64) -> u64 {
-        self.exchange(Then::Expose(address, bytes))
+    pub fn expose(&mut self, memory: Range) -> u64 {
+        if let Some(known) = self.exposed.iter().find_map(|mapping| mapping.physical(memory)) {
+            return known;
+        }
+        let mapping = self.exchange(Then::Expose(memory.address, memory.bytes));
+        self.exposed.push(mapping);
+        mapping.physical(memory).expect("it was asked for")
+    }
+
+    /// The reverse.
+    pub fn own_address(&self, exposed: u64) -> Option<u64> {
+        self.exposed.iter().find_map(|mapping| mapping.own(exposed))
     }
 
     /// What has arrived for a context.
@@ -156,7 +172,7 @@ impl<L: Link> Hub<L> {
         Requests { list, then }
     }
 
-    fn exchange(&mut self, then: Then) -> u64 {
+    fn exchange(&mut self, then: Then) -> Mapping {
         let requests = self.requests(then);
         let reply = self.link.exchange(&requests);
         self.now_ns = reply.now_ns;

@@ -10,7 +10,8 @@
 pub mod hub;
 pub mod process;
 
-use super::device::{Step, Ticket};
+use super::device::{Step, Ticket, Transfer};
+use super::message_unit::memory::Mapping;
 use serde::{Deserialize, Serialize};
 
 /// The number of a context among those of a task, over all of its clients.
@@ -60,16 +61,25 @@ pub enum Request {
         /// The guest's number of the operation.
         ticket: Ticket,
     },
-    /// Another task's memory is read.
-    Fetch {
+    /// Data is moved between this task's memory and another's.
+    Transfer {
         /// By this context.
         from: ContextNumber,
-        /// Of this context's task.
+        /// Which way.
+        way: Transfer,
+        /// With this context's task.
         with: u32,
-        /// Address and length here.
-        local: (u64, u64),
-        /// The address that the other task exposed.
-        remote: u64,
+        /// Pieces: address and length here, and the address that the other task exposed.
+        pieces: Vec<(u64, u64, u64)>,
+        /// The guest's number of the operation.
+        ticket: Ticket,
+    },
+    /// All earlier puts must be complete.
+    Flush {
+        /// By this context.
+        from: ContextNumber,
+        /// To this one.
+        with: u32,
         /// The guest's number of the operation.
         ticket: Ticket,
     },
@@ -80,7 +90,7 @@ pub enum Request {
 pub enum Then {
     /// As soon as all that it did has taken its time.
     Go,
-    /// The same, with the address by which others reach this memory.
+    /// The same, with the mapping of this memory, by which others reach it.
     Expose(u64, u64),
     /// When something has arrived at any of its contexts, or after this number of polls.
     Wait(u64),
@@ -98,7 +108,7 @@ pub struct Reply {
     /// Packets that each context may send before it must ask again.
     pub room: Vec<(ContextNumber, u64)>,
     /// The answer to [`Then::Expose`].
-    pub exposed: u64,
+    pub exposed: Mapping,
     /// What it must know of its job; only in the first reply.
     pub facts: Option<Facts>,
 }

@@ -4,8 +4,8 @@
 use super::{Arrived, ContextNumber, Facts, Reply, Request, Requests, Then};
 use crate::device::Simulated;
 use crate::pami::Endpoint;
-use crate::pami::device::{Arrival, Begun, PamiDevice, Range, Step as Software, Ticket, Transfer};
-use crate::pami::message_unit::memory::{Open, ProcessMemory};
+use crate::pami::device::{Arrival, Begun, PamiDevice, Piece, Range, Step as Software, Ticket};
+use crate::pami::message_unit::memory::{Mapping, Open, ProcessMemory};
 use crate::pami::message_unit::{Costs, Placement, UnitContext};
 use crate::pami::packet::Head;
 use crate::spi::Spi;
@@ -116,7 +116,8 @@ impl<G: Guest> GuestProcess<G> {
 
     /// Does what the guest asked for.
     fn execute(&mut self, request: Request) -> Result<(), Failure> {
-        if matches!(request, Request::Inject { .. } | Request::Data { .. } | Request::Fetch { .. }) {
+        use Request::{Data, Flush, Inject, Transfer};
+        if matches!(request, Inject { .. } | Data { .. } | Transfer { .. } | Flush { .. }) {
             self.moves();
         }
         match request {
@@ -146,10 +147,18 @@ impl<G: Guest> GuestProcess<G> {
                 let (_, begun) = begun.map_err(|_| invalid("data without space"))?;
                 self.note(from, begun, ticket);
             }
-            Request::Fetch { from, with, local, remote, ticket } => {
-                let local = Range { address: local.0, bytes: local.1 };
-                let begun = self.context(from)?.transfer(Transfer::Get, Endpoint(with), local, remote);
-                self.note(from, begun.map_err(|_| invalid("a fetch without space"))?, ticket);
+            Request::Transfer { from, way, with, pieces, ticket } => {
+                let of = |(address, bytes, remote)| (Range { address, bytes }, remote);
+                let pieces: Vec<Piece> = pieces.into_iter().map(of).collect();
+                let begun = self.context(from)?.transfer_pieces(way, Endpoint(with), &pieces);
+                match begun {
+                    Ok((count, begun)) if count == pieces.len() => self.note(from, begun, ticket),
+                    _ => return Err(invalid("a transfer without space")),
+                }
+            }
+            Request::Flush { from, with, ticket } => {
+                let begun = self.context(from)?.flush(Endpoint(with));
+                self.note(from, begun.map_err(|_| invalid("a flush without space"))?, ticket);
             }
         }
         Ok(())
@@ -197,7 +206,7 @@ impl<G: Guest> GuestProcess<G> {
         self.device.thread().wait(Wait { any, at_most: Some(limit) });
     }
 
-    fn reply(&mut self, now: Microticks, exposed: u64) -> Reply {
+    fn reply(&mut self, now: Microticks, exposed: Mapping) -> Reply {
         let mut reply = Reply { now_ns: self.ns(now), exposed, ..Reply::default() };
         if !std::mem::replace(&mut self.is_started, true) {
             reply.facts = Some(self.settings.facts.clone());
@@ -263,12 +272,12 @@ impl<G: Guest> GuestProcess<G> {
                     if let Some(failure) = self.waits_for_ever() {
                         return Err(failure);
                     }
-                    return self.answer(now, 0);
+                    return self.answer(now, Mapping::default());
                 }
                 // Space for packets, if nothing has arrived.
                 Resumed::Found(_) if !self.device.thread().has_pending() => {
                     self.moves();
-                    return self.answer(now, 0);
+                    return self.answer(now, Mapping::default());
                 }
                 _ => {}
             }
@@ -279,13 +288,13 @@ impl<G: Guest> GuestProcess<G> {
         match self.then {
             Then::End => return Ok(Step::Ended(Ok(()))),
             Then::Expose(address, bytes) => {
-                let exposed = lock(&self.memory).physical(Range { address, bytes });
+                let exposed = lock(&self.memory).mapping(Range { address, bytes });
                 return self.answer(now, exposed);
             }
-            Then::Go => return self.answer(now, 0),
+            Then::Go => return self.answer(now, Mapping::default()),
             Then::Wait(_) if self.has_arrivals() => {
                 self.moves();
-                return self.answer(now, 0);
+                return self.answer(now, Mapping::default());
             }
             Then::Wait(polls) => self.wait(now, polls),
         }
@@ -293,7 +302,7 @@ impl<G: Guest> GuestProcess<G> {
     }
 
     /// Lets the guest go on, until it does something that takes time.
-    fn answer(&mut self, now: Microticks, exposed: u64) -> Result<Step, Failure> {
+    fn answer(&mut self, now: Microticks, exposed: Mapping) -> Result<Step, Failure> {
         let reply = self.reply(now, exposed);
         let requests = self.guest.exchange(&reply)?;
         self.go_on(requests)

@@ -13,11 +13,25 @@ const MAPPING_B: u64 = 16 << 20;
 const PAGE: u64 = 1 << 16;
 
 /// A mapped range.
-#[derive(Clone, Copy, Debug)]
-struct Mapping {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Mapping {
     start: u64,
     bytes: u64,
     physical: u64,
+}
+
+impl Mapping {
+    /// The node's address of a range, if it is within.
+    pub fn physical(&self, range: Range) -> Option<u64> {
+        let offset = range.address.checked_sub(self.start)?;
+        (offset.checked_add(range.bytes)? <= self.bytes).then_some(self.physical + offset)
+    }
+
+    /// The reverse: the process's address.
+    pub fn own(&self, physical: u64) -> Option<u64> {
+        let offset = physical.checked_sub(self.physical)?;
+        (offset < self.bytes).then_some(self.start + offset)
+    }
 }
 
 /// The memory of a process.
@@ -35,18 +49,27 @@ impl ProcessMemory {
 
     /// The node's address of a range, whose bytes lie there one after the other.
     pub fn physical(&mut self, range: Range) -> u64 {
-        let Some(open) = &self.open else { return range.address };
+        if self.open.is_none() {
+            range.address
+        } else {
+            self.mapping(range).physical(range).expect("it is mapped")
+        }
+    }
+
+    /// The mapping with a range, which is made if there is none.
+    pub fn mapping(&mut self, range: Range) -> Mapping {
+        if let Some(&found) = self.mappings.iter().find(|mapping| mapping.physical(range).is_some()) {
+            return found;
+        }
+        let start = range.address & !(PAGE - 1);
         let end = range.address.saturating_add(range.bytes);
-        let holds = |m: &&Mapping| m.start <= range.address && end <= m.start + m.bytes;
-        let found = self.mappings.iter().find(holds).copied();
-        let mapping = found.unwrap_or_else(|| {
-            let start = range.address & !(PAGE - 1);
-            let bytes = (end - start).max(MAPPING_B).next_multiple_of(PAGE);
-            let physical = self.device.map(bytes, open(), start);
-            let mapping = Mapping { start, bytes, physical };
-            self.mappings.push(mapping);
-            mapping
-        });
-        mapping.physical + (range.address - mapping.start)
+        let bytes = (end - start).max(MAPPING_B).next_multiple_of(PAGE);
+        let physical = match &self.open {
+            Some(open) => self.device.map(bytes, open(), start),
+            None => start,
+        };
+        let mapping = Mapping { start, bytes, physical };
+        self.mappings.push(mapping);
+        mapping
     }
 }

@@ -1,7 +1,7 @@
 //! PAMI on a simulated Message Unit (Kumar et al., section III.E). Packets are messages to the reception FIFO of
 //! the target's context, by the injection FIFO to which the target's node is pinned, on a fixed route, so that
 //! they stay in order. The data of a rendezvous is fetched by a remote get: a descriptor that makes the sender's
-//! unit write it into the receiver's memory.
+//! unit write it into the receiver's memory. Puts and gets of exposed memory are RDMA too: see `rdma.rs`.
 //!
 //! What a packet says is in the fourteen bytes of its header that are for software: a [`Head`], and the length
 //! of its message. The unit cuts a message of more than 512 B into packets; those of a packet of the protocols
@@ -9,10 +9,13 @@
 
 pub mod collective;
 pub mod memory;
+mod rdma;
 pub mod resources;
 
 use super::Endpoint;
-use super::device::{Arrival, Begun, Collective, Full, PamiDevice, Range, Remote, Step, Ticket, Transfer};
+use super::device::{
+    Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
+};
 use super::packet::{Head, Kind as HeadKind};
 use crate::config::{PamiConfig, Steps};
 use crate::device::{Device, MuDevice, Simulated};
@@ -26,7 +29,8 @@ use netloom_nic::message_unit::fifos::{InjectionFifo, Packet};
 use netloom_node::process::Wait;
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
-use resources::{Resources, bulk_map, pin};
+pub use rdma::pieces_per_descriptor;
+use resources::{Resources, pin};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -140,6 +144,8 @@ pub struct UnitContext {
     fifos: Vec<SendFifo>,
     /// Addresses of free counters.
     counters: Vec<u64>,
+    /// Where acknowledgements of RDMA writes write their byte, after the first.
+    scratch: Option<u64>,
     pending: BTreeMap<Ticket, Pending>,
     next_ticket: Ticket,
     /// Whether a packet is being taken out of the reception FIFO.
@@ -190,6 +196,7 @@ impl UnitContext {
             endpoint,
             fifos,
             counters: vec![],
+            scratch: None,
             pending: BTreeMap::new(),
             next_ticket: 0,
             is_taking: false,
@@ -209,7 +216,12 @@ impl UnitContext {
 
     /// Free places of each FIFO of sends.
     pub fn room(&self) -> impl Iterator<Item = u64> {
-        self.fifos.iter().map(|fifo| DESCRIPTORS - 1 - (fifo.written - self.device.injected(fifo.number)))
+        (0..self.fifos.len()).map(|fifo| self.room_of(fifo))
+    }
+
+    fn room_of(&self, fifo: usize) -> u64 {
+        let fifo = &self.fifos[fifo];
+        DESCRIPTORS - 1 - (fifo.written - self.device.injected(fifo.number))
     }
 
     /// The FIFO of sends to an endpoint, by its place.
@@ -440,13 +452,18 @@ impl PamiDevice for UnitContext {
         self.inbox.front().map_or(&[], |(_, bytes)| bytes)
     }
 
-    fn store(&mut self, (): (), skip: usize, to: u64) {
-        let length = self.bytes(()).len().saturating_sub(skip) as u64;
-        if length > 0 {
-            let at = self.physical(Range { address: to, bytes: length });
-            self.device.store(at, &self.bytes(())[skip..]);
-            self.spend(Step::Copy(length));
+    fn store(&mut self, (): (), part: std::ops::Range<usize>, to: u64) {
+        if !part.is_empty() {
+            let bytes = part.len() as u64;
+            let at = self.physical(Range { address: to, bytes });
+            self.device.store(at, &self.bytes(())[part]);
+            self.spend(Step::Copy(bytes));
         }
+    }
+
+    fn load(&mut self, data: Range, packet: &mut Vec<u8>) {
+        packet.extend(self.device.load(self.physical(data), data.bytes as usize));
+        self.spend(Step::Copy(data.bytes));
     }
 
     fn reaches_all(&self) -> bool {
@@ -464,34 +481,31 @@ impl PamiDevice for UnitContext {
         local: Range,
         remote: u64,
     ) -> Result<Begun, Remote> {
-        // A write does not tell its end to who started it: that takes a packet, so it can as well bring the data.
-        if way == Transfer::Put {
-            return Err(Remote::Unsupported);
-        }
+        self.transfer_pieces(way, with, &[(local, remote)]).map(|(_, begun)| begun)
+    }
+
+    fn transfer_pieces(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        pieces: &[Piece],
+    ) -> Result<(usize, Begun), Remote> {
         let fifo = self.fifo(with);
-        if !self.device.has_room(self.fifos[fifo].number) {
+        let room = self.room_of(fifo) as usize;
+        if room == 0 {
             self.is_full = Some(fifo);
             return Err(Remote::Full);
         }
-        let (node, process) = self.placement.of_task(with.task());
-        let here = (self.device.node(), self.device.process());
-        let (counter, offset) = (self.counter(), self.physical(local));
-        let put = Descriptor {
-            payload: remote,
-            length: local.bytes,
-            map: bulk_map(self.device.torus(), node, here),
-            network: Network::to(here.0),
-            kind: Kind::DirectPut { base: 0, offset, counter_base: 0, counter_offset: counter },
-            prefetch_only: false,
+        let count = pieces.len().min(room * pieces_per_descriptor(way));
+        let begun = match way {
+            Transfer::Put => self.write(with, &pieces[..count]),
+            Transfer::Get => self.read(with, &pieces[..count]),
         };
-        let slot = self.slot(fifo);
-        let kind =
-            Kind::RemoteGet { fifo: self.resources.fetch(process, pin(self.device.torus(), node, here)) };
-        let get = self.describe((node, process), slot, 64, kind);
-        self.device.set_counter(counter, local.bytes);
-        self.device.store_descriptors(slot, &[put]);
-        self.submit(fifo, &get).expect("it has room");
-        Ok(self.ticket(Pending::Counter(counter, self.device.now().ticks())))
+        Ok((count, begun))
+    }
+
+    fn flush(&mut self, with: Endpoint) -> Result<Begun, Remote> {
+        self.acknowledge(with)
     }
 
     fn collective(&mut self, group: usize, operation: Collective) -> Ticket {
