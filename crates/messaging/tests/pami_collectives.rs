@@ -68,7 +68,7 @@ async fn operations(task: &mut Task, placement: &Placement, members: &[u32], cla
                 if root == task.number() {
                     task.store(range.address, &doubles((0..words).map(|i| number(me, i))));
                 }
-                let operation = Collective::Broadcast { root: placement.of_task(root), data: range };
+                let operation = Collective::Broadcast { root, data: range };
                 task.collective(group, operation).await;
                 let expected = doubles((0..words).map(|i| number(f64::from(root), i)));
                 assert!(task.load(range) == expected, "broadcast of {words} from {root} at {me}");

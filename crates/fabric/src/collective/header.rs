@@ -5,9 +5,10 @@
 use super::route::RouteKind;
 use crate::packet::Header;
 use crate::topology::torus::Coordinates;
+use serde::{Deserialize, Serialize};
 
 /// The operation on the words of packets that meet (section II.C).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Operation {
     /// Bitwise and.

@@ -8,7 +8,7 @@ use std::fmt;
 pub use crate::device::Full;
 
 /// A range of the program's memory, by its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Range {
     /// Its address.
     pub address: u64,
@@ -56,7 +56,7 @@ pub type Piece = (Range, u64);
 pub type Ticket = u64;
 
 /// How words are combined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[allow(non_snake_case)]
 pub struct Combine {
     /// The operation.
@@ -66,14 +66,14 @@ pub struct Combine {
 }
 
 /// A collective operation that a device does by itself, without messages of the protocols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Collective {
     /// All members wait for each other.
     Barrier,
     /// One member's data goes to all.
     Broadcast {
-        /// The node and process of that member.
-        root: (u32, u8),
+        /// That member's task.
+        root: u32,
         /// Each member's buffer.
         data: Range,
     },
@@ -230,6 +230,24 @@ pub trait PamiDevice {
     /// The software takes a step: on a simulated node its time passes; natively the step itself takes it.
     #[inline]
     fn spend(&mut self, _: Step) {}
+
+    /// The classes that a group of tasks may take, one bit each, as far as this task knows: ranges of tasks, both ends
+    /// included, of which it is one. None if the device has no collective network for them.
+    fn free_classes(&mut self, _tasks: &[(u32, u32)]) -> u64 {
+        0
+    }
+
+    /// Sets up a group of tasks, with a class that is free at all of them. Returns its number. Nobody may use it before
+    /// all have set it up.
+    ///
+    /// # Panics
+    /// If the device has no collective network.
+    fn join(&mut self, tasks: &[(u32, u32)], class: u8) -> usize {
+        unreachable!("{tasks:?} with class {class} on a device without groups")
+    }
+
+    /// Frees the class of a group, of which no operation is in progress anywhere.
+    fn leave(&mut self, _group: usize) {}
 
     /// Begins a collective operation of a group that was set up for this context; [`Arrival::Finished`] reports its end.
     ///

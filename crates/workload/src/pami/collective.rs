@@ -103,7 +103,7 @@ pub(super) async fn run(mut task: Task, config: Collective, placement: &Placemen
     let operation = match config.operation {
         Kind::Barrier => What::Barrier,
         Kind::Allreduce => What::Allreduce { source, target, combine },
-        Kind::Broadcast => What::Broadcast { root: placement.of_task(0), data: source },
+        Kind::Broadcast => What::Broadcast { root: 0, data: source },
     };
     for _ in 0..config.warm_up {
         task.collective(group, operation).await;

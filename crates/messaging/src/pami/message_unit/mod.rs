@@ -262,7 +262,7 @@ impl UnitContext {
     /// is no member.
     pub fn add_group(&mut self, members: &Members, class: u8) -> Option<usize> {
         let group = Group::new(members, class, &self.device)?;
-        Some(self.collectives.add(group, &self.device, &self.costs, &self.memory))
+        Some(self.collectives.add(group, &self.device, &self.placement, &self.costs, &self.memory))
     }
 
     /// Takes the next packet out of the reception FIFO, if there is one.

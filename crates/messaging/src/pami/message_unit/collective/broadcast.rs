@@ -19,7 +19,8 @@ pub(super) struct Root {
 const NOTHING: Combine = Combine { operation: Operation::Or, word_B: 8 };
 
 impl Member {
-    pub(super) async fn broadcast(&mut self, (node, process): (u32, u8), data: Range) {
+    pub(super) async fn broadcast(&mut self, root: u32, data: Range) {
+        let (node, process) = self.placement.of_task(root);
         let index = self.group.processes.iter().position(|&p| p == process).unwrap_or(0);
         let root = Root { node, index };
         let own = self.physical(data);

@@ -2,7 +2,8 @@
 //! words of shared memory.
 
 use super::super::Placement;
-use crate::device::MuDevice;
+use crate::device::{Device, MuDevice};
+use crate::spi::kernel::Resource;
 use crate::spi::device::UnitDevice;
 use netloom_fabric::collective::route::Rectangle;
 use netloom_fabric::collective::{CLASS_ROUTES, RouteKind};
@@ -93,12 +94,28 @@ impl Group {
         let root = members.nodes.middle();
         let route = members.nodes.route(device.torus(), root, at, RouteKind::UserSubcomm)?;
         let nodes = members.nodes.nodes();
-        if index == 0 && nodes > 1 {
-            MuDevice::set_class(device, class, route);
+        if index == 0 {
+            // Who names a class that is taken, or not the program's to take, uses it at its own risk.
+            let number = u16::from(class);
+            let kernel = [Resource::ClassRoute, Resource::Barrier].map(|what| device.allocate_this(what, number));
+            if kernel.iter().all(Result::is_ok) && nodes > 1 {
+                MuDevice::set_class(device, class, route);
+            }
         }
         let totals = Totals { summed: vec![0; members.processes.len()], ..Totals::default() };
         let processes = members.processes.clone();
         Some(Group { class, index, processes, nodes, turn: 0, totals })
+    }
+
+    /// Frees the class on this node.
+    pub fn free(&self, device: &UnitDevice) {
+        if self.is_master() {
+            for what in [Resource::ClassRoute, Resource::Barrier] {
+                if let Err(refusal) = device.free(what, self.class.into()) {
+                    device.fail("free", refusal);
+                }
+            }
+        }
     }
 
     /// Members on this node.

@@ -14,7 +14,7 @@ pub mod group;
 mod node;
 mod slices;
 
-use super::Costs;
+use super::{Costs, Placement};
 use crate::device::Simulated;
 use crate::pami::device::{Collective, Step, Ticket};
 use crate::pami::message_unit::memory::ProcessMemory;
@@ -68,6 +68,7 @@ type Waits = Arc<Mutex<SmallVec<[Condition; 2]>>>;
 struct Member {
     group: Group,
     device: UnitDevice,
+    placement: Arc<Placement>,
     costs: Costs,
     memory: Arc<Mutex<ProcessMemory>>,
     waits: Waits,
@@ -135,13 +136,22 @@ impl Collectives {
         &mut self,
         group: Group,
         device: &UnitDevice,
+        placement: &Arc<Placement>,
         costs: &Costs,
         memory: &Arc<Mutex<ProcessMemory>>,
     ) -> usize {
-        let (device, costs, memory) = (device.clone(), costs.clone(), Arc::clone(memory));
-        let member = Member { group, device, costs, memory, waits: Arc::clone(&self.waits) };
+        let (device, placement) = (device.clone(), Arc::clone(placement));
+        let (costs, memory, waits) = (costs.clone(), Arc::clone(memory), Arc::clone(&self.waits));
+        let member = Member { group, device, placement, costs, memory, waits };
         self.members.push(Some(member));
         self.members.len() - 1
+    }
+
+    /// A group ends, whose class is free again.
+    pub fn remove(&mut self, group: usize) {
+        if let Some(member) = self.members[group].take() {
+            member.group.free(&member.device);
+        }
     }
 
     /// Begins an operation of a group, after all that have begun before.
