@@ -3,8 +3,8 @@
 
 use super::super::Placement;
 use crate::device::{Device, MuDevice};
-use crate::spi::kernel::Resource;
 use crate::spi::device::UnitDevice;
+use crate::spi::kernel::Resource;
 use netloom_fabric::collective::route::Rectangle;
 use netloom_fabric::collective::{CLASS_ROUTES, RouteKind};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
@@ -97,7 +97,8 @@ impl Group {
         if index == 0 {
             // Who names a class that is taken, or not the program's to take, uses it at its own risk.
             let number = u16::from(class);
-            let kernel = [Resource::ClassRoute, Resource::Barrier].map(|what| device.allocate_this(what, number));
+            let kernel =
+                [Resource::ClassRoute, Resource::Barrier].map(|what| device.allocate_this(what, number));
             if kernel.iter().all(Result::is_ok) && nodes > 1 {
                 MuDevice::set_class(device, class, route);
             }
@@ -105,6 +106,14 @@ impl Group {
         let totals = Totals { summed: vec![0; members.processes.len()], ..Totals::default() };
         let processes = members.processes.clone();
         Some(Group { class, index, processes, nodes, turn: 0, totals })
+    }
+
+    /// The classes that are free on this node, one bit each.
+    pub fn free_classes(device: &UnitDevice) -> u64 {
+        let is_free = |class: u16| {
+            [Resource::ClassRoute, Resource::Barrier].into_iter().all(|what| device.is_free(what, class))
+        };
+        (0..CLASS_ROUTES as u16).filter(|&class| is_free(class)).map(|class| 1 << class).sum()
     }
 
     /// Frees the class on this node.
