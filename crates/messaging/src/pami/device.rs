@@ -78,6 +78,13 @@ pub enum Collective {
         /// Each member's buffer, of a multiple of 4 B.
         data: Range,
     },
+    /// The same over all links at once, by edge-disjoint spanning trees.
+    Rectangle {
+        /// That member's task.
+        root: u32,
+        /// Each member's buffer.
+        data: Range,
+    },
     /// The data of all is combined word by word, and all get the result.
     Allreduce {
         /// What a member contributes.
