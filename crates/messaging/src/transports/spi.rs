@@ -3,19 +3,15 @@
 //! is fetched by an RDMA read. Both use the injection FIFO of a destination, and packets of eager messages
 //! use a fixed route.
 
+use super::collectives::RankCollectives;
 use super::packets::Placement;
 use crate::config::Steps;
 use crate::device::{MuDevice, Simulated};
 use crate::program::Collective;
 use crate::spi::Step;
-use crate::spi::device::barrier_watch;
 use crate::transport::{Envelope, Event, KINDS, Kind as What, Transport};
-use netloom_fabric::collective::route::Rectangle;
-use netloom_fabric::collective::{Delivers, Operation as Combine, RouteKind};
 use netloom_nic::message_unit::commands::{Command, Watch};
-use netloom_nic::message_unit::descriptor::{
-    ANY_DIRECTION, COLLECTIVE, Descriptor, Kind, Network, PAYLOAD_MAX,
-};
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network, PAYLOAD_MAX};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet, Priority};
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
@@ -53,26 +49,11 @@ pub struct SpiTransport<D> {
     fetches: BTreeMap<u32, u64>,
     /// For messages of which some packets have arrived: number of missing packets.
     missing: HashMap<(u32, u8, u32), u64>,
-    /// The collective operation by hardware in progress, and the numbers of barriers and of other operations
-    /// so far.
-    collective: Option<Pending>,
-    barriers: u64,
-    writes: u64,
+    /// Collective operations by hardware, if the ranks' nodes permit them.
+    collectives: Option<RankCollectives>,
     /// Whether the reception FIFO is to be polled, and whether it has been.
     looks: bool,
     has_looked: bool,
-}
-
-/// The class route and barrier class of all nodes, and the addresses of the counters of its sums, two in
-/// turn.
-const CLASS: u8 = 0;
-const SUMS: u64 = 3 << 20;
-
-/// A collective operation in progress.
-#[derive(Clone, Copy, Debug)]
-enum Pending {
-    Barrier { turn: u64 },
-    Sum { counter: u64, asked: u64 },
 }
 
 fn buffer(base: u64, request: u32) -> u64 {
@@ -110,7 +91,12 @@ fn of_software(word: u128) -> Envelope {
 
 impl<D: MuDevice> SpiTransport<D> {
     /// For a process.
-    pub fn new(device: D, placement: &Arc<Placement>, steps: Steps) -> Self {
+    pub fn new(
+        device: D,
+        placement: &Arc<Placement>,
+        steps: Steps,
+        collectives: Option<RankCollectives>,
+    ) -> Self {
         SpiTransport {
             device,
             placement: Arc::clone(placement),
@@ -118,26 +104,9 @@ impl<D: MuDevice> SpiTransport<D> {
             waiting: BTreeMap::new(),
             fetches: BTreeMap::new(),
             missing: HashMap::new(),
-            collective: None,
-            barriers: 0,
-            writes: 0,
+            collectives,
             looks: false,
             has_looked: false,
-        }
-    }
-
-    /// Whether the ranks are all nodes, for which class routes are set up.
-    fn is_whole_machine(&self) -> bool {
-        self.placement.is_one_program()
-            && self.placement.nodes().len() as u64 == u64::from(self.device.torus().nodes())
-    }
-
-    /// Whether the collective operation in progress is complete.
-    fn has_collected(&self) -> bool {
-        match self.collective {
-            None => false,
-            Some(Pending::Barrier { turn }) => self.device.has_passed_barrier(CLASS, turn),
-            Some(Pending::Sum { counter, asked }) => self.device.counted_down(counter) > asked,
         }
     }
 
@@ -202,13 +171,6 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
             };
             self.device.set_injection_fifo(FETCHES + fifo as u16, fetches);
         }
-        if self.is_whole_machine() {
-            let torus = self.device.torus();
-            let (all, at) = (Rectangle::whole(torus), torus.coordinates(self.device.node()));
-            if let Some(route) = all.route(torus, all.middle(), at, RouteKind::UserSubcomm) {
-                self.device.set_class(CLASS, route);
-            }
-        }
     }
 
     fn eager_max_bytes(&self) -> u64 {
@@ -263,39 +225,12 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
     }
 
     fn collective_max_bytes(&self, _: Collective) -> Option<u64> {
-        self.is_whole_machine().then_some(BUFFER_B)
+        self.collectives.as_ref().map(|_| BUFFER_B)
     }
 
-    /// Barriers use the global barrier network. All ranks also contribute zeros to a broadcast, so that no
-    /// rank must be ready before it starts.
     fn collective(&mut self, what: Collective, bytes: u64) {
-        let operation = match what {
-            Collective::Barrier => {
-                let turn = self.barriers;
-                self.barriers += 1;
-                self.collective = Some(Pending::Barrier { turn });
-                return self.device.enter_barrier(CLASS, turn);
-            }
-            Collective::Broadcast => Combine::Or,
-            Collective::Allreduce => Combine::AddDouble,
-        };
-        // Words of 8 B; at least one, which shows that all have entered.
-        let length = bytes.next_multiple_of(8).max(8);
-        let counter = SUMS + self.writes % 2 * 8;
-        self.writes += 1;
-        let network = Network::Collective {
-            class: CLASS,
-            kind: RouteKind::UserSubcomm,
-            operation,
-            word_B: 8,
-            delivers: Delivers::AllReduce,
-        };
-        let kind =
-            Kind::DirectPut { base: 0, offset: buffer(IN, 0), counter_base: 0, counter_offset: counter };
-        let payload = buffer(OUT, 0);
-        self.device.set_counter(counter, length);
-        self.collective = Some(Pending::Sum { counter, asked: self.device.now().ticks() });
-        self.inject(0, Descriptor { payload, length, map: COLLECTIVE, network, kind, prefetch_only: false });
+        let collectives = self.collectives.as_mut().expect("it supports them");
+        collectives.begin(what, bytes, [OUT, IN].map(|base| buffer(base, 0)));
     }
 
     fn found(&mut self, place: usize) {
@@ -319,8 +254,7 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
             self.fetches.remove(&request);
             return Some(Event::Fetched { request });
         }
-        if self.has_collected() {
-            self.collective = None;
+        if self.collectives.as_mut().is_some_and(RankCollectives::advance) {
             return Some(Event::Collected);
         }
         self.inject_waiting();
@@ -335,10 +269,7 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet(RECEPTION)];
         any.extend(self.fetches.keys().map(|&request| Watch::Counter(COUNTERS + 8 * u64::from(request))));
         any.extend(self.waiting.keys().map(|&fifo| Watch::Room(fifo)));
-        any.extend(self.collective.map(|pending| match pending {
-            Pending::Barrier { turn } => barrier_watch(CLASS, turn),
-            Pending::Sum { counter, .. } => Watch::Counter(counter),
-        }));
+        any.extend(self.collectives.iter().flat_map(RankCollectives::watches));
         (any, None)
     }
 
@@ -441,7 +372,7 @@ mod tests {
         let (injected, packets) = (RefCell::default(), RefCell::default());
         let device = Bench { torus, thread: Thread::default(), injected, packets };
         let steps = Steps::new(&crate::config::MessagingConfig::default(), 1_000_000_000);
-        SpiTransport::new(device, &Arc::new(Placement::new(&[0, 1, 2, 3])), steps)
+        SpiTransport::new(device, &Arc::new(Placement::new(&[0, 1, 2, 3])), steps, None)
     }
 
     fn eager(sequence: u32, bytes: u64) -> Envelope {

@@ -13,6 +13,7 @@ use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::spi::{self, Spi};
+use netloom_messaging::transports::collectives::{OfProgram, RankCollectives};
 use netloom_messaging::transports::spi::SpiTransport;
 use netloom_nic::message_unit::protection::Violation;
 use netloom_nic::message_unit::{self, MessageUnit, MessageUnits, NETWORK_FIFOS};
@@ -117,10 +118,19 @@ pub(super) fn ranks<F: RouterFamily>(family: &F, on: &OnTorus) -> Option<Ran> {
 fn on_queued(family: &Queued, on: &OnTorus) -> Option<Ran> {
     let (ranks, study) = (on.ranks, on.ranks.study);
     let unit = study.torus_machine().message_unit.as_ref()?;
+    let torus = Torus::new(&study.torus().topology);
+    let program = ranks.placement.is_one_program().then(|| {
+        let (machine, nodes) = (&study.machine, ranks.placement.nodes());
+        let pami = machine.messaging().pami.unwrap_or_default();
+        OfProgram::new(nodes, &torus, &pami, machine.ticks_per_second())
+    });
+    let program = program.flatten();
     let units = |numbers: &[u32]| {
         spi::units_of(unit, study.torus(), numbers, 1, study.study.seed, |spi| {
             ranks.process(spi.node(), |_| {
-                SpiTransport::new(spi.device().clone(), &ranks.placement, ranks.steps())
+                let device = spi.device().clone();
+                let collectives = program.as_ref().map(|program| RankCollectives::new(&device, program));
+                SpiTransport::new(device, &ranks.placement, ranks.steps(), collectives)
             })
         })
     };

@@ -4,6 +4,7 @@
 use super::algorithms::Method;
 use crate::xfer::kind;
 use netloom_messaging::pami::collectives::tree::Tree;
+use netloom_messaging::pami::message_unit::collective::RECTANGLE_FROM_B;
 
 /// Length of data from which a broadcast takes a flat tree, bytes: members read long data from the memory of the
 /// member above, all at the same time.
@@ -22,13 +23,9 @@ const REDUCE_SCATTER_SHORT: usize = 2 << 10;
 const BINOMIAL: Method = Method::Along(Tree::Knomial(2));
 const EIGHT_NOMIAL: Method = Method::Along(Tree::Knomial(8));
 
-/// Length of data from which a device broadcasts by spanning trees, bytes: the collective network is as fast as one link, but
-/// has less latency. On 64 to 512 nodes trees are faster from 24 to 40 KiB on.
-const RECTANGLE: usize = 64 << 10;
-
 /// How a device broadcasts data of this length.
 pub fn broadcast_by_device(bytes: usize) -> Method {
-    if bytes >= RECTANGLE { Method::Rectangle } else { Method::Device }
+    if bytes as u64 >= RECTANGLE_FROM_B { Method::Rectangle } else { Method::Device }
 }
 
 /// The method of a collective. `bytes` is the length of the data: of a block in gathers, scatters and alltoalls, of all

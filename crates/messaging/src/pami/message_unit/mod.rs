@@ -213,7 +213,7 @@ impl UnitContext {
             finished: VecDeque::new(),
             is_full: None,
             collectives: Collectives::default(),
-            queues: Queues::new(resources.reception(process, offset), &device),
+            queues: Queues::new(resources.reception(process, offset), &device, placement.processes),
             device,
         }
     }

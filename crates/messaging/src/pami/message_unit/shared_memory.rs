@@ -70,6 +70,8 @@ pub(super) struct Queues {
     own: Queue,
     /// The next slot of its own.
     next: u64,
+    /// Whether there are other processes on the node.
+    has_others: bool,
     /// Packets that found no free slot, by queue.
     overflow: BTreeMap<Queue, VecDeque<(Head, Vec<u8>)>>,
     /// The queue that had no free slot last.
@@ -78,10 +80,11 @@ pub(super) struct Queues {
 
 impl Queues {
     /// Those of the context with this number on the node.
-    pub(super) fn new(number: u16, device: &UnitDevice) -> Self {
+    pub(super) fn new(number: u16, device: &UnitDevice, processes: u8) -> Self {
         let own = Queue::new(number);
         // An earlier context of this number has used the same.
-        Queues { own, next: own.emptied(device), overflow: BTreeMap::new(), full: None }
+        let (next, has_others) = (own.emptied(device), processes > 1);
+        Queues { own, next, has_others, overflow: BTreeMap::new(), full: None }
     }
 
     /// Forgets which queue was full.
@@ -91,10 +94,13 @@ impl Queues {
 
     /// The conditions under which there is something to do.
     pub(super) fn watches(&self, device: &UnitDevice) -> impl Iterator<Item = Watch> {
+        // A process that is alone on its node polls only for what it has sent to itself.
+        let is_polled = self.has_others || self.own.taken(device) > self.next;
         let (word, least) = self.own.written(self.next);
+        let own = is_polled.then_some(Watch::Word(word, least));
         let full = self.full.into_iter().chain(self.overflow.keys().copied());
         let rooms: Vec<Watch> = full.map(|queue| queue.room(device)).collect();
-        std::iter::once(Watch::Word(word, least)).chain(rooms)
+        own.into_iter().chain(rooms)
     }
 }
 
