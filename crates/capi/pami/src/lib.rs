@@ -13,10 +13,10 @@
 //! | geometries | `geometry.rs` |
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
-//! | what is not implemented yet | `missing.rs` |
+//! | extensions | `extensions/` |
 //! | reports of misuse with `NETLOOM_CHECK=1` | `check.rs` |
 //! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
-//! | a context's device | `device.rs` |
+//! | a context's device | `device/` |
 //!
 //! Names and meanings are those of `crates/capi/include/pami.h`, which documents each function.
 #![allow(unsafe_code)] // Each function takes pointers from C.
@@ -29,8 +29,8 @@ mod collectives;
 pub mod context;
 mod device;
 pub mod dispatch;
+mod extensions;
 mod geometry;
-mod missing;
 mod rma;
 pub mod send;
 mod symbols;
