@@ -30,7 +30,7 @@ pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment.

@@ -7,8 +7,9 @@ use crate::abi::*;
 use crate::check::{Watch, enter, shared};
 use crate::client::{Client, Job, attributes, fail, update};
 use crate::collectives::{self, Collectives};
+use crate::communication_thread::{self, Background};
 use crate::device::guest;
-use crate::device::{Device, Payload};
+use crate::device::{CONTEXTS_MAX, Device, Payload};
 use crate::dispatch::{DISPATCH_MAX, Dispatch};
 use netloom_messaging::pami::context::{self, Event, Limits, Message, Outcome};
 use netloom_messaging::pami::device::PamiDevice;
@@ -47,10 +48,14 @@ pub struct Context {
     again: UnsafeCell<Vec<usize>>,
     lock: RawMutex,
     client: *const Client,
+    /// The number of its queue among those of the task.
+    pub queue: usize,
     /// Whether a fence region is open.
     pub is_fenced: Cell<bool>,
     /// Polls in a row without an event.
     idle: Cell<u32>,
+    /// Of communication threads.
+    pub background: Background,
     /// What checks of misuse know of it.
     pub watch: Watch,
 }
@@ -181,8 +186,20 @@ impl Context {
         }
     }
 
-    /// Makes progress once; returns whether something was processed.
+    /// Makes progress once, and waits a moment if there was nothing; returns whether something was processed.
     fn advance(&self) -> bool {
+        let is_busy = self.advance_once();
+        if is_busy {
+            self.idle.set(0);
+        } else {
+            self.wait();
+        }
+        is_busy
+    }
+
+    /// Makes progress once; returns whether something was processed.
+    #[inline]
+    pub fn advance_once(&self) -> bool {
         let mut is_busy = self.run_work();
         for _ in 0..BATCH {
             let Some(event) = self.core().poll() else { break };
@@ -192,12 +209,48 @@ impl Context {
         if self.has_reports() {
             is_busy |= self.report_collectives();
         }
-        if is_busy {
-            self.idle.set(0);
-        } else {
-            self.wait();
-        }
         is_busy
+    }
+
+    /// Whether nothing is left to do until something arrives or is posted.
+    pub fn is_quiet(&self) -> bool {
+        // SAFETY: one thread at a time.
+        let has_work = unsafe { !(*self.again.get()).is_empty() };
+        !has_work && self.core().is_idle() && !self.has_reports()
+    }
+
+    /// Whether an advance would find something.
+    pub fn has_something(&self) -> bool {
+        !self.is_quiet() || self.core().device().has_claimed() || !self.work.is_empty()
+    }
+
+    /// Wakes who sleeps for this context.
+    pub fn ring(&self) {
+        let job = self.client().job;
+        job.segment.task(job.task).doorbell.ring(self.queue);
+    }
+
+    /// Ends what waits for tasks that have ended.
+    pub fn look_for_ended_tasks(&self) {
+        self.core().device_mut().skip_lost();
+        self.core().report_gone();
+        self.report_postponed(false);
+        self.report_gone_members();
+    }
+
+    pub fn try_lock_raw(&self) -> bool {
+        self.lock.try_lock()
+    }
+
+    pub fn lock_raw(&self) {
+        self.lock.lock();
+    }
+
+    /// # Safety
+    /// The calling thread holds the lock.
+    pub unsafe fn unlock_raw(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.unlock() };
     }
 
     #[inline]
@@ -338,10 +391,7 @@ impl Context {
             return;
         }
         if idle.is_multiple_of(LOOK_AFTER) {
-            self.core().device_mut().skip_lost();
-            self.core().report_gone();
-            self.report_postponed(false);
-            self.report_gone_members();
+            self.look_for_ended_tasks();
         }
         let shared = job.is_oversubscribed;
         if idle < YIELD_AFTER[usize::from(!shared)] {
@@ -351,11 +401,10 @@ impl Context {
             }
             return;
         }
-        // SAFETY: one thread at a time.
-        let has_work = unsafe { !(*self.again.get()).is_empty() };
-        if shared && idle > SLEEP_AFTER && !has_work && self.core().is_idle() {
+        if shared && idle > SLEEP_AFTER && self.is_quiet() {
             let is_ready = || self.core().device().has_claimed() || !self.work.is_empty();
-            job.segment.task(job.task).doorbell.sleep(SLEEP, is_ready);
+            let doorbell = &job.segment.task(job.task).doorbell;
+            doorbell.sleep(doorbell.bell_of(self.queue), SLEEP, is_ready);
         } else {
             std::thread::yield_now();
         }
@@ -436,8 +485,10 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             again: UnsafeCell::default(),
             lock: RawMutex::INIT,
             client,
+            queue: client.number * CONTEXTS_MAX + offset,
             is_fenced: Cell::new(false),
             idle: Cell::new(0),
+            background: Background::default(),
             watch: Watch::default(),
         });
         let context = Box::into_raw(context);
@@ -453,11 +504,14 @@ pub unsafe extern "C" fn PAMI_Context_createv(
 pub unsafe extern "C" fn PAMI_Context_destroyv(handles: *mut *mut c_void, count: usize) -> Result {
     for at in 0..count {
         // SAFETY: the program gave `count` handles.
-        let handle = unsafe { handles.add(at).as_ref() }.filter(|handle| live().remove(&(**handle as usize)));
+        let handle =
+            unsafe { handles.add(at).as_ref() }.filter(|handle| live().contains(&(**handle as usize)));
         // SAFETY: it is live.
         let Some(found) = handle.and_then(|&handle| unsafe { context(handle) }) else {
             return fail(INVAL, format!("PAMI_Context_destroyv: there is no context at index {at}"));
         };
+        communication_thread::disable(found);
+        live().remove(&(found.handle() as usize));
         found.report_unfinished();
         let offset = found.core().device().endpoint().offset() as usize;
         found.client().handles[offset].store(std::ptr::null_mut(), Ordering::Release);
@@ -521,8 +575,7 @@ pub unsafe extern "C" fn PAMI_Context_post(
     // SAFETY: a `pami_work_t` has six words.
     unsafe { work.cast::<Posted>().write(Posted { function, cookie }) };
     found.work.post(work as usize);
-    let job = found.client().job;
-    job.segment.task(job.task).doorbell.ring();
+    found.ring();
     SUCCESS
 }
 
@@ -551,8 +604,7 @@ impl Context {
         // SAFETY: made just now.
         unsafe { (*work).posted.cookie = work.cast() };
         self.work.post(work as usize);
-        let job = self.client().job;
-        job.segment.task(job.task).doorbell.ring();
+        self.ring();
     }
 }
 
@@ -641,7 +693,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
             });
             context.may_unlock();
             // SAFETY: locked just now.
-            unsafe { context.lock.unlock() };
+            unsafe { context.unlock_for_program(true) };
             is_busy
         }
     };
@@ -657,7 +709,7 @@ pub unsafe extern "C" fn PAMI_Context_lock(handle: *mut c_void) -> Result {
     if !found.may_lock() {
         return INVAL;
     }
-    found.lock.lock();
+    found.lock_for_program();
     found.locked();
     SUCCESS
 }
@@ -669,6 +721,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock(handle: *mut c_void) -> Result {
         return fail(INVAL, "PAMI_Context_trylock: there is no such context");
     };
     if !found.lock.try_lock() {
+        found.lock_is_seen();
         return EAGAIN;
     }
     found.locked();
@@ -688,6 +741,6 @@ pub unsafe extern "C" fn PAMI_Context_unlock(handle: *mut c_void) -> Result {
         return INVAL;
     }
     // SAFETY: the program holds the lock, as the call demands.
-    unsafe { found.lock.unlock() };
+    unsafe { found.unlock_for_program(false) };
     SUCCESS
 }

@@ -14,6 +14,7 @@
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
 //! | extensions | `extensions/` |
+//! | progress in the background | `communication_thread.rs` |
 //! | reports of misuse with `NETLOOM_CHECK=1` | `check.rs` |
 //! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
 //! | a context's device | `device/` |
@@ -26,6 +27,7 @@ pub mod abi;
 mod check;
 pub mod client;
 mod collectives;
+mod communication_thread;
 pub mod context;
 mod device;
 pub mod dispatch;

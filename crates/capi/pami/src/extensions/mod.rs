@@ -1,10 +1,12 @@
 //! Extensions: opened by name, their functions and variables found by name. The types of these are in
 //! `crates/capi/include/pami_ext.h`.
 //!
+//! - [`async_progress`] – progress in the background.
 //! - [`torus`] – the torus of a simulated machine.
 //! - [`l2_atomic`] – memory for atomic operations.
 //! - [`local_tasks`] – which tasks run on the same node.
 
+mod async_progress;
 mod l2_atomic;
 mod local_tasks;
 mod torus;
@@ -24,8 +26,13 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 4] =
-    [torus::EXTENSION, l2_atomic::EXTENSION, local_tasks::EXTENSION, local_tasks::MAPPING];
+static LIST: [Extension; 5] = [
+    torus::EXTENSION,
+    async_progress::EXTENSION,
+    l2_atomic::EXTENSION,
+    local_tasks::EXTENSION,
+    local_tasks::MAPPING,
+];
 
 /// Always there.
 fn everywhere(_: &'static Job) -> Option<&'static str> {
