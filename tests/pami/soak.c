@@ -23,7 +23,7 @@ enum
   ITEMS        = 64,        /* of posted work */
   BLOCK        = 24,        /* of the type with gaps */
   STRIDE       = 40,
-  NO_PROGRESS  = 40,        /* seconds after which the program fails */
+  NO_PROGRESS  = 20,        /* seconds after which the program fails */
   SEND_ID      = FIRST_ID,
   CHECK_ID,
   CHECKED_ID,
@@ -192,7 +192,6 @@ static void send_short(pami_context_t on, size_t to)
   fill_data(data, 0, head.size, head.seed);
   ++sent_to[to];
   send_immediate(on, endpoint(to, below(contexts)), SEND_ID, header, sizeof head + more, data, head.size);
-  ++progress;
 }
 
 static void send_long(pami_context_t on, size_t to)
@@ -669,7 +668,6 @@ static pami_result_t work(pami_context_t on, void * cookie)
   }
   if (below(4) == 0) send_short(on, below(tasks));
   ++run;
-  ++progress;
   __atomic_store_n(&item->is_posted, 0, __ATOMIC_RELEASE);
   return PAMI_SUCCESS;
 }
@@ -734,9 +732,16 @@ static void advance_all(void)
     seen  = progress;
     since = now();
   }
-  else if (result == PAMI_EAGAIN && now() - since > NO_PROGRESS)
+  else if (now() - since > NO_PROGRESS)
+  {
+    size_t i;
+    for (i = 0; i < tasks; i++)
+      if (parts[i].is_busy || is_adding[i])
+        fprintf(stderr, "task %zu: with task %zu: %s%s\n", task, i, parts[i].is_busy ? "put or get " : "",
+                is_adding[i] ? "addition" : "");
     FAIL("no progress for %d s, after %zu operations: %zu sends, collective %zu (kind %d)%s", NO_PROGRESS, operations,
          sends_in_flight, collectives, current.kind, is_collecting ? " in progress" : "");
+  }
 }
 
 static int is_busy(void)

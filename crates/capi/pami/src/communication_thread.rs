@@ -15,7 +15,7 @@
 use crate::abi::{ERROR, Result, SUCCESS};
 use crate::check::enter;
 use crate::client::fail;
-use crate::context::Context;
+use crate::context::{Context, LOOK_AFTER};
 use netloom_shm::doorbell::{BELLS, Doorbell};
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -239,9 +239,10 @@ enum Found {
 impl Thread {
     fn run(&self) {
         OWN.set(self);
-        let mut vain = 0;
+        let (mut vain, mut rounds) = (0, 0u32);
         loop {
-            let Some(found) = self.round(false) else { return };
+            rounds = rounds.wrapping_add(1);
+            let Some(found) = self.round(rounds.is_multiple_of(LOOK_AFTER)) else { return };
             vain = if found == Found::Progress { 0 } else { vain + 1 };
             if vain < self.rounds {
                 std::hint::spin_loop();
@@ -259,8 +260,9 @@ impl Thread {
         }
     }
 
-    /// Advances each context once; returns the best that was found, or `None` if the thread has none any more.
-    fn round(&self, is_before_sleep: bool) -> Option<Found> {
+    /// Advances each context once, and perhaps looks for tasks that have ended. Returns the best that was found, or
+    /// `None` if the thread has no context any more.
+    fn round(&self, looks: bool) -> Option<Found> {
         let mut best = Found::Nothing;
         for at in 0.. {
             let list = locked(&self.contexts);
@@ -271,7 +273,7 @@ impl Thread {
             self.current.store(context.cast_mut(), Ordering::Relaxed);
             drop(list);
             // SAFETY: invariant 1: the context is not destroyed before it has been removed from the list.
-            best = best.max(unsafe { &*context }.advance_in_background(is_before_sleep));
+            best = best.max(unsafe { &*context }.advance_in_background(looks));
             self.current.store(std::ptr::null_mut(), Ordering::Release);
         }
         Some(best)
@@ -280,7 +282,7 @@ impl Thread {
 
 impl Context {
     /// For the communication thread: advances the context once, or lets the program's handler do so.
-    fn advance_in_background(&self, is_before_sleep: bool) -> Found {
+    fn advance_in_background(&self, looks: bool) -> Found {
         if !self.try_lock_in_background() {
             return Found::Nothing;
         }
@@ -294,7 +296,7 @@ impl Context {
         if let Some(entered) = &entered
             && let Some(_advancing) = entered.begin_advance(call)
         {
-            if is_before_sleep {
+            if looks {
                 self.look_for_ended_tasks();
             }
             match progress {

@@ -29,13 +29,13 @@ pub type Core = context::Context<Device>;
 /// Events that one advance handles at most per poll, so that it returns.
 const BATCH: usize = 64;
 /// Polls without an event after which a waiting thread tells its core so; after which it lets others run, sooner
-/// if tasks share cores; after which it sleeps, at most this long, if they do; and after which it looks whether a
-/// task has ended.
+/// if tasks share cores; after which it sleeps, at most this long, if they do. And polls, with events or without, after
+/// which it looks whether a task has ended.
 const PAUSE_AFTER: u32 = 1000;
 const YIELD_AFTER: [u32; 2] = [16, 100_000];
 const SLEEP_AFTER: u32 = 400;
 const SLEEP: Duration = Duration::from_micros(200);
-const LOOK_AFTER: u32 = 2048;
+pub const LOOK_AFTER: u32 = 2048;
 
 /// A context, as its handle points to it.
 pub struct Context {
@@ -52,7 +52,8 @@ pub struct Context {
     pub queue: usize,
     /// Whether a fence region is open.
     pub is_fenced: Cell<bool>,
-    /// Polls in a row without an event.
+    /// Polls in all, and in a row without an event.
+    polls: Cell<u32>,
     idle: Cell<u32>,
     /// Of communication threads.
     pub background: Background,
@@ -189,6 +190,12 @@ impl Context {
     /// Makes progress once, and waits a moment if there was nothing; returns whether something was processed.
     fn advance(&self) -> bool {
         let is_busy = self.advance_once();
+        // Also where others send, or post, without a pause.
+        let polls = self.polls.get().wrapping_add(1);
+        self.polls.set(polls);
+        if polls.is_multiple_of(LOOK_AFTER) && self.client().job.simulated.is_none() {
+            self.look_for_ended_tasks();
+        }
         if is_busy {
             self.idle.set(0);
         } else {
@@ -231,6 +238,7 @@ impl Context {
     }
 
     /// Ends what waits for tasks that have ended.
+    #[cold]
     pub fn look_for_ended_tasks(&self) {
         self.core().device_mut().skip_lost();
         self.core().report_gone();
@@ -390,9 +398,6 @@ impl Context {
         if job.simulated.is_some() {
             return;
         }
-        if idle.is_multiple_of(LOOK_AFTER) {
-            self.look_for_ended_tasks();
-        }
         let shared = job.is_oversubscribed;
         if idle < YIELD_AFTER[usize::from(!shared)] {
             // The hint takes as long as half a message.
@@ -487,6 +492,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             client,
             queue: client.number * CONTEXTS_MAX + offset,
             is_fenced: Cell::new(false),
+            polls: Cell::new(0),
             idle: Cell::new(0),
             background: Background::default(),
             watch: Watch::default(),
