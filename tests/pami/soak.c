@@ -2,11 +2,13 @@
  * collectives over the world and over geometries that come and go, and work that another thread posts. All data is
  * checked.
  *
- * soak [SECONDS [SEED [kill]]]: for so long; without arguments for a fixed number of operations, without another
- * thread. With `kill` one of the tasks is killed at a random time: each other ends with status 0 as soon as an
- * operation reports PAMI_SHUTDOWN, and fails if none does. */
+ * soak [SECONDS [SEED [kill|async|async-kill]]]: for so long; without arguments for a fixed number of operations, without
+ * another thread. With `kill` one of the tasks is killed at a random time: each other ends with status 0 as soon as an
+ * operation reports PAMI_SHUTDOWN, and fails if none does. With `async` a communication thread does everything, and the
+ * main thread waits. */
 
 #include "common.h"
+#include <pami_ext.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +34,7 @@ enum
 
 static double   seconds;
 static uint64_t own_random, common_random;
-static int      is_killing, is_stopping;
+static int      is_killing, is_async, is_stopping;
 static pami_type_t gaps;
 
 static uint64_t next_random(uint64_t * state)
@@ -723,10 +725,16 @@ static void learn_totals(pami_context_t on, void * cookie, const void * header, 
 
 static void advance_all(void)
 {
-  static size_t seen;
-  static double since;
-  pami_result_t result = PAMI_Context_advancev(context, contexts, 1 + below(5));
-  REQUIRE(result == PAMI_SUCCESS || result == PAMI_EAGAIN);
+  static size_t         seen;
+  static double         since;
+  const struct timespec pause = {0, 1000000};
+  if (is_async)
+    nanosleep(&pause, NULL);
+  else
+  {
+    pami_result_t result = PAMI_Context_advancev(context, contexts, 1 + below(5));
+    REQUIRE(result == PAMI_SUCCESS || result == PAMI_EAGAIN);
+  }
   if (seen != progress || since == 0)
   {
     seen  = progress;
@@ -766,15 +774,48 @@ static int all_has_arrived(void)
   return counter == sum;
 }
 
+static double           end;
+static volatile int     is_over;
+static pami_extension_t extension;
+
+/* Begins an operation, and a collective if none is in progress; PAMI_SUCCESS if it was the last time. Also as posted
+ * work. */
+static pami_result_t step(pami_context_t on, void * cookie)
+{
+  size_t to = below(tasks);
+  (void) cookie;
+  if (has_voted_to_stop)
+  {
+    is_over = 1;
+    return PAMI_SUCCESS;
+  }
+  /* Who waits for a task that is killed does not stop by itself. */
+  is_stopping = !is_killing && (seconds > 0 ? now() > end : operations >= OPERATIONS);
+  if (!is_collecting) start_collective();
+  if (sends_in_flight >= IN_FLIGHT || is_stopping) return PAMI_EAGAIN;
+  ++operations;
+  switch (below(5))
+  {
+  case 0: send_short(on, to); break;
+  case 1: send_long(on, to); break;
+  case 2:
+  case 3: put_or_get(on, to); break;
+  default: add(on, to);
+  }
+  return PAMI_EAGAIN;
+}
+
 int main(int count_of_arguments, char ** arguments)
 {
   size_t    i;
   size_t    seed = count_of_arguments > 2 ? strtoul(arguments[2], NULL, 10) : 1;
   pthread_t poster;
-  double    end;
 
   seconds    = count_of_arguments > 1 ? atof(arguments[1]) : 0;
-  is_killing = count_of_arguments > 3;
+  is_killing = count_of_arguments > 3 && strstr(arguments[3], "kill") != NULL;
+  is_async   = count_of_arguments > 3 && strstr(arguments[3], "async") != NULL;
+  /* One thread for all contexts, so that callbacks run one after the other. */
+  if (is_async) setenv("PAMI_MAX_COMMTHREADS", "1", 1);
   start("soak", CONTEXTS);
   own_random    = (seed * 1000003 + task + 1) * UINT64_C(0x9E3779B97F4A7C15);
   common_random = (seed + 77) * UINT64_C(0x9E3779B97F4A7C15);
@@ -817,25 +858,18 @@ int main(int count_of_arguments, char ** arguments)
     REQUIRE(pthread_create(&killer, NULL, die, NULL) == 0);
   }
   end = now() + seconds;
-  while (!has_voted_to_stop)
+  if (is_async)
   {
-    pami_context_t on = context[below(contexts)];
-    size_t         to = below(tasks);
-    advance_all();
-    /* Who waits for a task that is killed does not stop by itself. */
-    is_stopping = !is_killing && (seconds > 0 ? now() > end : operations >= OPERATIONS);
-    if (!is_collecting) start_collective();
-    if (sends_in_flight >= IN_FLIGHT || is_stopping) continue;
-    ++operations;
-    switch (below(5))
-    {
-    case 0: send_short(on, to); break;
-    case 1: send_long(on, to); break;
-    case 2:
-    case 3: put_or_get(on, to); break;
-    default: add(on, to);
-    }
+    static pami_work_t             work_of_all;
+    async_progress_enable_function enable;
+    CHECK(PAMI_Extension_open(client, "EXT_async_progress", &extension));
+    enable = (async_progress_enable_function) PAMI_Extension_symbol(extension, "enable");
+    for (i = 0; i < contexts; i++) CHECK(enable(context[i], PAMIX_ASYNC_ALL));
+    CHECK(PAMI_Context_post(context[0], &work_of_all, step, NULL));
+    while (!is_over) advance_all();
   }
+  else
+    while (step(context[below(contexts)], NULL) == PAMI_EAGAIN) advance_all();
   if (seconds > 0)
   {
     __atomic_store_n(&is_poster_stopped, 1, __ATOMIC_RELEASE);
@@ -847,9 +881,17 @@ int main(int count_of_arguments, char ** arguments)
     uint64_t mine[2];
     mine[0] = sent_to[i];
     mine[1] = added_to[i];
+    CHECK(PAMI_Context_lock(context[0]));
     send_immediate(context[0], endpoint(i, 0), TOTALS_ID, mine, sizeof mine, NULL, 0);
+    CHECK(PAMI_Context_unlock(context[0]));
   }
   while (!all_has_arrived()) advance_all();
+  if (is_async)
+  {
+    async_progress_disable_function disable;
+    disable = (async_progress_disable_function) PAMI_Extension_symbol(extension, "disable");
+    for (i = 0; i < contexts; i++) CHECK(disable(context[i], PAMIX_ASYNC_ALL));
+  }
   for (i = 0; i < tasks; i++) EXPECT_VALUE(totals[i].messages, received_from[i], "messages of task %zu", i);
   if (task == 0) printf("%zu operations of task 0, %zu collectives, %zu works\n", operations, collectives, run);
   return finish();

@@ -1,5 +1,5 @@
 //! Random operations between eight tasks for a time, with all data checked; and the same with one task killed at a random
-//! time. A few seconds, or minutes with `NETLOOM_LONG=1`.
+//! time; both also by communication threads. A few seconds, or minutes with `NETLOOM_LONG=1`.
 
 mod common;
 
@@ -64,8 +64,9 @@ fn random_operations_keep_their_data() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path());
     let seconds = if is_long() { 60 } else { 2 };
-    for (seed, single_copy) in [(1, true), (2, false)] {
-        let (outcome, output) = run(&program, &[seconds.to_string(), seed.to_string()], single_copy);
+    for (seed, single_copy, how) in [(1, true, ""), (2, false, ""), (3, true, "async"), (4, false, "async")] {
+        let arguments = [seconds.to_string(), seed.to_string(), how.to_string()];
+        let (outcome, output) = run(&program, &arguments, single_copy);
         assert!(outcome.status() == 0 && output.contains("ok"), "seed {seed}: {outcome:?}\n{output}");
     }
 }
@@ -78,8 +79,9 @@ fn a_task_that_is_killed_at_a_random_time_ends_the_job() {
     let program = program(folder.path());
     let before = shared_memory();
     for seed in 0..if is_long() { 60 } else { 4 } {
-        let arguments = ["1".to_string(), seed.to_string(), "kill".to_string()];
-        let (outcome, output) = run(&program, &arguments, seed % 4 != 3);
+        let how = if seed % 2 == 0 { "kill" } else { "async-kill" };
+        let arguments = ["1".to_string(), seed.to_string(), how.to_string()];
+        let (outcome, output) = run(&program, &arguments, seed % 4 < 2);
         let failure = outcome.failure.unwrap_or_else(|| panic!("seed {seed}: {outcome:?}\n{output}"));
         assert_eq!((failure.task, failure.status.signal()), (seed % TASKS, Some(9)), "seed {seed}\n{output}");
         assert_eq!(outcome.status(), 128 + 9);
