@@ -14,8 +14,11 @@ pub mod memory;
 
 use link::{GuestLink, OVER, Shared};
 use memory::{GuestMemory, Status};
+use netloom_fabric::collective::ByteOrder;
+use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::pami::guest::Facts;
 use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
+use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::message_unit::resources::Resources;
 use netloom_messaging::pami::message_unit::{Costs, PACKET_MAX, Placement};
 use netloom_messaging::spi::Spi;
@@ -157,6 +160,7 @@ pub fn run(
     let topology = &study.torus_machine().topology;
     let ticks_per_second = study.machine.ticks_per_second();
     let ticks_per_ns = ticks_per_second as f64 / 1e9;
+    let world = Members::of_job(&placement, &Torus::new(&study.torus().topology));
     let settings = Settings {
         placement: Arc::clone(&placement),
         costs: Costs::new(&pami, ticks_per_second),
@@ -166,12 +170,14 @@ pub fn run(
             tasks_per_node,
             torus: topology.dims.iter().enumerate().map(|(d, &length)| (length, topology.wraps(d))).collect(),
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
+            has_world_group: world.is_some(),
             packet_max_bytes: PACKET_MAX,
             rendezvous_from_bytes: messaging.eager_max_B.map_or(u64::MAX, |bytes| bytes + 1),
             clock_ns: pami.clock_ns,
             core_mhz: CORE_MHZ,
             compute_scale: machine.compute_scale,
         },
+        world,
         ticks_per_ns,
         patience: Microticks::of_f64(machine.patience_s * ticks_per_second as f64 * 1e6),
     };
@@ -205,7 +211,13 @@ pub fn run(
         let simulator = scope.spawn(|| {
             // Whatever happens here, also a panic, no guest waits for its turn for ever.
             let mut end = AtEnd { segment: &segment, shared: &shared, is_in_order: false };
-            let ran = processes_on_units(&study, tasks_per_node, make, (&Quiet(&stop), machine.threads));
+            let ran = processes_on_units(
+                &study,
+                tasks_per_node,
+                ByteOrder::HERE,
+                make,
+                (&Quiet(&stop), machine.threads),
+            );
             end.is_in_order = ran.as_ref().is_ok_and(|(result, _)| result.partial.is_none());
             ran
         });

@@ -312,7 +312,7 @@ impl Context {
         }
         self.may_unlock();
         // SAFETY: locked above.
-        unsafe { self.unlock_raw() };
+        unsafe { self.unlock() };
         if let (Some(progress), true) = (progress, is_due) {
             // SAFETY: the program gave them.
             unsafe { progress(self.handle(), cookie) };
@@ -324,7 +324,7 @@ impl Context {
     /// Takes the lock unless a thread of the program has it or waits for it; then that thread will ring.
     fn try_lock_in_background(&self) -> bool {
         let background = &self.background;
-        let try_lock = || background.waiting.load(Ordering::Relaxed) == 0 && self.try_lock_raw();
+        let try_lock = || background.waiting.load(Ordering::Relaxed) == 0 && self.try_lock();
         if try_lock() {
             return true;
         }
@@ -355,11 +355,11 @@ impl Context {
     /// Takes the lock, for a thread of the program.
     pub fn lock_for_program(&self) {
         if !is_enabled(self) {
-            return self.lock_raw();
+            return self.take_lock();
         }
-        if !self.try_lock_raw() {
+        if !self.try_lock() {
             self.background.waiting.fetch_add(1, Ordering::Relaxed);
-            self.lock_raw();
+            self.take_lock();
             self.background.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -372,7 +372,7 @@ impl Context {
     pub unsafe fn unlock_for_program(&self, is_advance: bool) {
         if !is_enabled(self) {
             // SAFETY: the caller's promise.
-            return unsafe { self.unlock_raw() };
+            return unsafe { self.unlock() };
         }
         loop {
             // What comes before the lock is released, the communication thread may have been woken for in vain. It is
@@ -381,7 +381,7 @@ impl Context {
             fence(Ordering::SeqCst);
             let is_left = self.has_something();
             // SAFETY: the caller's promise, or it was taken below.
-            unsafe { self.unlock_raw() };
+            unsafe { self.unlock() };
             fence(Ordering::SeqCst);
             let count = || self.background.vain.fetch_add(1, Ordering::Relaxed) % VAIN_RELEASES;
             let is_vain = !is_left && !is_advance && count() == VAIN_RELEASES - 1;
@@ -391,7 +391,7 @@ impl Context {
             if is_left || is_vain {
                 return self.ring();
             }
-            if !self.background.wanted.load(Ordering::Relaxed) || !self.try_lock_raw() {
+            if !self.background.wanted.load(Ordering::Relaxed) || !self.try_lock() {
                 return;
             }
         }

@@ -11,6 +11,6 @@ pub mod header;
 mod integer;
 pub mod route;
 
-pub use combine::{Combined, combine};
+pub use combine::{ByteOrder, Combined, combine};
 pub use header::{CollectiveHeader, Delivers, Flags, Operation};
 pub use route::{CLASS_ROUTES, ClassRoute, RouteKind};

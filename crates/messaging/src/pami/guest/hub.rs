@@ -40,6 +40,8 @@ pub struct Hub<L> {
     exposed: Vec<Mapping>,
     /// Whether the list has more than steps, so that its duration is known to the simulator only.
     has_operations: bool,
+    /// Whether no context has the group of all tasks.
+    has_world_group: bool,
 }
 
 impl<L: Link> Hub<L> {
@@ -49,9 +51,11 @@ impl<L: Link> Hub<L> {
     /// If the simulator does not tell it its job.
     pub fn new(mut link: L) -> Self {
         let reply = link.exchange(&Requests { list: vec![], then: Then::Go });
+        let facts = reply.facts.expect("the first reply has the job");
         Hub {
             link,
-            facts: reply.facts.expect("the first reply has the job"),
+            has_world_group: facts.has_world_group,
+            facts,
             list: vec![],
             batch_bytes: 0,
             contexts: BTreeMap::new(),
@@ -67,11 +71,12 @@ impl<L: Link> Hub<L> {
         &self.facts
     }
 
-    /// Creates a context.
-    pub fn open(&mut self, context: ContextNumber) {
+    /// Creates a context. Returns whether its first group is that of all tasks.
+    pub fn open(&mut self, context: ContextNumber) -> bool {
         self.contexts.insert(context, Context::default());
         self.list.push(Request::Open(context));
         self.exchange(Then::Go);
+        context == 0 && std::mem::take(&mut self.has_world_group)
     }
 
     /// Destroys a context; what has arrived for it is lost.
@@ -133,7 +138,7 @@ impl<L: Link> Hub<L> {
         if let Some(known) = self.exposed.iter().find_map(|mapping| mapping.physical(memory)) {
             return known;
         }
-        let mapping = self.exchange(Then::Expose(memory.address, memory.bytes));
+        let mapping = self.exchange(Then::Expose(memory.address, memory.bytes)).exposed;
         self.exposed.push(mapping);
         mapping.physical(memory).expect("it was asked for")
     }
@@ -141,6 +146,11 @@ impl<L: Link> Hub<L> {
     /// The reverse.
     pub fn own_address(&self, exposed: u64) -> Option<u64> {
         self.exposed.iter().find_map(|mapping| mapping.own(exposed))
+    }
+
+    /// The classes that a context may take for a group of tasks.
+    pub fn classes(&mut self, context: ContextNumber, tasks: &[(u32, u32)]) -> u64 {
+        self.exchange(Then::Classes(context, tasks.to_vec())).classes
     }
 
     /// What has arrived for a context.
@@ -172,20 +182,20 @@ impl<L: Link> Hub<L> {
         Requests { list, then }
     }
 
-    fn exchange(&mut self, then: Then) -> Mapping {
+    fn exchange(&mut self, then: Then) -> Reply {
         let requests = self.requests(then);
-        let reply = self.link.exchange(&requests);
+        let mut reply = self.link.exchange(&requests);
         self.now_ns = reply.now_ns;
-        for (context, arrived) in reply.arrivals {
+        for (context, arrived) in reply.arrivals.drain(..) {
             if let Some(context) = self.contexts.get_mut(&context) {
                 context.inbox.push_back(arrived);
             }
         }
-        for (context, room) in reply.room {
+        for (context, room) in reply.room.drain(..) {
             if let Some(context) = self.contexts.get_mut(&context) {
                 context.room = room;
             }
         }
-        reply.exposed
+        reply
     }
 }

@@ -10,7 +10,7 @@
 pub mod hub;
 pub mod process;
 
-use super::device::{Step, Ticket, Transfer};
+use super::device::{Collective, Step, Ticket, Transfer};
 use super::message_unit::memory::Mapping;
 use serde::{Deserialize, Serialize};
 
@@ -83,15 +83,46 @@ pub enum Request {
         /// The guest's number of the operation.
         ticket: Ticket,
     },
+    /// A group of tasks is set up with a class.
+    Join {
+        /// By this context.
+        by: ContextNumber,
+        /// Ranges of tasks, both ends included.
+        tasks: Vec<(u32, u32)>,
+        /// The class.
+        class: u8,
+        /// The number that the group must get.
+        group: usize,
+    },
+    /// The class of a group is freed.
+    Leave {
+        /// By this context.
+        by: ContextNumber,
+        /// The group.
+        group: usize,
+    },
+    /// A collective operation begins.
+    Collective {
+        /// By this context.
+        by: ContextNumber,
+        /// Of this group.
+        group: usize,
+        /// The operation.
+        operation: Collective,
+        /// The guest's number of it.
+        ticket: Ticket,
+    },
 }
 
 /// When a guest goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Then {
     /// As soon as all that it did has taken its time.
     Go,
     /// The same, with the mapping of this memory, by which others reach it.
     Expose(u64, u64),
+    /// The same, with the classes that a context may take for a group: ranges of tasks, both ends included.
+    Classes(ContextNumber, Vec<(u32, u32)>),
     /// When something has arrived at any of its contexts, or after this number of polls.
     Wait(u64),
     /// Never: it ends.
@@ -109,8 +140,17 @@ pub struct Reply {
     pub room: Vec<(ContextNumber, u64)>,
     /// The answer to [`Then::Expose`].
     pub exposed: Mapping,
+    /// The answer to [`Then::Classes`], one bit each.
+    pub classes: u64,
     /// What it must know of its job; only in the first reply.
     pub facts: Option<Facts>,
+}
+
+impl Reply {
+    /// A reply at this time, with nothing else.
+    pub fn at(now_ns: f64) -> Self {
+        Reply { now_ns, ..Reply::default() }
+    }
 }
 
 /// What has arrived.
@@ -136,6 +176,8 @@ pub struct Facts {
     pub torus: Vec<(u32, bool)>,
     /// Contexts that a task may have.
     pub contexts: u32,
+    /// Whether the first of them has the group of all tasks, as its first group.
+    pub has_world_group: bool,
     /// Most bytes of a packet.
     pub packet_max_bytes: usize,
     /// Data of this length and more is sent by rendezvous, bytes.

@@ -5,11 +5,13 @@ use super::{Arrived, ContextNumber, Facts, Reply, Request, Requests, Then};
 use crate::device::Simulated;
 use crate::pami::Endpoint;
 use crate::pami::device::{Arrival, Begun, PamiDevice, Piece, Range, Step as Software, Ticket};
-use crate::pami::message_unit::memory::{Mapping, Open, ProcessMemory};
+use crate::pami::message_unit::collective::group::{Group, Members};
+use crate::pami::message_unit::memory::{Open, ProcessMemory};
 use crate::pami::message_unit::{Costs, Placement, UnitContext};
 use crate::pami::packet::Head;
 use crate::spi::Spi;
 use crate::spi::device::UnitDevice;
+use netloom_fabric::collective::CLASS_ROUTES;
 use netloom_nic::message_unit::commands::{Command, Watch};
 use netloom_node::process::{Failure, Operations, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
@@ -45,12 +47,16 @@ pub struct Settings {
     pub costs: Costs,
     /// What guests are told; the numbers of contexts are set here.
     pub facts: Facts,
+    /// Where all tasks are, if they can be a group.
+    pub world: Option<Members>,
     /// Ticks of a nanosecond.
     pub ticks_per_ns: f64,
     /// The simulated time after which a guest that polls in vain waits for ever.
     pub patience: Microticks,
 }
 
+/// The class of the group of all tasks.
+const WORLD_CLASS: u8 = 0;
 /// Bytes of packets in a reply.
 const REPLY_B: usize = 1 << 17;
 /// The longest wait of a guest that polls in vain, before it may look at something else; and of one that reads the
@@ -68,6 +74,8 @@ pub struct GuestProcess<G> {
     contexts: Vec<(ContextNumber, UnitContext)>,
     /// The guest's numbers of operations, by those of the device.
     tickets: HashMap<(ContextNumber, Ticket), Ticket>,
+    /// The group of all tasks, until a context takes it.
+    world: Option<Group>,
     then: Then,
     /// Whether it waits, for which contexts' packets, by the place of the condition.
     is_waiting: bool,
@@ -98,6 +106,7 @@ impl<G: Guest> GuestProcess<G> {
             task,
             contexts: vec![],
             tickets: HashMap::new(),
+            world: None,
             then: Then::Go,
             is_waiting: false,
             watched: vec![],
@@ -116,8 +125,9 @@ impl<G: Guest> GuestProcess<G> {
 
     /// Does what the guest asked for.
     fn execute(&mut self, request: Request) -> Result<(), Failure> {
-        use Request::{Data, Flush, Inject, Transfer};
-        if matches!(request, Inject { .. } | Data { .. } | Transfer { .. } | Flush { .. }) {
+        use Request::{Collective, Data, Flush, Inject, Transfer};
+        if matches!(request, Inject { .. } | Data { .. } | Transfer { .. } | Flush { .. } | Collective { .. })
+        {
             self.moves();
         }
         match request {
@@ -125,8 +135,13 @@ impl<G: Guest> GuestProcess<G> {
                 let endpoint =
                     Endpoint::new(self.task, number).ok_or_else(|| invalid("too many contexts"))?;
                 let (device, costs) = (self.device.clone(), self.settings.costs.clone());
-                let context =
+                let mut context =
                     UnitContext::new(device, &self.settings.placement, &self.memory, costs, endpoint);
+                if number == 0
+                    && let Some(world) = self.world.take()
+                {
+                    context.adopt(world);
+                }
                 self.contexts.push((number, context));
             }
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
@@ -159,6 +174,19 @@ impl<G: Guest> GuestProcess<G> {
             Request::Flush { from, with, ticket } => {
                 let begun = self.context(from)?.flush(Endpoint(with));
                 self.note(from, begun.map_err(|_| invalid("a flush without space"))?, ticket);
+            }
+            Request::Join { by, tasks, class, group } => {
+                if usize::from(class) >= CLASS_ROUTES || self.context(by)?.members(&tasks).is_none() {
+                    return Err(invalid(format!("class {class} for tasks {tasks:?}")));
+                }
+                if self.context(by)?.join(&tasks, class) != group {
+                    return Err(invalid(format!("a group with number {group}")));
+                }
+            }
+            Request::Leave { by, group } => self.context(by)?.leave(group),
+            Collective { by, group, operation, ticket } => {
+                let own = self.context(by)?.collective(group, operation);
+                self.note(by, Begun::Later(own), ticket);
             }
         }
         Ok(())
@@ -206,8 +234,8 @@ impl<G: Guest> GuestProcess<G> {
         self.device.thread().wait(Wait { any, at_most: Some(limit) });
     }
 
-    fn reply(&mut self, now: Microticks, exposed: Mapping) -> Reply {
-        let mut reply = Reply { now_ns: self.ns(now), exposed, ..Reply::default() };
+    /// Adds to a reply what has arrived.
+    fn complete(&mut self, reply: &mut Reply) {
         if !std::mem::replace(&mut self.is_started, true) {
             reply.facts = Some(self.settings.facts.clone());
         }
@@ -232,7 +260,6 @@ impl<G: Guest> GuestProcess<G> {
             }
             reply.room.push((*number, context.room().min().unwrap_or(0)));
         }
-        reply
     }
 
     fn has_arrivals(&self) -> bool {
@@ -254,6 +281,9 @@ impl<G: Guest> GuestProcess<G> {
 
     fn step(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
         if why == Resumed::Started {
+            // The kernel sets up the network for the whole job before its programs start.
+            let world = self.settings.world.as_ref();
+            self.world = world.and_then(|members| Group::new(members, WORLD_CLASS, &self.device));
             let requests = self.guest.begin()?;
             return self.go_on(requests);
         }
@@ -272,12 +302,12 @@ impl<G: Guest> GuestProcess<G> {
                     if let Some(failure) = self.waits_for_ever() {
                         return Err(failure);
                     }
-                    return self.answer(now, Mapping::default());
+                    return self.answer(Reply::at(self.ns(now)));
                 }
                 // Space for packets, if nothing has arrived.
                 Resumed::Found(_) if !self.device.thread().has_pending() => {
                     self.moves();
-                    return self.answer(now, Mapping::default());
+                    return self.answer(Reply::at(self.ns(now)));
                 }
                 _ => {}
             }
@@ -285,25 +315,32 @@ impl<G: Guest> GuestProcess<G> {
         if self.device.thread().has_pending() {
             return Ok(Step::Running);
         }
-        match self.then {
+        match std::mem::replace(&mut self.then, Then::Go) {
             Then::End => return Ok(Step::Ended(Ok(()))),
             Then::Expose(address, bytes) => {
                 let exposed = lock(&self.memory).mapping(Range { address, bytes });
-                return self.answer(now, exposed);
+                return self.answer(Reply { exposed, ..Reply::at(self.ns(now)) });
             }
-            Then::Go => return self.answer(now, Mapping::default()),
+            Then::Classes(context, tasks) => {
+                let classes = self.context(context)?.free_classes(&tasks);
+                return self.answer(Reply { classes, ..Reply::at(self.ns(now)) });
+            }
+            Then::Go => return self.answer(Reply::at(self.ns(now))),
             Then::Wait(_) if self.has_arrivals() => {
                 self.moves();
-                return self.answer(now, Mapping::default());
+                return self.answer(Reply::at(self.ns(now)));
             }
-            Then::Wait(polls) => self.wait(now, polls),
+            Then::Wait(polls) => {
+                self.then = Then::Wait(polls);
+                self.wait(now, polls);
+            }
         }
         Ok(Step::Running)
     }
 
     /// Lets the guest go on, until it does something that takes time.
-    fn answer(&mut self, now: Microticks, exposed: Mapping) -> Result<Step, Failure> {
-        let reply = self.reply(now, exposed);
+    fn answer(&mut self, mut reply: Reply) -> Result<Step, Failure> {
+        self.complete(&mut reply);
         let requests = self.guest.exchange(&reply)?;
         self.go_on(requests)
     }

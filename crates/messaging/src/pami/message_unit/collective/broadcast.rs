@@ -15,8 +15,10 @@ pub(super) struct Root {
     pub index: usize,
 }
 
-/// What the header of a broadcast's packets says, of which none meets another.
-const NOTHING: Combine = Combine { operation: Operation::Or, word_B: 8 };
+/// What the header of a broadcast's packets says, of which none meets another: words of which its length is a multiple.
+fn words_of(bytes: u64) -> Combine {
+    Combine { operation: Operation::Or, word_B: if bytes.is_multiple_of(8) { 8 } else { 4 } }
+}
 
 impl Member {
     pub(super) async fn broadcast(&mut self, root: u32, data: Range) {
@@ -37,9 +39,9 @@ impl Member {
         let from = if self.group.nodes > 1 { 0 } else { root.index };
         if self.group.is_master() && self.group.nodes > 1 {
             if is_here {
-                let [payload, _] = self.published(root.index);
+                let ([payload, _], words) = (self.published(root.index), words_of(data.bytes));
                 for slice in 0..slices.count() {
-                    self.inject(&slices, slice, payload + slices.of(slice).0, NOTHING, Delivers::Broadcast);
+                    self.inject(&slices, slice, payload + slices.of(slice).0, words, Delivers::Broadcast);
                 }
             }
             for slice in 0..slices.count() {

@@ -108,6 +108,14 @@ impl Group {
         Some(Group { class, index, processes, nodes, turn: 0, totals })
     }
 
+    /// The classes that are free on this node, one bit each.
+    pub fn free_classes(device: &UnitDevice) -> u64 {
+        let is_free = |class: u16| {
+            [Resource::ClassRoute, Resource::Barrier].into_iter().all(|what| device.is_free(what, class))
+        };
+        (0..CLASS_ROUTES as u16).filter(|&class| is_free(class)).map(|class| 1 << class).sum()
+    }
+
     /// Frees the class on this node.
     pub fn free(&self, device: &UnitDevice) {
         if self.is_master() {
