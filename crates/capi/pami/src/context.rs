@@ -703,7 +703,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
         return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
     };
     let advance = |context: &Context| {
-        context.lock.try_lock() && {
+        context.try_lock() && {
             let call = "PAMI_Context_trylock_advancev";
             context.locked();
             // SAFETY: it is one of the program's contexts.
@@ -740,7 +740,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock(handle: *mut c_void) -> Result {
     let Some(found) = (unsafe { shared("PAMI_Context_trylock", handle) }) else {
         return fail(INVAL, "PAMI_Context_trylock: there is no such context");
     };
-    if !found.lock.try_lock() {
+    if !found.try_lock() {
         found.lock_is_seen();
         return EAGAIN;
     }
