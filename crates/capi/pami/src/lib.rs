@@ -4,13 +4,13 @@
 //! | functions | file |
 //! |---|---|
 //! | clients, endpoints, time, error text | `client.rs` |
-//! | contexts: creation, progress, posted work, locks | `context.rs` |
+//! | contexts: creation, progress, posted work, locks | `context/` |
 //! | dispatch identifiers | `dispatch.rs` |
 //! | sends | `send.rs` |
 //! | put, get, atomic operations, memory regions, fences | `rma.rs` |
 //! | types | `types.rs` |
 //! | typed sends, receives, puts and gets | `typed/` |
-//! | geometries | `geometry.rs` |
+//! | geometries | `geometry/` |
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
 //! | extensions | `extensions/` |

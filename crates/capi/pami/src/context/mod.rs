@@ -1,19 +1,28 @@
-//! Contexts: creation, progress, posted work, locks.
+//! Contexts: progress, posted work, locks.
+//!
+//! - [`lifetime`] – creation, destruction, queries.
+//! - [`events`] – dispatch functions and callbacks are called.
+//! - [`callbacks`] – callbacks by number.
 //!
 //! The program calls a context's functions from one thread at a time, also from callbacks that the context's
 //! advance calls. So each access to the protocols' state is short and none is held while the program runs.
 
+mod callbacks;
+mod events;
+mod lifetime;
+
+pub use callbacks::{Callback, Callbacks};
+
 use crate::abi::*;
 use crate::check::{Watch, enter, shared};
-use crate::client::{Client, Job, attributes, fail, update};
-use crate::collectives::{self, Collectives};
-use crate::communication_thread::{self, Background};
+use crate::client::{Client, Job, fail};
+use crate::collectives::Collectives;
+use crate::communication_thread::Background;
 use crate::device::guest;
-use crate::device::{CONTEXTS_MAX, Device, Payload};
-use crate::dispatch::{DISPATCH_MAX, Dispatch};
+use crate::device::Device;
+use crate::dispatch::Dispatch;
 use crate::geometry::Geometry;
-use netloom_messaging::pami::context::{self, Event, Limits, Message, Outcome};
-use netloom_messaging::pami::device::PamiDevice;
+use netloom_messaging::pami::context::{self, Limits};
 use netloom_messaging::pami::work::WorkQueue;
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
@@ -21,7 +30,6 @@ use std::cell::{Cell, UnsafeCell};
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -63,63 +71,6 @@ pub struct Context {
     pub watch: Watch,
 }
 
-/// What a completed operation calls.
-#[derive(Clone, Copy)]
-pub struct Callback {
-    pub cookie: *mut c_void,
-    /// Called when buffers may be reused, or data has arrived.
-    pub local_fn: EventFunction,
-    /// Called when the target has all data.
-    pub remote_fn: EventFunction,
-    /// Reports that are still to come.
-    pub reports: u8,
-    /// Where the old value of an atomic operation goes, and its length.
-    pub fetched: (*mut u8, u8),
-}
-
-/// Callbacks by number.
-#[derive(Default)]
-pub struct Callbacks {
-    list: Vec<Callback>,
-    free: Vec<u32>,
-}
-
-impl Callbacks {
-    pub fn insert(&mut self, callback: Callback) -> u64 {
-        match self.free.pop() {
-            Some(at) => {
-                self.list[at as usize] = callback;
-                u64::from(at)
-            }
-            None => {
-                self.list.push(callback);
-                self.list.len() as u64 - 1
-            }
-        }
-    }
-
-    /// The operation was refused: nothing will be reported.
-    pub fn withdraw(&mut self, at: u64) {
-        self.free.push(at as u32);
-    }
-
-    /// Operations that are not complete.
-    pub fn pending(&self) -> usize {
-        self.list.len() - self.free.len()
-    }
-
-    /// One of its reports has come.
-    fn report(&mut self, at: u64) -> Callback {
-        let callback = &mut self.list[at as usize];
-        callback.reports -= 1;
-        let callback = *callback;
-        if callback.reports == 0 {
-            self.free.push(at as u32);
-        }
-        callback
-    }
-}
-
 /// Handles of the contexts that there are. Only creation and destruction ask: a program that destroys what is not a
 /// context, as some do, gets an error.
 pub fn live() -> MutexGuard<'static, BTreeSet<usize>> {
@@ -135,14 +86,6 @@ pub fn live() -> MutexGuard<'static, BTreeSet<usize>> {
 pub unsafe fn context<'a>(handle: *mut c_void) -> Option<&'a Context> {
     // SAFETY: the caller's promise.
     unsafe { handle.cast::<Context>().as_ref() }
-}
-
-fn result(outcome: Outcome) -> Result {
-    match outcome {
-        Outcome::Done => SUCCESS,
-        Outcome::Gone => SHUTDOWN,
-        Outcome::Fault => ERROR,
-    }
 }
 
 #[allow(clippy::mut_from_ref)] // See the top of this file.
@@ -263,105 +206,6 @@ impl Context {
         unsafe { self.lock.unlock() };
     }
 
-    #[inline]
-    fn handle_event(&self, event: Event<Payload>) {
-        match event {
-            Event::Message(message) => self.dispatch_message(&message),
-            Event::Sent(at, outcome) | Event::Received(at, outcome) => {
-                let callback = self.callbacks().report(at);
-                // SAFETY: the program gave them.
-                unsafe { self.call(callback.local_fn, callback.cookie, result(outcome)) };
-            }
-            Event::Completed(at, outcome) => {
-                let callback = self.callbacks().report(at);
-                // SAFETY: the program gave them.
-                unsafe { self.call(callback.remote_fn, callback.cookie, result(outcome)) };
-            }
-            Event::Fetched(at, value) => {
-                let callback = self.callbacks().report(at);
-                let (to, bytes) = callback.fetched;
-                // SAFETY: the program gave them; the operation's type says how long the value is.
-                unsafe {
-                    if !to.is_null() {
-                        to.copy_from_nonoverlapping(value.to_ne_bytes().as_ptr(), bytes.into());
-                    }
-                    self.call(callback.local_fn, callback.cookie, SUCCESS);
-                }
-            }
-            Event::Progress => {}
-            Event::Collected(key) => self.one_done(key, SUCCESS),
-            Event::Rmw { origin, request, rmw } => {
-                let old = crate::rma::execute(&rmw);
-                self.core().answer_rmw(origin, request, old);
-            }
-        }
-    }
-
-    /// Calls the dispatch function of a message.
-    #[inline]
-    fn dispatch_message(&self, message: &Message<Payload>) {
-        let Some(Dispatch { function, cookie, hints }) = self.dispatch(message.dispatch) else {
-            if message.dispatch == collectives::DISPATCH {
-                return self.collective_message(message);
-            }
-            // Programs register functions when others send already.
-            self.watch_postponed(message.dispatch);
-            return self.core().postpone();
-        };
-        let (header, header_bytes) = match message.has_long_header {
-            true => (self.core().long_header().as_ptr(), self.core().long_header().len()),
-            false if message.header_bytes == 0 => (std::ptr::null(), 0),
-            false => (message.payload.at(message.header_from), message.header_bytes),
-        };
-        let data = message.payload.at(message.header_from + message.header_bytes);
-        let size = message.data_bytes as usize;
-        let is_short = header_bytes + size <= crate::dispatch::IMMEDIATE_MAX;
-        if message.is_whole && is_short && hints.recv_immediate() != HINT_DISABLE {
-            // SAFETY: the program gave the function; header and data stay in their slot until `consumed`.
-            unsafe {
-                let (header, data) = (header.cast(), data.cast());
-                let no_receive = std::ptr::null_mut();
-                function(
-                    self.handle(),
-                    cookie,
-                    header,
-                    header_bytes,
-                    data,
-                    size,
-                    message.origin.0,
-                    no_receive,
-                );
-            }
-            return self.core().consumed();
-        }
-        let mut receive = Receive {
-            cookie: std::ptr::null_mut(),
-            local_fn: None,
-            addr: std::ptr::null_mut(),
-            kind: crate::symbols::byte(),
-            offset: 0,
-            data_fn: crate::symbols::copy_function(),
-            data_cookie: std::ptr::null_mut(),
-        };
-        // SAFETY: as above.
-        unsafe {
-            let (header, data) = (header.cast(), std::ptr::null());
-            function(
-                self.handle(),
-                cookie,
-                header,
-                header_bytes,
-                data,
-                size,
-                message.origin.0,
-                &raw mut receive,
-            );
-        }
-        let (address, callback) = crate::typed::target(receive, hints, size);
-        let cookie = self.callbacks().insert(callback);
-        self.core().accept(context::Receive { address, cookie });
-    }
-
     /// Runs posted work; returns whether there was any that ended.
     #[inline]
     fn run_work(&self) -> bool {
@@ -450,122 +294,6 @@ impl Drop for NoCancel {
 struct Posted {
     function: WorkFunction,
     cookie: *mut c_void,
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_createv(
-    handle: *mut c_void,
-    configuration: *mut Configuration,
-    configurations: usize,
-    made: *mut *mut c_void,
-    count: usize,
-) -> Result {
-    // SAFETY: the program gave them.
-    let found = unsafe { handle.cast::<Client>().as_ref() };
-    let Some(client) = found.filter(|_| !made.is_null()) else {
-        return fail(INVAL, "PAMI_Context_createv: there is no such client, or no space for contexts");
-    };
-    // SAFETY: the program gave them.
-    for attribute in unsafe { attributes(configuration, configurations) } {
-        // A promise that all tasks create as many, of which nothing follows here.
-        if attribute.name != attribute::CLIENT_CONST_CONTEXTS {
-            let reason = format!("attribute {} cannot be set", attribute.name);
-            return fail(INVAL, format!("PAMI_Context_createv: {reason}"));
-        }
-    }
-    let most = client.job.contexts_max;
-    if count == 0 || count > most {
-        return fail(INVAL, format!("PAMI_Context_createv: {count} contexts; 1 to {most} can be created"));
-    }
-    if client.contexts.compare_exchange(0, count, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        return fail(INVAL, "PAMI_Context_createv: the client has contexts already");
-    }
-    for offset in 0..count {
-        // SAFETY: the only one, since the client had none.
-        let device = unsafe { Device::new(client.job, client.number, offset) };
-        let context = Box::new(Context {
-            core: UnsafeCell::new(Core::new(device, limits(client.job))),
-            dispatches: UnsafeCell::default(),
-            callbacks: UnsafeCell::default(),
-            collectives: UnsafeCell::default(),
-            work: WorkQueue::default(),
-            again: UnsafeCell::default(),
-            lock: RawMutex::INIT,
-            client,
-            queue: client.number * CONTEXTS_MAX + offset,
-            is_fenced: Cell::new(false),
-            polls: Cell::new(0),
-            idle: Cell::new(0),
-            background: Background::default(),
-            watch: Watch::default(),
-        });
-        if let Some(group) = context.core().device().world_group() {
-            let geometries = client.geometries.lock().unwrap_or_else(|e| e.into_inner());
-            geometries[&0].set_group(Some(group));
-        }
-        let context = Box::into_raw(context);
-        client.handles[offset].store(context, Ordering::Release);
-        live().insert(context as usize);
-        // SAFETY: the program gave space for `count` handles.
-        unsafe { *made.add(offset) = context.cast() };
-    }
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_destroyv(handles: *mut *mut c_void, count: usize) -> Result {
-    for at in 0..count {
-        // SAFETY: the program gave `count` handles.
-        let handle =
-            unsafe { handles.add(at).as_ref() }.filter(|handle| live().contains(&(**handle as usize)));
-        // SAFETY: it is live.
-        let Some(found) = handle.and_then(|&handle| unsafe { context(handle) }) else {
-            return fail(INVAL, format!("PAMI_Context_destroyv: there is no context at index {at}"));
-        };
-        communication_thread::disable(found);
-        live().remove(&(found.handle() as usize));
-        found.report_unfinished();
-        let offset = found.core().device().endpoint().offset() as usize;
-        found.client().handles[offset].store(std::ptr::null_mut(), Ordering::Release);
-        found.client().contexts.fetch_sub(1, Ordering::Relaxed);
-        found.forget_groups(offset);
-        // SAFETY: made by `PAMI_Context_createv`, and now forgotten.
-        unsafe {
-            drop(Box::from_raw((*handles.add(at)).cast::<Context>()));
-            *handles.add(at) = std::ptr::null_mut();
-        }
-    }
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_query(
-    handle: *mut c_void,
-    configuration: *mut Configuration,
-    count: usize,
-) -> Result {
-    // SAFETY: the program gave them.
-    let (found, attributes) = unsafe { (context(handle), attributes(configuration, count)) };
-    if found.is_none() {
-        return fail(INVAL, "PAMI_Context_query: there is no such context");
-    }
-    for attribute in attributes {
-        match attribute.name {
-            attribute::CONTEXT_DISPATCH_ID_MAX => attribute.value.intval = DISPATCH_MAX,
-            other => return fail(INVAL, format!("PAMI_Context_query: attribute {other} is not a context's")),
-        }
-    }
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_update(
-    _context: *mut c_void,
-    configuration: *mut Configuration,
-    count: usize,
-) -> Result {
-    // SAFETY: the program gave them.
-    unsafe { update(configuration, count) }
 }
 
 #[unsafe(no_mangle)]
