@@ -5,11 +5,11 @@
 //! arrives before this member has called, or even before it has created the geometry, is kept until then. Messages
 //! between two members match by their order, which the protocols keep.
 //!
-//! - [`operation`] – an operation in progress.
-//! - [`messages`] – its messages, sent, expected or kept.
-//! - [`plan`] – memory and schedule of an operation, from what the program gave.
-//! - [`algorithms`], [`selection`] – the lists of algorithms.
-//! - [`active`] – active-message collectives.
+//! - `operation` – an operation in progress.
+//! - `messages` – its messages, sent, expected or kept.
+//! - `plan` – memory and schedule of an operation, from what the program gave.
+//! - `algorithms`, `selection` – the lists of algorithms.
+//! - `active` – active-message collectives.
 
 pub mod active;
 pub mod algorithms;

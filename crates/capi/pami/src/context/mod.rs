@@ -1,8 +1,8 @@
 //! Contexts: progress, posted work, locks.
 //!
-//! - [`lifetime`] – creation, destruction, queries.
-//! - [`events`] – dispatch functions and callbacks are called.
-//! - [`callbacks`] – callbacks by number.
+//! - `lifetime` – creation, destruction, queries.
+//! - `events` – dispatch functions and callbacks are called.
+//! - `callbacks` – callbacks by number.
 //!
 //! The program calls a context's functions from one thread at a time, also from callbacks that the context's
 //! advance calls. So each access to the protocols' state is short and none is held while the program runs.

@@ -1,10 +1,10 @@
 //! Extensions: opened by name, their functions and variables found by name. The types of these are in
 //! `crates/capi/include/pami_ext.h`.
 //!
-//! - [`async_progress`] – progress in the background.
-//! - [`torus`] – the torus of a simulated machine.
-//! - [`l2_atomic`] – memory for atomic operations.
-//! - [`local_tasks`] – which tasks run on the same node.
+//! - `async_progress` – progress in the background.
+//! - `torus` – the torus of a simulated machine.
+//! - `l2_atomic` – memory for atomic operations.
+//! - `local_tasks` – which tasks run on the same node.
 
 mod async_progress;
 mod l2_atomic;
