@@ -12,6 +12,7 @@ mod events;
 mod lifetime;
 
 pub use callbacks::{Callback, Callbacks};
+pub use lifetime::*;
 
 use crate::abi::*;
 use crate::check::{Watch, enter, shared};
@@ -39,8 +40,8 @@ pub type Core = context::Context<Device>;
 /// Events that one advance handles at most per poll, so that it returns.
 const BATCH: usize = 64;
 /// Polls without an event after which a waiting thread tells its core so; after which it lets others run, sooner
-/// if tasks share cores; after which it sleeps, at most this long, if they do. And polls, with events or without, after
-/// which it looks whether a task has ended.
+/// if tasks share cores; after which it sleeps, at most this long, if they do. And polls after which it looks whether
+/// a task has ended: see `count_poll`.
 const PAUSE_AFTER: u32 = 1000;
 const YIELD_AFTER: [u32; 2] = [16, 100_000];
 const SLEEP_AFTER: u32 = 400;
@@ -62,7 +63,7 @@ pub struct Context {
     pub queue: usize,
     /// Whether a fence region is open.
     pub is_fenced: Cell<bool>,
-    /// Polls in all, and in a row without an event.
+    /// Polls that count before it looks for tasks that have ended; polls in a row without an event.
     polls: Cell<u32>,
     idle: Cell<u32>,
     /// Of communication threads.
@@ -135,12 +136,6 @@ impl Context {
     /// Makes progress once, and waits a moment if there was nothing; returns whether something was processed.
     fn advance(&self) -> bool {
         let is_busy = self.advance_once();
-        // Also where others send, or post, without a pause.
-        let polls = self.polls.get().wrapping_add(1);
-        self.polls.set(polls);
-        if polls.is_multiple_of(LOOK_AFTER) && self.client().job.simulated.is_none() {
-            self.look_for_ended_tasks();
-        }
         if is_busy {
             self.idle.set(0);
         } else {
@@ -153,10 +148,13 @@ impl Context {
     #[inline]
     pub fn advance_once(&self) -> bool {
         let mut is_busy = self.run_work();
-        for _ in 0..BATCH {
+        for n in 1..=BATCH {
             let Some(event) = self.core().poll() else { break };
             is_busy = true;
             self.handle_event(event);
+            if n == BATCH {
+                self.count_poll();
+            }
         }
         if self.has_reports() {
             is_busy |= self.report_collectives();
@@ -180,6 +178,17 @@ impl Context {
     pub fn ring(&self) {
         let job = self.client().job;
         job.segment.task(job.task).doorbell.ring(self.queue);
+    }
+
+    /// Looks for tasks that have ended, once in a while. Each poll calls it that finds nothing, or posted work, or as
+    /// many messages as it handles: one that finds messages alone has better things to do.
+    #[cold]
+    fn count_poll(&self) {
+        let polls = self.polls.get().wrapping_add(1);
+        self.polls.set(polls);
+        if polls.is_multiple_of(LOOK_AFTER) && self.client().job.simulated.is_none() {
+            self.look_for_ended_tasks();
+        }
     }
 
     /// Ends what waits for tasks that have ended.
@@ -216,6 +225,7 @@ impl Context {
         }
         let mut list = std::mem::take(again);
         self.work.take(&mut list);
+        self.count_poll();
         let mut is_busy = false;
         for work in list {
             // SAFETY: `PAMI_Context_post` filled it in, and the program leaves it alone until it has ended.
@@ -244,6 +254,7 @@ impl Context {
         if job.simulated.is_some() {
             return;
         }
+        self.count_poll();
         let shared = job.is_oversubscribed;
         if idle < YIELD_AFTER[usize::from(!shared)] {
             // The hint takes as long as half a message.
