@@ -316,7 +316,7 @@ impl Context {
         if let (Some(progress), true) = (progress, is_due) {
             // SAFETY: the program gave them.
             unsafe { progress(self.handle(), cookie) };
-            found = Found::Progress;
+            found = Found::Left;
         }
         found
     }
@@ -328,7 +328,7 @@ impl Context {
         if try_lock() {
             return true;
         }
-        background.wanted.store(true, Ordering::Relaxed);
+        background.wanted.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
         try_lock()
     }
@@ -375,9 +375,10 @@ impl Context {
             return unsafe { self.unlock() };
         }
         loop {
-            // What comes before the lock is released, the communication thread may have been woken for in vain. It is
-            // not woken if there is nothing: a program may well advance by itself.
-            self.background.wanted.store(false, Ordering::Relaxed);
+            // A message that came while the lock was taken may have woken the communication thread in vain. It is woken
+            // again only if something is left, since a program may well advance by itself. The exchange makes visible
+            // here what that thread had seen when it set this.
+            self.background.wanted.swap(false, Ordering::AcqRel);
             fence(Ordering::SeqCst);
             let is_left = self.has_something();
             // SAFETY: the caller's promise, or it was taken below.
