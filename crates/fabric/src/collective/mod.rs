@@ -10,6 +10,7 @@ mod float;
 pub mod header;
 mod integer;
 pub mod route;
+pub mod trees;
 
 pub use combine::{ByteOrder, Combined, combine};
 pub use header::{CollectiveHeader, Delivers, Flags, Operation};

@@ -78,6 +78,13 @@ pub enum Collective {
         /// Each member's buffer, of a multiple of 4 B.
         data: Range,
     },
+    /// The same over all links at once, by edge-disjoint spanning trees.
+    Rectangle {
+        /// That member's task.
+        root: u32,
+        /// Each member's buffer.
+        data: Range,
+    },
     /// The data of all is combined word by word, and all get the result.
     Allreduce {
         /// What a member contributes.
@@ -128,6 +135,8 @@ pub enum Step {
     Collective,
     /// It combines data, so types and operation are looked up.
     Reduction,
+    /// An atomic operation of the L2, or a load of what another core has just written.
+    Atomic,
 }
 
 /// A device that carries the packets of one context. Nothing here waits.

@@ -33,6 +33,8 @@ pub enum Method {
     ActiveMessage,
     /// The device does it: by a class route, or a barrier class.
     Device,
+    /// The device does it: by edge-disjoint spanning trees.
+    Rectangle,
 }
 
 /// An algorithm of a collective.
@@ -98,6 +100,7 @@ macro_rules! algorithms {
 algorithms! {
     BROADCAST Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
     BROADCAST Device, c"I0:MultiCastDput:SHMEM:MU" ALL CLASS;
+    BROADCAST Rectangle, c"I0:RectangleDput:SHMEM:MU" FROM_LONG CLASS;
     BROADCAST BINOMIAL, c"I0:Binomial:P2P:P2P" SHORT NOTHING;
     BROADCAST FOUR_NOMIAL, c"I0:4-nomial:P2P:P2P" ALL NOTHING;
     BROADCAST EIGHT_NOMIAL, c"I0:8-nomial:P2P:P2P" FROM_LONG NOTHING;

@@ -74,6 +74,8 @@ pub struct GuestProcess<G> {
     contexts: Vec<(ContextNumber, UnitContext)>,
     /// The guest's numbers of operations, by those of the device.
     tickets: HashMap<(ContextNumber, Ticket), Ticket>,
+    /// Operations of the guest that ended at once, of which it has not heard.
+    ended: Vec<(ContextNumber, Ticket)>,
     /// The group of all tasks, until a context takes it.
     world: Option<Group>,
     then: Then,
@@ -106,6 +108,7 @@ impl<G: Guest> GuestProcess<G> {
             task,
             contexts: vec![],
             tickets: HashMap::new(),
+            ended: vec![],
             world: None,
             then: Then::Go,
             is_waiting: false,
@@ -152,8 +155,13 @@ impl<G: Guest> GuestProcess<G> {
             Request::Compute(ns) => self.device.thread().spend(self.time(ns)),
             Request::Inject { from, to, head, bytes } => {
                 let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
-                let injected = self.context(from)?.inject(Endpoint(to), head, [&bytes, &[]]);
-                injected.map_err(|_| invalid("a packet without space"))?;
+                let (context, to) = (self.context(from)?, Endpoint(to));
+                if context.inject(to, head, [&bytes, &[]]).is_err() {
+                    if !context.is_local(to) {
+                        return Err(invalid("a packet without space"));
+                    }
+                    context.overflow(to, head, bytes);
+                }
             }
             Request::Data { from, to, head, data, ticket } => {
                 let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
@@ -198,8 +206,9 @@ impl<G: Guest> GuestProcess<G> {
     }
 
     fn note(&mut self, context: ContextNumber, begun: Begun, ticket: Ticket) {
-        if let Begun::Later(own) = begun {
-            self.tickets.insert((context, own), ticket);
+        match begun {
+            Begun::Later(own) => drop(self.tickets.insert((context, own), ticket)),
+            Begun::Done => self.ended.push((context, ticket)),
         }
     }
 
@@ -239,6 +248,8 @@ impl<G: Guest> GuestProcess<G> {
         if !std::mem::replace(&mut self.is_started, true) {
             reply.facts = Some(self.settings.facts.clone());
         }
+        let ended = self.ended.drain(..).map(|(context, ticket)| (context, Arrived::Finished(ticket)));
+        reply.arrivals.extend(ended);
         let mut bytes = 0;
         for (number, context) in &mut self.contexts {
             while bytes < REPLY_B
@@ -263,7 +274,7 @@ impl<G: Guest> GuestProcess<G> {
     }
 
     fn has_arrivals(&self) -> bool {
-        self.contexts.iter().any(|(_, context)| context.has_arrivals())
+        !self.ended.is_empty() || self.contexts.iter().any(|(_, context)| context.has_arrivals())
     }
 
     /// The guest has polled in vain for so long that nothing will come.

@@ -164,15 +164,23 @@ unsafe fn broadcast(
     let method = device_or_method(algorithm, place, bytes, true, planner.has_group && bytes > 0);
     // The network carries whole words; the library's buffers have space for them.
     let network_bytes = bytes.next_multiple_of(4);
-    let is_copied = method == Method::Device && network_bytes != bytes;
+    let method = match (algorithm.method, method) {
+        (Method::Automatic, Method::Device) => selection::broadcast_by_device(bytes),
+        (_, method) => method,
+    };
+    let is_copied = matches!(method, Method::Device | Method::Rectangle) && network_bytes != bytes;
     match place.me == root {
         true => planner.read(Area::Target, &side, bytes, is_copied)?,
         false => planner.write(Area::Target, &side, bytes, is_copied)?,
     }
     Ok(match method {
-        Method::Device => {
-            let (root, data) = (Endpoint(command.root).task(), planner.range(Area::Target, network_bytes));
-            planner.by_device = Some(Collective::Broadcast { root, data });
+        Method::Device | Method::Rectangle => {
+            let root = Endpoint(command.root).task();
+            let data = planner.range(Area::Target, network_bytes);
+            planner.by_device = Some(match method {
+                Method::Device => Collective::Broadcast { root, data },
+                _ => Collective::Rectangle { root, data },
+            });
             by_device()
         }
         Method::ScatterAllgather => scatter_allgather_broadcast(place, root, bytes),

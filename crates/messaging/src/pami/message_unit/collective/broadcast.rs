@@ -5,7 +5,7 @@
 use super::slices::Slices;
 use super::{Condition, Member};
 use crate::device::Device;
-use crate::pami::device::{Combine, Range, Step};
+use crate::pami::device::{Combine, Range};
 use netloom_fabric::collective::{Delivers, Operation};
 
 /// The member that sends, by its node and its place there.
@@ -21,10 +21,15 @@ fn words_of(bytes: u64) -> Combine {
 }
 
 impl Member {
-    pub(super) async fn broadcast(&mut self, root: u32, data: Range) {
-        let (node, process) = self.placement.of_task(root);
+    /// Where a task is.
+    pub(super) fn root(&self, task: u32) -> Root {
+        let (node, process) = self.placement.of_task(task);
         let index = self.group.processes.iter().position(|&p| p == process).unwrap_or(0);
-        let root = Root { node, index };
+        Root { node, index }
+    }
+
+    pub(super) async fn broadcast(&mut self, root: u32, data: Range) {
+        let root = self.root(root);
         let own = self.physical(data);
         let slices = Slices::new(data.bytes, self.group.members());
         self.publish(own, own);
@@ -68,7 +73,6 @@ impl Member {
     /// Copies a slice of another process's buffer into this one's.
     pub(super) async fn copy(&self, slices: &Slices, slice: usize, source: u64, target: u64) {
         let (at, bytes) = slices.of(slice);
-        self.device.copy(source + at, target + at, bytes);
-        self.spend(Step::Copy(bytes)).await;
+        self.copy_part(at, bytes, source, target).await;
     }
 }

@@ -9,8 +9,8 @@ use crate::spi::device::UnitDevice;
 use netloom_node::program::lock;
 
 /// Above what the kernel allocates, and within the 37 bits of an offset in a packet.
-const SHARED: u64 = (1 << 37) - (1 << 20);
-const GROUP_B: u64 = 1 << 14;
+pub(in super::super) const SHARED: u64 = (1 << 37) - (1 << 20);
+const GROUP_B: u64 = 1 << 16;
 
 /// Offsets in a group's shared memory: members that have arrived; slices that the master has received; members that
 /// have copied; slices that each member has summed, at intervals of 8 B; the addresses of each member's two buffers, at
