@@ -340,7 +340,7 @@ fn as_task() {
     let is_dead = || segment.task(1).state() == State::Dead;
     while !is_dead() {
         let began = Instant::now();
-        segment.task(0).doorbell.sleep(Duration::from_secs(30), is_dead);
+        segment.task(0).doorbell.sleep(0, Duration::from_secs(30), is_dead);
         assert!(began.elapsed() < Duration::from_secs(10), "no doorbell");
     }
     wait_for("a task that exits with status 0 has ended", || segment.task(2).state() == State::Ended);

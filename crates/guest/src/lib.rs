@@ -157,6 +157,7 @@ pub fn run(
             "netloom: warning: the machine does not set the time of PAMI's instructions (messaging.pami), so they take none"
         );
     }
+    let topology = &study.torus_machine().topology;
     let ticks_per_second = study.machine.ticks_per_second();
     let ticks_per_ns = ticks_per_second as f64 / 1e9;
     let world = Members::of_job(&placement, &Torus::new(&study.torus().topology));
@@ -167,6 +168,7 @@ pub fn run(
             machine: study.machine.shape(),
             tasks,
             tasks_per_node,
+            torus: topology.dims.iter().enumerate().map(|(d, &length)| (length, topology.wraps(d))).collect(),
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
             has_world_group: world.is_some(),
             packet_max_bytes: PACKET_MAX,

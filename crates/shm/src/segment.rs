@@ -2,13 +2,14 @@
 //! open file. When the last of them ends, however it ends, the kernel frees it; no file can be left over.
 //!
 //! ```text
-//! header | a record per task | QUEUES queues of task 0 | QUEUES queues of task 1 | ...
+//! header | task 0: its record, QUEUES queues | task 1 | ... | blocks with names
 //! ```
 //!
 //! The segment is sparse: a queue that nobody writes to takes no memory.
 #![allow(unsafe_code)]
 
 use crate::assist::{Shared, SharedCopy, Span};
+use crate::blocks::{BlockError, Blocks};
 use crate::doorbell::Doorbell;
 use crate::memory::{self, Direction};
 use crate::queue::{Full, Queue};
@@ -29,7 +30,7 @@ pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
-const VERSION: u32 = 2;
+const VERSION: u32 = 4;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment.
@@ -152,9 +153,10 @@ unsafe impl Send for Segment {}
 // SAFETY: the same.
 unsafe impl Sync for Segment {}
 
+const TASK_B: usize = (size_of::<Task>() + QUEUES * size_of::<TaskQueue>()).next_multiple_of(4096);
+
 fn length(tasks: u32) -> usize {
-    let task = size_of::<Task>() + QUEUES * size_of::<TaskQueue>();
-    HEADER_B + tasks as usize * task.next_multiple_of(4096)
+    HEADER_B + tasks as usize * TASK_B + size_of::<Blocks>()
 }
 
 impl Segment {
@@ -267,7 +269,7 @@ impl Segment {
     #[inline]
     fn start_of(&self, task: u32) -> usize {
         assert!(task < self.tasks, "task {task} of {}", self.tasks);
-        HEADER_B + task as usize * (length(1) - HEADER_B)
+        HEADER_B + task as usize * TASK_B
     }
 
     /// What is known of a task.
@@ -383,6 +385,34 @@ impl Segment {
     pub fn queue(&self, task: u32, queue: usize) -> &TaskQueue {
         assert!(queue < QUEUES, "queue {queue} of {QUEUES}");
         self.at(self.start_of(task) + size_of::<Task>() + queue * size_of::<TaskQueue>())
+    }
+}
+
+/// Blocks of memory that tasks share by name.
+impl Segment {
+    pub(crate) fn blocks(&self) -> &Blocks {
+        self.at(HEADER_B + self.tasks as usize * TASK_B)
+    }
+
+    /// The block of this scope and name, for `own`, this process; a new one, all zero, if there is none.
+    ///
+    /// # Errors
+    /// If there is no space, or the block has another length.
+    pub fn share_block(
+        &self,
+        own: u32,
+        scope: u32,
+        name: &[u8],
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<*mut u8, BlockError> {
+        let is_over = |task: u32| task < self.tasks && self.task(task).state().is_over();
+        self.blocks().share(own, scope, name, bytes, alignment, is_over)
+    }
+
+    /// `own`, this process, does not use the block at this address any more. Returns whether there is such a block.
+    pub fn leave_block(&self, own: u32, address: *const u8) -> bool {
+        self.blocks().leave(own, address, |task| task < self.tasks && self.task(task).state().is_over())
     }
 }
 

@@ -79,6 +79,8 @@ pub mod attribute {
     pub const TYPE_DATA_SIZE: i32 = 500;
     pub const TYPE_DATA_EXTENT: i32 = 501;
     pub const TYPE_ATOM_SIZE: i32 = 502;
+    /// Of `EXT_async_progress`.
+    pub const CLIENT_ASYNC_GUARANTEE: i32 = 1016;
 }
 
 /// `pami_dispatch_hint_t`: eleven fields of two bits.

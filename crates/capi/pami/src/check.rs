@@ -3,6 +3,7 @@
 //! out as usual. While the checks are off, each costs a load and a branch.
 
 use crate::client::{fail, task};
+use crate::communication_thread;
 use crate::context::{Context, context, live};
 use std::collections::HashSet;
 use std::ffi::c_void;
@@ -138,6 +139,13 @@ fn enter_checked<'a>(call: &str, handle: *mut c_void) -> Option<Entered<'a>> {
     // SAFETY: it is live.
     let context = unsafe { context(handle) }?;
     let own = thread();
+    if communication_thread::is_enabled(context) && context.watch.holder.load(Ordering::Relaxed) != own {
+        report(format!(
+            "{call}: a communication thread may use this context; hold its lock (PAMI_Context_lock) around the call, or \
+             post the work to that thread (PAMI_Context_post)"
+        ));
+        return None;
+    }
     match context.watch.owner.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed) {
         Ok(_) => Some(Entered { context, is_outermost: true }),
         Err(owner) if owner == own => Some(Entered { context, is_outermost: false }),

@@ -53,6 +53,21 @@ thread_local! {
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
+/// The job, which the first call enters.
+///
+/// # Errors
+/// Why it cannot.
+pub fn job() -> std::result::Result<&'static Job, &'static str> {
+    JOB.get_or_init(start).as_ref().map_err(String::as_str)
+}
+
+impl Job {
+    /// The tasks of this node.
+    pub fn locals(&self) -> &[usize] {
+        &self.locals
+    }
+}
+
 /// The number of this task; `None` before the first client.
 pub fn task() -> Option<u32> {
     JOB.get()?.as_ref().ok().map(|job| job.task)
@@ -176,7 +191,7 @@ pub unsafe extern "C" fn PAMI_Client_create(
             return fail(INVAL, format!("PAMI_Client_create: attribute {} cannot be set", attribute.name));
         }
     }
-    let job = match JOB.get_or_init(start) {
+    let job = match job() {
         Ok(job) => job,
         Err(reason) => return fail(ERROR, format!("PAMI_Client_create: {reason}")),
     };
@@ -262,6 +277,7 @@ pub unsafe extern "C" fn PAMI_Client_query(
             attribute::CLIENT_WTICK => value.doubleval = 1e-9,
             attribute::CLIENT_NONCONTIG => value.intval = 1,
             attribute::CLIENT_MEMORY_OPTIMIZE => value.intval = 0,
+            attribute::CLIENT_ASYNC_GUARANTEE => value.intval = usize::from(job.simulated.is_none()),
             other => return fail(INVAL, format!("PAMI_Client_query: attribute {other} is not a client's")),
         }
     }

@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::check::enter;
 use crate::client::{attributes, fail, update};
+use crate::communication_thread;
 use crate::context::{Context, context};
 use netloom_messaging::pami::packet::Head;
 use std::ffi::c_void;
@@ -46,8 +47,12 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     }
     // The segment stands for the network and for the shared memory of a node, so both hints about them are honoured
     // by the same queues.
-    if hints.remote_async_progress() == HINT_ENABLE {
-        return fail(ERROR, "PAMI_Dispatch_set: cannot honour remote_async_progress: targets must advance");
+    if hints.remote_async_progress() == HINT_ENABLE && !communication_thread::is_enabled(&context) {
+        let remedy = "enable EXT_async_progress for the context before, at all tasks";
+        return fail(
+            ERROR,
+            format!("PAMI_Dispatch_set: remote_async_progress: targets must advance; {remedy}"),
+        );
     }
     if hints.buffer_registered() == HINT_ENABLE && hints.use_rdma() == HINT_DISABLE {
         return fail(ERROR, "PAMI_Dispatch_set: registered buffers are for RDMA, which a hint disables");

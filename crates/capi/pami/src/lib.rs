@@ -4,19 +4,20 @@
 //! | functions | file |
 //! |---|---|
 //! | clients, endpoints, time, error text | `client.rs` |
-//! | contexts: creation, progress, posted work, locks | `context.rs` |
+//! | contexts: creation, progress, posted work, locks | `context/` |
 //! | dispatch identifiers | `dispatch.rs` |
 //! | sends | `send.rs` |
 //! | put, get, atomic operations, memory regions, fences | `rma.rs` |
 //! | types | `types.rs` |
 //! | typed sends, receives, puts and gets | `typed/` |
-//! | geometries | `geometry.rs` |
+//! | geometries | `geometry/` |
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
-//! | what is not implemented yet | `missing.rs` |
+//! | extensions | `extensions/` |
+//! | progress in the background | `communication_thread.rs` |
 //! | reports of misuse with `NETLOOM_CHECK=1` | `check.rs` |
 //! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
-//! | a context's device | `device.rs` |
+//! | a context's device | `device/` |
 //!
 //! Names and meanings are those of `crates/capi/include/pami.h`, which documents each function.
 #![allow(unsafe_code)] // Each function takes pointers from C.
@@ -26,11 +27,12 @@ pub mod abi;
 mod check;
 pub mod client;
 mod collectives;
+mod communication_thread;
 pub mod context;
 mod device;
 pub mod dispatch;
+mod extensions;
 mod geometry;
-mod missing;
 mod rma;
 pub mod send;
 mod symbols;

@@ -259,7 +259,7 @@ impl Launcher {
             }
         };
         if any {
-            (0..self.segment.tasks()).for_each(|task| self.segment.task(task).doorbell.ring());
+            (0..self.segment.tasks()).for_each(|task| self.segment.task(task).doorbell.ring_all());
         }
         left
     }

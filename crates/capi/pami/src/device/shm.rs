@@ -107,7 +107,7 @@ impl PamiDevice for ShmDevice {
         let queues = [self.endpoint, to].map(|endpoint| self.first_queue + endpoint.offset() as usize);
         let tasks = [self.job.task, to.task()];
         self.job.segment.push(tasks, queues, head.to_word(), parts).map_err(|_| Full)?;
-        self.job.segment.task(to.task()).doorbell.ring();
+        self.job.segment.task(to.task()).doorbell.ring(queues[1]);
         Ok(())
     }
 

@@ -169,8 +169,11 @@ pub struct Facts {
     pub machine: String,
     /// Tasks of the job, and on each node.
     pub tasks: u32,
-    /// See `tasks`.
+    /// See `tasks`. Task *n* runs on node *n* / `tasks_per_node`.
     pub tasks_per_node: u32,
+    /// The dimensions of the machine's torus: the length of each, and whether it closes into a ring. Nodes are numbered
+    /// along the first dimension first.
+    pub torus: Vec<(u32, bool)>,
     /// Contexts that a task may have.
     pub contexts: u32,
     /// Whether the first of them has the group of all tasks, as its first group.

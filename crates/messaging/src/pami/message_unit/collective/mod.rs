@@ -2,10 +2,10 @@
 //! the processes of a node (Kumar et al., sections IV.B and IV.C).
 //!
 //! The processes of a node have a master, which alone uses the network: it writes the descriptors and polls the
-//! counters. The others report to it, and hear from it, by words of memory that the L2 adds to ([`node`]). Data is not
+//! counters. The others report to it, and hear from it, by words of memory that the L2 adds to (`node.rs`). Data is not
 //! copied to it: each process reads the others' buffers where they are (the paper's *shared address*).
 //!
-//! An operation is an `async fn` that waits for [`Condition`]s; whoever drives the context polls it when one may hold.
+//! An operation is an `async fn` that waits for conditions; whoever drives the context polls it when one may hold.
 
 mod allreduce;
 mod barrier;

@@ -1,18 +1,29 @@
-//! Contexts: creation, progress, posted work, locks.
+//! Contexts: progress, posted work, locks.
+//!
+//! - `lifetime` – creation, destruction, queries.
+//! - `events` – dispatch functions and callbacks are called.
+//! - `callbacks` – callbacks by number.
 //!
 //! The program calls a context's functions from one thread at a time, also from callbacks that the context's
 //! advance calls. So each access to the protocols' state is short and none is held while the program runs.
 
+mod callbacks;
+mod events;
+mod lifetime;
+
+pub use callbacks::{Callback, Callbacks};
+pub use lifetime::*;
+
 use crate::abi::*;
 use crate::check::{Watch, enter, shared};
-use crate::client::{Client, Job, attributes, fail, update};
-use crate::collectives::{self, Collectives};
+use crate::client::{Client, Job, fail};
+use crate::collectives::Collectives;
+use crate::communication_thread::Background;
+use crate::device::Device;
 use crate::device::guest;
-use crate::device::{Device, Payload};
-use crate::dispatch::{DISPATCH_MAX, Dispatch};
+use crate::dispatch::Dispatch;
 use crate::geometry::Geometry;
-use netloom_messaging::pami::context::{self, Event, Limits, Message, Outcome};
-use netloom_messaging::pami::device::PamiDevice;
+use netloom_messaging::pami::context::{self, Limits};
 use netloom_messaging::pami::work::WorkQueue;
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
@@ -20,7 +31,6 @@ use std::cell::{Cell, UnsafeCell};
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,13 +40,13 @@ pub type Core = context::Context<Device>;
 /// Events that one advance handles at most per poll, so that it returns.
 const BATCH: usize = 64;
 /// Polls without an event after which a waiting thread tells its core so; after which it lets others run, sooner
-/// if tasks share cores; after which it sleeps, at most this long, if they do; and after which it looks whether a
-/// task has ended.
+/// if tasks share cores; after which it sleeps, at most this long, if they do. And polls after which it looks whether
+/// a task has ended: see `count_poll`.
 const PAUSE_AFTER: u32 = 1000;
 const YIELD_AFTER: [u32; 2] = [16, 100_000];
 const SLEEP_AFTER: u32 = 400;
 const SLEEP: Duration = Duration::from_micros(200);
-const LOOK_AFTER: u32 = 2048;
+pub const LOOK_AFTER: u32 = 2048;
 
 /// A context, as its handle points to it.
 pub struct Context {
@@ -49,69 +59,17 @@ pub struct Context {
     again: UnsafeCell<Vec<usize>>,
     lock: RawMutex,
     client: *const Client,
+    /// The number of its queue among those of the task.
+    pub queue: usize,
     /// Whether a fence region is open.
     pub is_fenced: Cell<bool>,
-    /// Polls in a row without an event.
+    /// Polls that count before it looks for tasks that have ended; polls in a row without an event.
+    polls: Cell<u32>,
     idle: Cell<u32>,
+    /// Of communication threads.
+    pub background: Background,
     /// What checks of misuse know of it.
     pub watch: Watch,
-}
-
-/// What a completed operation calls.
-#[derive(Clone, Copy)]
-pub struct Callback {
-    pub cookie: *mut c_void,
-    /// Called when buffers may be reused, or data has arrived.
-    pub local_fn: EventFunction,
-    /// Called when the target has all data.
-    pub remote_fn: EventFunction,
-    /// Reports that are still to come.
-    pub reports: u8,
-    /// Where the old value of an atomic operation goes, and its length.
-    pub fetched: (*mut u8, u8),
-}
-
-/// Callbacks by number.
-#[derive(Default)]
-pub struct Callbacks {
-    list: Vec<Callback>,
-    free: Vec<u32>,
-}
-
-impl Callbacks {
-    pub fn insert(&mut self, callback: Callback) -> u64 {
-        match self.free.pop() {
-            Some(at) => {
-                self.list[at as usize] = callback;
-                u64::from(at)
-            }
-            None => {
-                self.list.push(callback);
-                self.list.len() as u64 - 1
-            }
-        }
-    }
-
-    /// The operation was refused: nothing will be reported.
-    pub fn withdraw(&mut self, at: u64) {
-        self.free.push(at as u32);
-    }
-
-    /// Operations that are not complete.
-    pub fn pending(&self) -> usize {
-        self.list.len() - self.free.len()
-    }
-
-    /// One of its reports has come.
-    fn report(&mut self, at: u64) -> Callback {
-        let callback = &mut self.list[at as usize];
-        callback.reports -= 1;
-        let callback = *callback;
-        if callback.reports == 0 {
-            self.free.push(at as u32);
-        }
-        callback
-    }
 }
 
 /// Handles of the contexts that there are. Only creation and destruction ask: a program that destroys what is not a
@@ -129,14 +87,6 @@ pub fn live() -> MutexGuard<'static, BTreeSet<usize>> {
 pub unsafe fn context<'a>(handle: *mut c_void) -> Option<&'a Context> {
     // SAFETY: the caller's promise.
     unsafe { handle.cast::<Context>().as_ref() }
-}
-
-fn result(outcome: Outcome) -> Result {
-    match outcome {
-        Outcome::Done => SUCCESS,
-        Outcome::Gone => SHUTDOWN,
-        Outcome::Fault => ERROR,
-    }
 }
 
 #[allow(clippy::mut_from_ref)] // See the top of this file.
@@ -183,17 +133,9 @@ impl Context {
         }
     }
 
-    /// Makes progress once; returns whether something was processed.
+    /// Makes progress once, and waits a moment if there was nothing; returns whether something was processed.
     fn advance(&self) -> bool {
-        let mut is_busy = self.run_work();
-        for _ in 0..BATCH {
-            let Some(event) = self.core().poll() else { break };
-            is_busy = true;
-            self.handle_event(event);
-        }
-        if self.has_reports() {
-            is_busy |= self.report_collectives();
-        }
+        let is_busy = self.advance_once();
         if is_busy {
             self.idle.set(0);
         } else {
@@ -202,103 +144,75 @@ impl Context {
         is_busy
     }
 
+    /// Makes progress once; returns whether something was processed.
     #[inline]
-    fn handle_event(&self, event: Event<Payload>) {
-        match event {
-            Event::Message(message) => self.dispatch_message(&message),
-            Event::Sent(at, outcome) | Event::Received(at, outcome) => {
-                let callback = self.callbacks().report(at);
-                // SAFETY: the program gave them.
-                unsafe { self.call(callback.local_fn, callback.cookie, result(outcome)) };
+    pub fn advance_once(&self) -> bool {
+        let mut is_busy = self.run_work();
+        for n in 1..=BATCH {
+            let Some(event) = self.core().poll() else { break };
+            is_busy = true;
+            self.handle_event(event);
+            if n == BATCH {
+                self.count_poll();
             }
-            Event::Completed(at, outcome) => {
-                let callback = self.callbacks().report(at);
-                // SAFETY: the program gave them.
-                unsafe { self.call(callback.remote_fn, callback.cookie, result(outcome)) };
-            }
-            Event::Fetched(at, value) => {
-                let callback = self.callbacks().report(at);
-                let (to, bytes) = callback.fetched;
-                // SAFETY: the program gave them; the operation's type says how long the value is.
-                unsafe {
-                    if !to.is_null() {
-                        to.copy_from_nonoverlapping(value.to_ne_bytes().as_ptr(), bytes.into());
-                    }
-                    self.call(callback.local_fn, callback.cookie, SUCCESS);
-                }
-            }
-            Event::Progress => {}
-            Event::Collected(key) => self.one_done(key, SUCCESS),
-            Event::Rmw { origin, request, rmw } => {
-                let old = crate::rma::execute(&rmw);
-                self.core().answer_rmw(origin, request, old);
-            }
+        }
+        if self.has_reports() {
+            is_busy |= self.report_collectives();
+        }
+        is_busy
+    }
+
+    /// Whether nothing is left to do until something arrives or is posted.
+    pub fn is_quiet(&self) -> bool {
+        // SAFETY: one thread at a time.
+        let has_work = unsafe { !(*self.again.get()).is_empty() };
+        !has_work && self.core().is_idle() && !self.has_reports()
+    }
+
+    /// Whether an advance would find something.
+    pub fn has_something(&self) -> bool {
+        !self.is_quiet() || self.core().device().has_claimed() || !self.work.is_empty()
+    }
+
+    /// Wakes who sleeps for this context.
+    pub fn ring(&self) {
+        let job = self.client().job;
+        job.segment.task(job.task).doorbell.ring(self.queue);
+    }
+
+    /// Looks for tasks that have ended, once in a while. Each poll calls it that finds nothing, or posted work, or as
+    /// many messages as it handles: one that finds messages alone has better things to do.
+    #[cold]
+    fn count_poll(&self) {
+        let polls = self.polls.get().wrapping_add(1);
+        self.polls.set(polls);
+        if polls.is_multiple_of(LOOK_AFTER) && self.client().job.simulated.is_none() {
+            self.look_for_ended_tasks();
         }
     }
 
-    /// Calls the dispatch function of a message.
-    #[inline]
-    fn dispatch_message(&self, message: &Message<Payload>) {
-        let Some(Dispatch { function, cookie, hints }) = self.dispatch(message.dispatch) else {
-            if message.dispatch == collectives::DISPATCH {
-                return self.collective_message(message);
-            }
-            // Programs register functions when others send already.
-            self.watch_postponed(message.dispatch);
-            return self.core().postpone();
-        };
-        let (header, header_bytes) = match message.has_long_header {
-            true => (self.core().long_header().as_ptr(), self.core().long_header().len()),
-            false if message.header_bytes == 0 => (std::ptr::null(), 0),
-            false => (message.payload.at(message.header_from), message.header_bytes),
-        };
-        let data = message.payload.at(message.header_from + message.header_bytes);
-        let size = message.data_bytes as usize;
-        let is_short = header_bytes + size <= crate::dispatch::IMMEDIATE_MAX;
-        if message.is_whole && is_short && hints.recv_immediate() != HINT_DISABLE {
-            // SAFETY: the program gave the function; header and data stay in their slot until `consumed`.
-            unsafe {
-                let (header, data) = (header.cast(), data.cast());
-                let no_receive = std::ptr::null_mut();
-                function(
-                    self.handle(),
-                    cookie,
-                    header,
-                    header_bytes,
-                    data,
-                    size,
-                    message.origin.0,
-                    no_receive,
-                );
-            }
-            return self.core().consumed();
-        }
-        let mut receive = Receive {
-            cookie: std::ptr::null_mut(),
-            local_fn: None,
-            addr: std::ptr::null_mut(),
-            kind: crate::symbols::byte(),
-            offset: 0,
-            data_fn: crate::symbols::copy_function(),
-            data_cookie: std::ptr::null_mut(),
-        };
-        // SAFETY: as above.
-        unsafe {
-            let (header, data) = (header.cast(), std::ptr::null());
-            function(
-                self.handle(),
-                cookie,
-                header,
-                header_bytes,
-                data,
-                size,
-                message.origin.0,
-                &raw mut receive,
-            );
-        }
-        let (address, callback) = crate::typed::target(receive, hints, size);
-        let cookie = self.callbacks().insert(callback);
-        self.core().accept(context::Receive { address, cookie });
+    /// Ends what waits for tasks that have ended.
+    #[cold]
+    pub fn look_for_ended_tasks(&self) {
+        self.core().device_mut().skip_lost();
+        self.core().report_gone();
+        self.report_postponed(false);
+        self.report_gone_members();
+    }
+
+    pub fn try_lock(&self) -> bool {
+        self.lock.try_lock()
+    }
+
+    pub fn take_lock(&self) {
+        self.lock.lock();
+    }
+
+    /// # Safety
+    /// The calling thread holds the lock.
+    pub unsafe fn unlock(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.unlock() };
     }
 
     /// Runs posted work; returns whether there was any that ended.
@@ -311,6 +225,7 @@ impl Context {
         }
         let mut list = std::mem::take(again);
         self.work.take(&mut list);
+        self.count_poll();
         let mut is_busy = false;
         for work in list {
             // SAFETY: `PAMI_Context_post` filled it in, and the program leaves it alone until it has ended.
@@ -339,12 +254,7 @@ impl Context {
         if job.simulated.is_some() {
             return;
         }
-        if idle.is_multiple_of(LOOK_AFTER) {
-            self.core().device_mut().skip_lost();
-            self.core().report_gone();
-            self.report_postponed(false);
-            self.report_gone_members();
-        }
+        self.count_poll();
         let shared = job.is_oversubscribed;
         if idle < YIELD_AFTER[usize::from(!shared)] {
             // The hint takes as long as half a message.
@@ -353,11 +263,10 @@ impl Context {
             }
             return;
         }
-        // SAFETY: one thread at a time.
-        let has_work = unsafe { !(*self.again.get()).is_empty() };
-        if shared && idle > SLEEP_AFTER && !has_work && self.core().is_idle() {
+        if shared && idle > SLEEP_AFTER && self.is_quiet() {
             let is_ready = || self.core().device().has_claimed() || !self.work.is_empty();
-            job.segment.task(job.task).doorbell.sleep(SLEEP, is_ready);
+            let doorbell = &job.segment.task(job.task).doorbell;
+            doorbell.sleep(doorbell.bell_of(self.queue), SLEEP, is_ready);
         } else {
             std::thread::yield_now();
         }
@@ -399,116 +308,6 @@ struct Posted {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_createv(
-    handle: *mut c_void,
-    configuration: *mut Configuration,
-    configurations: usize,
-    made: *mut *mut c_void,
-    count: usize,
-) -> Result {
-    // SAFETY: the program gave them.
-    let found = unsafe { handle.cast::<Client>().as_ref() };
-    let Some(client) = found.filter(|_| !made.is_null()) else {
-        return fail(INVAL, "PAMI_Context_createv: there is no such client, or no space for contexts");
-    };
-    // SAFETY: the program gave them.
-    for attribute in unsafe { attributes(configuration, configurations) } {
-        // A promise that all tasks create as many, of which nothing follows here.
-        if attribute.name != attribute::CLIENT_CONST_CONTEXTS {
-            let reason = format!("attribute {} cannot be set", attribute.name);
-            return fail(INVAL, format!("PAMI_Context_createv: {reason}"));
-        }
-    }
-    let most = client.job.contexts_max;
-    if count == 0 || count > most {
-        return fail(INVAL, format!("PAMI_Context_createv: {count} contexts; 1 to {most} can be created"));
-    }
-    if client.contexts.compare_exchange(0, count, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        return fail(INVAL, "PAMI_Context_createv: the client has contexts already");
-    }
-    for offset in 0..count {
-        // SAFETY: the only one, since the client had none.
-        let device = unsafe { Device::new(client.job, client.number, offset) };
-        let context = Box::new(Context {
-            core: UnsafeCell::new(Core::new(device, limits(client.job))),
-            dispatches: UnsafeCell::default(),
-            callbacks: UnsafeCell::default(),
-            collectives: UnsafeCell::default(),
-            work: WorkQueue::default(),
-            again: UnsafeCell::default(),
-            lock: RawMutex::INIT,
-            client,
-            is_fenced: Cell::new(false),
-            idle: Cell::new(0),
-            watch: Watch::default(),
-        });
-        if let Some(group) = context.core().device().world_group() {
-            let geometries = client.geometries.lock().unwrap_or_else(|e| e.into_inner());
-            geometries[&0].set_group(Some(group));
-        }
-        let context = Box::into_raw(context);
-        client.handles[offset].store(context, Ordering::Release);
-        live().insert(context as usize);
-        // SAFETY: the program gave space for `count` handles.
-        unsafe { *made.add(offset) = context.cast() };
-    }
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_destroyv(handles: *mut *mut c_void, count: usize) -> Result {
-    for at in 0..count {
-        // SAFETY: the program gave `count` handles.
-        let handle = unsafe { handles.add(at).as_ref() }.filter(|handle| live().remove(&(**handle as usize)));
-        // SAFETY: it is live.
-        let Some(found) = handle.and_then(|&handle| unsafe { context(handle) }) else {
-            return fail(INVAL, format!("PAMI_Context_destroyv: there is no context at index {at}"));
-        };
-        found.report_unfinished();
-        let offset = found.core().device().endpoint().offset() as usize;
-        found.client().handles[offset].store(std::ptr::null_mut(), Ordering::Release);
-        found.client().contexts.fetch_sub(1, Ordering::Relaxed);
-        found.forget_groups(offset);
-        // SAFETY: made by `PAMI_Context_createv`, and now forgotten.
-        unsafe {
-            drop(Box::from_raw((*handles.add(at)).cast::<Context>()));
-            *handles.add(at) = std::ptr::null_mut();
-        }
-    }
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_query(
-    handle: *mut c_void,
-    configuration: *mut Configuration,
-    count: usize,
-) -> Result {
-    // SAFETY: the program gave them.
-    let (found, attributes) = unsafe { (context(handle), attributes(configuration, count)) };
-    if found.is_none() {
-        return fail(INVAL, "PAMI_Context_query: there is no such context");
-    }
-    for attribute in attributes {
-        match attribute.name {
-            attribute::CONTEXT_DISPATCH_ID_MAX => attribute.value.intval = DISPATCH_MAX,
-            other => return fail(INVAL, format!("PAMI_Context_query: attribute {other} is not a context's")),
-        }
-    }
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_update(
-    _context: *mut c_void,
-    configuration: *mut Configuration,
-    count: usize,
-) -> Result {
-    // SAFETY: the program gave them.
-    unsafe { update(configuration, count) }
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_post(
     handle: *mut c_void,
     work: *mut c_void,
@@ -528,8 +327,7 @@ pub unsafe extern "C" fn PAMI_Context_post(
     // SAFETY: a `pami_work_t` has six words.
     unsafe { work.cast::<Posted>().write(Posted { function, cookie }) };
     found.work.post(work as usize);
-    let job = found.client().job;
-    job.segment.task(job.task).doorbell.ring();
+    found.ring();
     SUCCESS
 }
 
@@ -565,8 +363,7 @@ impl Context {
         // SAFETY: made just now.
         unsafe { (*work).posted.cookie = work.cast() };
         self.work.post(work as usize);
-        let job = self.client().job;
-        job.segment.task(job.task).doorbell.ring();
+        self.ring();
     }
 }
 
@@ -645,7 +442,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
         return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
     };
     let advance = |context: &Context| {
-        context.lock.try_lock() && {
+        context.try_lock() && {
             let call = "PAMI_Context_trylock_advancev";
             context.locked();
             // SAFETY: it is one of the program's contexts.
@@ -655,7 +452,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
             });
             context.may_unlock();
             // SAFETY: locked just now.
-            unsafe { context.lock.unlock() };
+            unsafe { context.unlock_for_program(true) };
             is_busy
         }
     };
@@ -671,7 +468,7 @@ pub unsafe extern "C" fn PAMI_Context_lock(handle: *mut c_void) -> Result {
     if !found.may_lock() {
         return INVAL;
     }
-    found.lock.lock();
+    found.lock_for_program();
     found.locked();
     SUCCESS
 }
@@ -682,7 +479,8 @@ pub unsafe extern "C" fn PAMI_Context_trylock(handle: *mut c_void) -> Result {
     let Some(found) = (unsafe { shared("PAMI_Context_trylock", handle) }) else {
         return fail(INVAL, "PAMI_Context_trylock: there is no such context");
     };
-    if !found.lock.try_lock() {
+    if !found.try_lock() {
+        found.lock_is_seen();
         return EAGAIN;
     }
     found.locked();
@@ -702,6 +500,6 @@ pub unsafe extern "C" fn PAMI_Context_unlock(handle: *mut c_void) -> Result {
         return INVAL;
     }
     // SAFETY: the program holds the lock, as the call demands.
-    unsafe { found.lock.unlock() };
+    unsafe { found.unlock_for_program(false) };
     SUCCESS
 }

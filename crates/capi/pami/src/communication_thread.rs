@@ -1,0 +1,400 @@
+//! Communication threads (section III.C): threads of the library that advance contexts in the background.
+//!
+//! Each has some contexts of its own. It advances a context under the context's lock, which it only tries to take: if
+//! a thread of the program has it, that thread rings the context's bell when it releases it. When there was nothing to
+//! do for some rounds, it sleeps until a message arrives, work is posted, or a lock is released with something left to
+//! do.
+//!
+//! # Invariants
+//! 1. A communication thread uses a context only while [`Thread::current`] points to it. It sets that with the list of
+//!    its contexts locked, after it has found the context there. So [`disable`] removes a context from the list, then
+//!    waits until it is not the current one: from then on the thread does not use it.
+//! 2. A thread that could not take a lock sets `wanted` of the context and tries once more; who releases the lock looks
+//!    at `wanted` after that. With a full fence between the two steps on both sides, one of them sees the other.
+
+use crate::abi::{ERROR, Result, SUCCESS};
+use crate::check::enter;
+use crate::client::fail;
+use crate::context::{Context, LOOK_AFTER};
+use netloom_shm::doorbell::{BELLS, Doorbell};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// `pamix_async_function`.
+pub type Handler = Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>;
+
+/// Rounds without an event after which a thread sleeps, unless `PAMI_COMMTHREAD_MAX_LOOPS` says otherwise.
+const ROUNDS: u32 = 100;
+/// Releases of the lock with nothing left to do after which a communication thread takes the lock all the same, for at
+/// most this time: some programs try the lock until it is taken, to see that the thread is there.
+const VAIN_RELEASES: u32 = 256;
+const SHOWN: Duration = Duration::from_millis(20);
+/// The longest sleep; and that of a thread that must poll again, as when a queue of another task is full.
+const SLEEP: Duration = Duration::from_millis(100);
+const SHORT_SLEEP: Duration = Duration::from_micros(50);
+
+/// What is known of a context's background progress.
+#[derive(Default)]
+pub struct Background {
+    /// Whether a communication thread has the context.
+    is_on: AtomicBool,
+    /// Whether that thread has found the lock taken.
+    wanted: AtomicBool,
+    /// Threads of the program that wait for the lock.
+    waiting: AtomicU32,
+    /// Releases of the lock with nothing left to do.
+    vain: AtomicU32,
+    /// Whether the communication thread keeps the lock until a thread of the program has found it taken.
+    shows_lock: AtomicBool,
+    /// Runs instead of the library's advance, with this cookie.
+    progress: Mutex<Handlers>,
+}
+
+#[derive(Clone, Copy)]
+struct Handlers(Handler, *mut c_void);
+// SAFETY: a function of the program and a value that only it reads.
+unsafe impl Send for Handlers {}
+
+impl Default for Handlers {
+    fn default() -> Self {
+        Handlers(None, std::ptr::null_mut())
+    }
+}
+
+/// A communication thread.
+struct Thread {
+    /// Where it sleeps.
+    bell: usize,
+    doorbell: &'static Doorbell,
+    rounds: u32,
+    contexts: Mutex<List>,
+    current: AtomicPtr<Context>,
+}
+
+struct List {
+    contexts: Vec<*const Context>,
+    /// Whether the thread has ended, or is about to.
+    is_over: bool,
+}
+// SAFETY: contexts are used as the invariants say.
+unsafe impl Send for List {}
+
+thread_local! {
+    /// The communication thread that this thread is.
+    static OWN: Cell<*const Thread> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The communication threads of this process.
+static THREADS: Mutex<Vec<Arc<Thread>>> = Mutex::new(vec![]);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number of the environment.
+fn setting(name: &str) -> Option<u32> {
+    std::env::var(name).ok()?.trim().parse().ok()
+}
+
+/// Most threads of a process: as many as it has cores, if all tasks get the same number.
+fn threads_max(tasks: u32) -> usize {
+    let set = setting("PAMI_MAX_COMMTHREADS").map(|count| count as usize);
+    // SAFETY: a library call without pointers.
+    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize;
+    set.unwrap_or((cores / tasks as usize).max(1)).min(BELLS - 1)
+}
+
+/// Sets what runs instead of the library's advance.
+pub fn register(context: &Context, progress: Handler, cookie: *mut c_void) {
+    *locked(&context.background.progress) = Handlers(progress, cookie);
+}
+
+/// Whether a communication thread has the context.
+pub fn is_enabled(context: &Context) -> bool {
+    context.background.is_on.load(Ordering::Relaxed)
+}
+
+/// Gives a context to the communication thread that has the fewest.
+pub fn enable(context: &Context) -> Result {
+    let job = context.client().job;
+    if job.simulated.is_some() {
+        return fail(ERROR, "enable: there are no communication threads on a simulated machine");
+    }
+    let mut threads = locked(&THREADS);
+    if context.background.is_on.swap(true, Ordering::Relaxed) {
+        return SUCCESS;
+    }
+    threads.retain(|thread| !locked(&thread.contexts).is_over);
+    let most = threads_max(job.segment.tasks());
+    let doorbell = &job.segment.task(job.task).doorbell;
+    let found = if threads.len() < most {
+        start(&mut threads, doorbell)
+    } else {
+        let least = threads.iter().min_by_key(|thread| locked(&thread.contexts).contexts.len());
+        least.cloned().ok_or_else(|| "PAMI_MAX_COMMTHREADS is 0".to_string())
+    };
+    let thread = match found {
+        Ok(thread) => thread,
+        Err(reason) => {
+            context.background.is_on.store(false, Ordering::Relaxed);
+            return fail(ERROR, format!("enable: there is no communication thread: {reason}"));
+        }
+    };
+    locked(&thread.contexts).contexts.push(context);
+    doorbell.set_bell(context.queue, thread.bell);
+    doorbell.ring(context.queue);
+    SUCCESS
+}
+
+/// Starts a thread, at a bell that no other has.
+fn start(
+    threads: &mut Vec<Arc<Thread>>,
+    doorbell: &'static Doorbell,
+) -> std::result::Result<Arc<Thread>, String> {
+    let is_free = |bell: &usize| threads.iter().all(|thread| thread.bell != *bell);
+    let bell = (1..BELLS).find(is_free).ok_or("there are too many")?;
+    let thread = Arc::new(Thread {
+        bell,
+        doorbell,
+        rounds: setting("PAMI_COMMTHREAD_MAX_LOOPS").unwrap_or(ROUNDS).max(1),
+        // It does not end before it has had a context.
+        contexts: Mutex::new(List { contexts: vec![], is_over: false }),
+        current: AtomicPtr::default(),
+    });
+    let own = Arc::clone(&thread);
+    let builder = std::thread::Builder::new().name(format!("pami-comm-{bell}"));
+    let _blocked = NoSignals::new();
+    builder.spawn(move || own.run()).map_err(|error| error.to_string())?;
+    threads.push(Arc::clone(&thread));
+    Ok(thread)
+}
+
+/// Takes a context from its communication thread. It does not use the context any more when this returns, unless it is
+/// the caller.
+pub fn disable(context: &Context) {
+    let threads = locked(&THREADS);
+    if !context.background.is_on.load(Ordering::Relaxed) {
+        return;
+    }
+    let own: *const Context = context;
+    for thread in threads.iter() {
+        let mut list = locked(&thread.contexts);
+        let count = list.contexts.len();
+        list.contexts.retain(|&other| other != own);
+        if list.contexts.len() == count {
+            continue;
+        }
+        list.is_over = list.contexts.is_empty();
+        drop(list);
+        thread.doorbell.ring(context.queue);
+        thread.doorbell.set_bell(context.queue, 0);
+        context.background.is_on.store(false, Ordering::Relaxed);
+        let thread = Arc::clone(thread);
+        drop(threads);
+        let is_caller = OWN.get() == Arc::as_ptr(&thread);
+        while !is_caller && std::ptr::eq(thread.current.load(Ordering::Acquire), own) {
+            std::thread::yield_now();
+        }
+        return;
+    }
+}
+
+/// While it lives, the calling thread gets no signal, and threads that it starts get none for ever: signals are for
+/// the threads of the program.
+struct NoSignals(libc::sigset_t);
+
+impl NoSignals {
+    fn new() -> Self {
+        // SAFETY: library calls with places for sets of signals, of which all bytes zero is one.
+        unsafe {
+            let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+            NoSignals(before)
+        }
+    }
+}
+
+impl Drop for NoSignals {
+    fn drop(&mut self) {
+        // SAFETY: a library call with the set that the thread had.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+    }
+}
+
+/// What a thread found at a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    /// Nothing; who rings when there is something is known.
+    Nothing,
+    /// Nothing that could be done now, but something is left that nobody rings for.
+    Left,
+    /// Something was done.
+    Progress,
+}
+
+impl Thread {
+    fn run(&self) {
+        OWN.set(self);
+        let (mut vain, mut rounds) = (0, 0u32);
+        loop {
+            rounds = rounds.wrapping_add(1);
+            let Some(found) = self.round(rounds.is_multiple_of(LOOK_AFTER)) else { return };
+            vain = if found == Found::Progress { 0 } else { vain + 1 };
+            if vain < self.rounds {
+                std::hint::spin_loop();
+                continue;
+            }
+            vain = 0;
+            // Before it sleeps, it also looks for tasks that have ended.
+            let Some(found) = self.round(true) else { return };
+            let at_most = match found {
+                Found::Progress => continue,
+                Found::Left => SHORT_SLEEP,
+                Found::Nothing => SLEEP,
+            };
+            self.doorbell.sleep(self.bell, at_most, || self.round(false).is_none_or(|now| now > found));
+        }
+    }
+
+    /// Advances each context once, and perhaps looks for tasks that have ended. Returns the best that was found, or
+    /// `None` if the thread has no context any more.
+    fn round(&self, looks: bool) -> Option<Found> {
+        let mut best = Found::Nothing;
+        for at in 0.. {
+            let list = locked(&self.contexts);
+            if list.is_over {
+                return None;
+            }
+            let Some(&context) = list.contexts.get(at) else { break };
+            self.current.store(context.cast_mut(), Ordering::Relaxed);
+            drop(list);
+            // SAFETY: invariant 1: the context is not destroyed before it has been removed from the list.
+            best = best.max(unsafe { &*context }.advance_in_background(looks));
+            self.current.store(std::ptr::null_mut(), Ordering::Release);
+        }
+        Some(best)
+    }
+}
+
+impl Context {
+    /// For the communication thread: advances the context once, or lets the program's handler do so.
+    fn advance_in_background(&self, looks: bool) -> Found {
+        if !self.try_lock_in_background() {
+            return Found::Nothing;
+        }
+        let call = "a communication thread";
+        let Handlers(progress, cookie) = *locked(&self.background.progress);
+        self.locked();
+        // SAFETY: the context lives: see `Thread::round`.
+        let entered = unsafe { enter(call, self.handle()) };
+        let mut is_due = false;
+        let mut found = Found::Nothing;
+        if let Some(entered) = &entered
+            && let Some(_advancing) = entered.begin_advance(call)
+        {
+            if looks {
+                self.look_for_ended_tasks();
+            }
+            match progress {
+                Some(_) => is_due = self.has_something(),
+                None if self.advance_once() => found = Found::Progress,
+                None if self.is_quiet() => {}
+                None => found = Found::Left,
+            }
+        }
+        drop(entered);
+        if self.background.shows_lock.load(Ordering::Relaxed) {
+            self.show_lock();
+        }
+        self.may_unlock();
+        // SAFETY: locked above.
+        unsafe { self.unlock() };
+        if let (Some(progress), true) = (progress, is_due) {
+            // SAFETY: the program gave them.
+            unsafe { progress(self.handle(), cookie) };
+            found = Found::Left;
+        }
+        found
+    }
+
+    /// Takes the lock unless a thread of the program has it or waits for it; then that thread will ring.
+    fn try_lock_in_background(&self) -> bool {
+        let background = &self.background;
+        let try_lock = || background.waiting.load(Ordering::Relaxed) == 0 && self.try_lock();
+        if try_lock() {
+            return true;
+        }
+        background.wanted.store(true, Ordering::Release);
+        fence(Ordering::SeqCst);
+        try_lock()
+    }
+
+    /// Keeps the lock until a thread of the program has found it taken.
+    #[cold]
+    fn show_lock(&self) {
+        let background = &self.background;
+        let began = Instant::now();
+        while background.shows_lock.load(Ordering::Relaxed)
+            && background.waiting.load(Ordering::Relaxed) == 0
+            && began.elapsed() < SHOWN
+        {
+            std::thread::yield_now();
+        }
+        background.shows_lock.store(false, Ordering::Relaxed);
+    }
+
+    /// A thread of the program has found the lock taken.
+    pub fn lock_is_seen(&self) {
+        self.background.shows_lock.store(false, Ordering::Relaxed);
+    }
+
+    /// Takes the lock, for a thread of the program.
+    pub fn lock_for_program(&self) {
+        if !is_enabled(self) {
+            return self.take_lock();
+        }
+        if !self.try_lock() {
+            self.background.waiting.fetch_add(1, Ordering::Relaxed);
+            self.take_lock();
+            self.background.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Releases the lock, for a thread of the program that has advanced the context, or has done anything else. The
+    /// communication thread learns of what is left to do.
+    ///
+    /// # Safety
+    /// The calling thread holds the lock.
+    pub unsafe fn unlock_for_program(&self, is_advance: bool) {
+        if !is_enabled(self) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.unlock() };
+        }
+        loop {
+            // A message that came while the lock was taken may have woken the communication thread in vain. It is woken
+            // again only if something is left, since a program may well advance by itself. The exchange makes visible
+            // here what that thread had seen when it set this.
+            self.background.wanted.swap(false, Ordering::AcqRel);
+            fence(Ordering::SeqCst);
+            let is_left = self.has_something();
+            // SAFETY: the caller's promise, or it was taken below.
+            unsafe { self.unlock() };
+            fence(Ordering::SeqCst);
+            let count = || self.background.vain.fetch_add(1, Ordering::Relaxed) % VAIN_RELEASES;
+            let is_vain = !is_left && !is_advance && count() == VAIN_RELEASES - 1;
+            if is_vain {
+                self.background.shows_lock.store(true, Ordering::Relaxed);
+            }
+            if is_left || is_vain {
+                return self.ring();
+            }
+            if !self.background.wanted.load(Ordering::Relaxed) || !self.try_lock() {
+                return;
+            }
+        }
+    }
+}

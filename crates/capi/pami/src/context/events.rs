@@ -1,0 +1,118 @@
+//! Events of the protocols: callbacks and dispatch functions of the program are called.
+
+use super::Context;
+use crate::abi::*;
+use crate::collectives;
+use crate::device::Payload;
+use crate::dispatch::Dispatch;
+use netloom_messaging::pami::context::{self, Event, Message, Outcome};
+
+fn result(outcome: Outcome) -> Result {
+    match outcome {
+        Outcome::Done => SUCCESS,
+        Outcome::Gone => SHUTDOWN,
+        Outcome::Fault => ERROR,
+    }
+}
+
+impl Context {
+    /// Tells the program of an event.
+    #[inline]
+    pub(super) fn handle_event(&self, event: Event<Payload>) {
+        match event {
+            Event::Message(message) => self.dispatch_message(&message),
+            Event::Sent(at, outcome) | Event::Received(at, outcome) => {
+                let callback = self.callbacks().report(at);
+                // SAFETY: the program gave them.
+                unsafe { self.call(callback.local_fn, callback.cookie, result(outcome)) };
+            }
+            Event::Completed(at, outcome) => {
+                let callback = self.callbacks().report(at);
+                // SAFETY: the program gave them.
+                unsafe { self.call(callback.remote_fn, callback.cookie, result(outcome)) };
+            }
+            Event::Fetched(at, value) => {
+                let callback = self.callbacks().report(at);
+                let (to, bytes) = callback.fetched;
+                // SAFETY: the program gave them; the operation's type says how long the value is.
+                unsafe {
+                    if !to.is_null() {
+                        to.copy_from_nonoverlapping(value.to_ne_bytes().as_ptr(), bytes.into());
+                    }
+                    self.call(callback.local_fn, callback.cookie, SUCCESS);
+                }
+            }
+            Event::Progress => {}
+            Event::Collected(key) => self.one_done(key, SUCCESS),
+            Event::Rmw { origin, request, rmw } => {
+                let old = crate::rma::execute(&rmw);
+                self.core().answer_rmw(origin, request, old);
+            }
+        }
+    }
+
+    /// Calls the dispatch function of a message.
+    #[inline]
+    fn dispatch_message(&self, message: &Message<Payload>) {
+        let Some(Dispatch { function, cookie, hints }) = self.dispatch(message.dispatch) else {
+            if message.dispatch == collectives::DISPATCH {
+                return self.collective_message(message);
+            }
+            // Programs register functions when others send already.
+            self.watch_postponed(message.dispatch);
+            return self.core().postpone();
+        };
+        let (header, header_bytes) = match message.has_long_header {
+            true => (self.core().long_header().as_ptr(), self.core().long_header().len()),
+            false if message.header_bytes == 0 => (std::ptr::null(), 0),
+            false => (message.payload.at(message.header_from), message.header_bytes),
+        };
+        let data = message.payload.at(message.header_from + message.header_bytes);
+        let size = message.data_bytes as usize;
+        let is_short = header_bytes + size <= crate::dispatch::IMMEDIATE_MAX;
+        if message.is_whole && is_short && hints.recv_immediate() != HINT_DISABLE {
+            // SAFETY: the program gave the function; header and data stay in their slot until `consumed`.
+            unsafe {
+                let (header, data) = (header.cast(), data.cast());
+                let no_receive = std::ptr::null_mut();
+                function(
+                    self.handle(),
+                    cookie,
+                    header,
+                    header_bytes,
+                    data,
+                    size,
+                    message.origin.0,
+                    no_receive,
+                );
+            }
+            return self.core().consumed();
+        }
+        let mut receive = Receive {
+            cookie: std::ptr::null_mut(),
+            local_fn: None,
+            addr: std::ptr::null_mut(),
+            kind: crate::symbols::byte(),
+            offset: 0,
+            data_fn: crate::symbols::copy_function(),
+            data_cookie: std::ptr::null_mut(),
+        };
+        // SAFETY: as above.
+        unsafe {
+            let (header, data) = (header.cast(), std::ptr::null());
+            function(
+                self.handle(),
+                cookie,
+                header,
+                header_bytes,
+                data,
+                size,
+                message.origin.0,
+                &raw mut receive,
+            );
+        }
+        let (address, callback) = crate::typed::target(receive, hints, size);
+        let cookie = self.callbacks().insert(callback);
+        self.core().accept(context::Receive { address, cookie });
+    }
+}
