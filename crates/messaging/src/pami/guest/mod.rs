@@ -4,11 +4,17 @@
 //! So what only begins an operation costs no hand-over, and a guest runs only while its node's time stands still:
 //! whatever the computer does meanwhile, the simulated times are the same.
 //!
+//! Each thread of a guest is a hardware thread of its node, and has a channel to the simulator. Since their node's
+//! time stands still while one of them runs, one runs at a time, in the order of simulated times. A thread that
+//! blocks hands over; who releases it tells the simulator so ([`Request::Unpark`]).
+//!
 //! - [`hub`] – the guest's side.
-//! - [`process`] – the simulator's side: the process of a node.
+//! - [`process`] – the simulator's side: a hardware thread.
+//! - [`task`] – what the hardware threads of a task share.
 
 pub mod hub;
 pub mod process;
+pub mod task;
 
 use super::device::{Step, Ticket, Transfer};
 use super::message_unit::memory::Mapping;
@@ -17,7 +23,38 @@ use serde::{Deserialize, Serialize};
 /// The number of a context among those of a task, over all of its clients.
 pub type ContextNumber = u32;
 
-/// What a guest did and what it waits for.
+/// The number of a thread among those of a task. The first calls the library first; numbers of threads that have
+/// ended are used again.
+pub type ThreadNumber = u32;
+
+/// Contexts of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contexts(u64);
+
+impl Contexts {
+    /// All that there can be.
+    pub const ALL: Contexts = Contexts(u64::MAX);
+
+    /// These and another.
+    #[must_use]
+    pub fn with(self, context: ContextNumber) -> Self {
+        assert!(context < u64::BITS, "context {context}");
+        Contexts(self.0 | 1 << context)
+    }
+
+    /// Whether a context is one of them.
+    pub fn has(self, context: ContextNumber) -> bool {
+        context < u64::BITS && self.0 & 1 << context != 0
+    }
+}
+
+impl FromIterator<ContextNumber> for Contexts {
+    fn from_iter<I: IntoIterator<Item = ContextNumber>>(list: I) -> Self {
+        list.into_iter().fold(Contexts::default(), Contexts::with)
+    }
+}
+
+/// What a thread of a guest did and what it waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Requests {
     /// In order.
@@ -37,6 +74,10 @@ pub enum Request {
     Spend(Step),
     /// The program computed for this long, ns.
     Compute(f64),
+    /// A thread begins.
+    Start(ThreadNumber),
+    /// A thread that is blocked or polls goes on, or does not begin to wait.
+    Unpark(ThreadNumber),
     /// A packet is sent.
     Inject {
         /// By this context.
@@ -92,9 +133,15 @@ pub enum Then {
     Go,
     /// The same, with the mapping of this memory, by which others reach it.
     Expose(u64, u64),
-    /// When something has arrived at any of its contexts, or after this number of polls.
-    Wait(u64),
-    /// Never: it ends.
+    /// When something has arrived at any of these contexts, when it is unparked, or after this number of polls.
+    Wait(Contexts, u64),
+    /// When it is unparked, or after this time, ns.
+    Block(Option<f64>),
+    /// After this time, ns.
+    Sleep(f64),
+    /// Never: the thread ends.
+    EndThread,
+    /// Never: the process ends.
     End,
 }
 
@@ -133,6 +180,8 @@ pub struct Facts {
     pub tasks_per_node: u32,
     /// Contexts that a task may have.
     pub contexts: u32,
+    /// Hardware threads of a task.
+    pub threads: u32,
     /// Most bytes of a packet.
     pub packet_max_bytes: usize,
     /// Data of this length and more is sent by rendezvous, bytes.
