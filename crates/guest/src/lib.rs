@@ -16,20 +16,22 @@ use link::{GuestLink, OVER, Shared};
 use memory::{GuestMemory, Status};
 use netloom_messaging::pami::guest::Facts;
 use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
-use netloom_messaging::pami::message_unit::resources::Resources;
+use netloom_messaging::pami::guest::task::{Task, hardware_thread};
+use netloom_messaging::pami::message_unit::resources::{Resources, THREADS};
 use netloom_messaging::pami::message_unit::{Costs, PACKET_MAX, Placement};
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::MessageUnit;
 use netloom_node::nodes::ProcessOf;
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_node::time::Microticks;
-use netloom_shm::channel::{self, Channels, Side};
+use netloom_shm::channel::{self, Channels};
 use netloom_shm::launch::{self, LaunchError, launch_in};
 use netloom_shm::segment::Segment;
 use netloom_simulate::units::processes_on_units;
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::resolve::{load_machine, resolve};
 use netloom_study::run::Quiet;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -164,6 +166,7 @@ pub fn run(
             tasks,
             tasks_per_node,
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
+            threads: u32::from(THREADS) / tasks_per_node,
             packet_max_bytes: PACKET_MAX,
             rendezvous_from_bytes: messaging.eager_max_B.map_or(u64::MAX, |bytes| bytes + 1),
             clock_ns: pami.clock_ns,
@@ -174,36 +177,35 @@ pub fn run(
         patience: Microticks::of_f64(machine.patience_s * ticks_per_second as f64 * 1e6),
     };
     let segment = Arc::new(Segment::create(tasks).map_err(LaunchError::from)?);
-    let channels = Arc::new(Channels::create(tasks).map_err(|e| RunError::Channels(tasks, e))?);
+    let channels = Arc::new(Channels::create(tasks, settings.facts.threads).map_err(|e| RunError::Channels(tasks, e))?);
     let shared = Arc::new(Shared::default());
-    job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.fd().to_string())));
+    job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.variable())));
+    let mut tasks_made: HashMap<u32, (Arc<Mutex<Task>>, Arc<Status>)> = HashMap::new();
     let memories: Mutex<Vec<(u32, Arc<Status>)>> = Mutex::default();
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
-        let Some(task) = placement.task(spi.node(), spi.process()) else { return Box::new(Empty) };
-        let status = Arc::<Status>::default();
-        memories.lock().unwrap_or_else(PoisonError::into_inner).push((task, Arc::clone(&status)));
-        // SAFETY: one link for each task, whose process one thread at a time resumes.
-        #[allow(unsafe_code)]
-        let channel = unsafe { channels.side(task, Side::Simulator) };
-        let link = GuestLink {
-            channel,
-            segment: Arc::clone(&segment),
-            task,
-            status: Arc::clone(&status),
-            shared: Arc::clone(&shared),
-        };
-        let segment = Arc::clone(&segment);
-        let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
-            Box::new(GuestMemory { segment: Arc::clone(&segment), task, status: Arc::clone(&status) })
-        };
-        Box::new(GuestProcess::new(&spi, link, settings.clone(), Box::new(open)))
+        // The processes of a node are first the tasks' first threads, then their second ones, and so on.
+        let (process, thread) = (spi.process() % tasks_per_node as u8, u32::from(spi.process()) / tasks_per_node);
+        let Some(task) = placement.task(spi.node(), process) else { return Box::new(Empty) };
+        debug_assert_eq!(spi.process(), hardware_thread(tasks_per_node as u8, process, thread));
+        let (of_task, status) = tasks_made.entry(task).or_insert_with(|| {
+            let status = Arc::<Status>::default();
+            memories.lock().unwrap_or_else(PoisonError::into_inner).push((task, Arc::clone(&status)));
+            let of_memory = (Arc::clone(&segment), Arc::clone(&status));
+            let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
+                let (segment, status) = (Arc::clone(&of_memory.0), Arc::clone(&of_memory.1));
+                Box::new(GuestMemory { segment, task, status })
+            };
+            (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), status)
+        });
+        let link = GuestLink::new(&channels, &segment, (task, thread), status, &shared);
+        Box::new(GuestProcess::new(of_task, thread, link))
     };
     let stop = AtomicBool::new(false);
     let (launched, simulated) = std::thread::scope(|scope| {
         let simulator = scope.spawn(|| {
             // Whatever happens here, also a panic, no guest waits for its turn for ever.
             let mut end = AtEnd { segment: &segment, shared: &shared, is_in_order: false };
-            let ran = processes_on_units(&study, tasks_per_node, make, (&Quiet(&stop), machine.threads));
+            let ran = processes_on_units(&study, tasks_per_node * settings.facts.threads, make, (&Quiet(&stop), machine.threads));
             end.is_in_order = ran.as_ref().is_ok_and(|(result, _)| result.partial.is_none());
             ran
         });
@@ -229,7 +231,7 @@ pub fn run(
         .into_iter()
         .filter(|(.., failure)| failure.reason != OVER)
         .filter_map(|(node, process, failure)| {
-            Some((placement.task(node, process as u8)?, failure.to_string()))
+            Some((placement.task(node, (process % tasks_per_node) as u8)?, failure.to_string()))
         })
         .collect();
     // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no news.

@@ -10,6 +10,7 @@ use crate::collectives::{self, Collectives};
 use crate::device::guest;
 use crate::device::{Device, Payload};
 use crate::dispatch::{DISPATCH_MAX, Dispatch};
+use crate::threads;
 use netloom_messaging::pami::context::{self, Event, Limits, Message, Outcome};
 use netloom_messaging::pami::device::PamiDevice;
 use netloom_messaging::pami::work::WorkQueue;
@@ -518,11 +519,13 @@ pub unsafe extern "C" fn PAMI_Context_post(
     if !found.may_post(work as usize) {
         return INVAL;
     }
+    if let Some(thread) = threads::current() {
+        thread.hub().settle(true);
+    }
     // SAFETY: a `pami_work_t` has six words.
     unsafe { work.cast::<Posted>().write(Posted { function, cookie }) };
     found.work.post(work as usize);
-    let job = found.client().job;
-    job.segment.task(job.task).doorbell.ring();
+    found.ring();
     SUCCESS
 }
 
@@ -551,14 +554,61 @@ impl Context {
         // SAFETY: made just now.
         unsafe { (*work).posted.cookie = work.cast() };
         self.work.post(work as usize);
+        self.ring();
+    }
+
+    /// Wakes the thread that waits in this context: there is work.
+    fn ring(&self) {
         let job = self.client().job;
-        job.segment.task(job.task).doorbell.ring();
+        match job.simulated {
+            None => job.segment.task(job.task).doorbell.ring(),
+            Some(guest) => {
+                if let Some(number) = self.core().device().number() {
+                    guest::lock(guest).posted(number);
+                }
+            }
+        }
+    }
+
+    /// Takes the lock, on a simulated node in the order of its time.
+    fn take_lock(&self) {
+        let Some(thread) = threads::current() else { return self.lock.lock() };
+        thread.hub().settle(true);
+        thread.wait_until(self.key(), None, || self.lock.try_lock());
+    }
+
+    fn try_lock(&self) -> bool {
+        if let Some(thread) = threads::current() {
+            thread.hub().settle(true);
+        }
+        self.lock.try_lock()
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Safety
+    /// The calling thread holds it.
+    unsafe fn unlock(&self) {
+        let thread = threads::current();
+        if let Some(thread) = thread {
+            thread.hub().settle(true);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.unlock() };
+        if let Some(thread) = thread {
+            thread.wake(self.key(), 1);
+        }
+    }
+
+    /// For what threads wait that wait for the lock.
+    fn key(&self) -> usize {
+        std::ptr::from_ref(&self.lock) as usize
     }
 }
 
 /// The limits of the protocols.
 fn limits(job: &Job) -> Limits {
-    let simulated = job.simulated.as_ref().map(|hub| guest::lock(hub).facts().rendezvous_from_bytes);
+    let simulated = job.simulated.map(|guest| guest::lock(guest).facts().rendezvous_from_bytes);
     let usual = Limits::default();
     Limits { rendezvous_from_bytes: simulated.unwrap_or(usual.rendezvous_from_bytes), ..usual }
 }
@@ -567,8 +617,8 @@ fn limits(job: &Job) -> Limits {
 fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool) -> Result {
     let _no_cancel = NoCancel::new();
     let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
-    let simulated = list.first().and_then(|context| context.client().job.simulated.as_ref());
-    let Some(hub) = simulated.filter(|_| maximum > 0) else {
+    let simulated = list.first().and_then(|context| context.client().job.simulated);
+    let Some(guest) = simulated.filter(|_| maximum > 0) else {
         return if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN };
     };
     if round() {
@@ -577,7 +627,8 @@ fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool)
     // The polls in vain are one wait in the simulator. Work that is to run again needs each of them.
     // SAFETY: one thread at a time.
     let has_work = list.iter().any(|context| unsafe { !(*context.again.get()).is_empty() });
-    guest::lock(hub).wait(if has_work { 1 } else { maximum as u64 });
+    let contexts = list.iter().filter_map(|context| context.core().device().number()).collect();
+    guest::lock(guest).wait(contexts, if has_work { 1 } else { maximum as u64 });
     if round() { SUCCESS } else { EAGAIN }
 }
 
@@ -631,7 +682,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
         return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
     };
     let advance = |context: &Context| {
-        context.lock.try_lock() && {
+        context.try_lock() && {
             let call = "PAMI_Context_trylock_advancev";
             context.locked();
             // SAFETY: it is one of the program's contexts.
@@ -641,7 +692,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
             });
             context.may_unlock();
             // SAFETY: locked just now.
-            unsafe { context.lock.unlock() };
+            unsafe { context.unlock() };
             is_busy
         }
     };
@@ -657,7 +708,7 @@ pub unsafe extern "C" fn PAMI_Context_lock(handle: *mut c_void) -> Result {
     if !found.may_lock() {
         return INVAL;
     }
-    found.lock.lock();
+    found.take_lock();
     found.locked();
     SUCCESS
 }
@@ -668,7 +719,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock(handle: *mut c_void) -> Result {
     let Some(found) = (unsafe { shared("PAMI_Context_trylock", handle) }) else {
         return fail(INVAL, "PAMI_Context_trylock: there is no such context");
     };
-    if !found.lock.try_lock() {
+    if !found.try_lock() {
         return EAGAIN;
     }
     found.locked();
@@ -688,6 +739,6 @@ pub unsafe extern "C" fn PAMI_Context_unlock(handle: *mut c_void) -> Result {
         return INVAL;
     }
     // SAFETY: the program holds the lock, as the call demands.
-    unsafe { found.lock.unlock() };
+    unsafe { found.unlock() };
     SUCCESS
 }

@@ -13,6 +13,7 @@
 //! | geometries | `geometry.rs` |
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
+//! | threads on a simulated node | `threads/` |
 //! | what is not implemented yet | `missing.rs` |
 //! | reports of misuse with `NETLOOM_CHECK=1` | `check.rs` |
 //! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
@@ -34,6 +35,7 @@ mod missing;
 mod rma;
 pub mod send;
 mod symbols;
+mod threads;
 mod typed;
 mod types;
 mod xfer;

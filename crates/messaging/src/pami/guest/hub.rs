@@ -83,7 +83,7 @@ impl<L: Link> Hub<L> {
     pub fn new(mut link: L) -> Self {
         let reply = link.begin();
         let facts = reply.facts.clone().expect("the first reply has the job");
-        let shared = Shared { facts, threads: AtomicU32::new(1), state: Mutex::default() };
+        let shared = Shared { facts, threads: AtomicU32::new(0), state: Mutex::default() };
         let mut hub = Self::thread(&Arc::new(shared), link, 0);
         hub.take_reply(reply);
         hub
@@ -91,6 +91,7 @@ impl<L: Link> Hub<L> {
 
     /// Another thread, which is about to begin.
     pub fn thread(shared: &Arc<Shared>, link: L, number: ThreadNumber) -> Self {
+        shared.threads.fetch_add(1, Ordering::Relaxed);
         Hub {
             link,
             number,
@@ -108,6 +109,11 @@ impl<L: Link> Hub<L> {
     pub fn begin(&mut self) {
         let reply = self.link.begin();
         self.take_reply(reply);
+    }
+
+    /// It does not begin after all.
+    pub fn discard(&mut self) {
+        self.shared.threads.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Its number.
@@ -254,10 +260,14 @@ impl<L: Link> Hub<L> {
         self.given_way = given_way;
     }
 
-    /// Threads begin.
-    pub fn start(&mut self, threads: &[ThreadNumber]) {
-        self.shared.threads.fetch_add(threads.len() as u32, Ordering::Relaxed);
-        self.list.extend(threads.iter().map(|&thread| Request::Start(thread)));
+    /// The time at the last exchange, ns.
+    pub fn last_ns(&self) -> f64 {
+        self.now_ns
+    }
+
+    /// Another thread begins.
+    pub fn start(&mut self, thread: ThreadNumber) {
+        self.list.push(Request::Start(thread));
         self.exchange(Then::Go);
     }
 
@@ -287,9 +297,10 @@ impl<L: Link> Hub<L> {
         self.exchange(Then::Sleep(ns));
     }
 
-    /// The thread ends.
-    pub fn end_thread(&mut self) {
+    /// The thread ends, for which these wait.
+    pub fn end_thread(&mut self, awaited_by: &[ThreadNumber]) {
         self.shared.threads.fetch_sub(1, Ordering::Relaxed);
+        self.list.extend(awaited_by.iter().map(|&thread| Request::Unpark(thread)));
         let requests = self.requests(Then::EndThread);
         self.link.leave(&requests);
     }

@@ -2,7 +2,7 @@
 //! and lets it go on when that is done.
 
 use super::task::{Doing, Task};
-use super::{Contexts, Facts, Reply, Requests, Then, ThreadNumber};
+use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::device::Simulated;
 use crate::pami::device::{Range, Step as Software};
 use crate::pami::message_unit::memory::Mapping;
@@ -93,6 +93,9 @@ struct State {
     began: Microticks,
     ends: Option<Microticks>,
     reads_clock: bool,
+    /// Its own turns that may have changed what other threads look at, and those of others when it looked last.
+    turns: u64,
+    seen_turns: u64,
     is_told: bool,
     is_idle: bool,
     /// It runs, and others do not wait for it; how long until it is asked again, ns.
@@ -112,6 +115,8 @@ impl<G: Guest> GuestProcess<G> {
             began: Microticks::ZERO,
             ends: None,
             reads_clock: false,
+            turns: 0,
+            seen_turns: 0,
             is_told: false,
             is_idle: true,
             runs_alone_ns: None,
@@ -135,6 +140,7 @@ impl<G: Guest> GuestProcess<G> {
                 return Ok(Step::Running);
             }
             self.state.is_idle = false;
+            task.set(self.number, Doing::Runs);
             let requests = self.guest.begin()?;
             return self.go_on(task, requests);
         }
@@ -250,7 +256,9 @@ impl<G: Guest> GuestProcess<G> {
     fn poll(&mut self, task: &mut Task, now: Microticks, contexts: Contexts, polls: u64) {
         let state = &mut self.state;
         // A thread that polls again and again is asked less and less often. What arrives ends the wait at once.
-        let growth = f64::from(1u32 << state.in_vain.min(20));
+        // So does what another thread of its task does, which may be a store that it looks at.
+        let has_news = task.turns - state.turns != state.seen_turns;
+        let (growth, polls) = if has_news { (1.0, 1) } else { (f64::from(1u32 << state.in_vain.min(20)), polls) };
         let limit_ns = task.poll_ns() * polls.clamp(1, 1 << 20) as f64;
         let longest = if std::mem::take(&mut state.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
         let at_most = Some(task.time((limit_ns * growth).min(longest.max(limit_ns))));
@@ -320,6 +328,7 @@ impl<G: Guest> GuestProcess<G> {
             reply.facts = Some(task.settings.facts.clone());
         }
         task.set(self.number, Doing::Runs);
+        self.state.seen_turns = task.turns - self.state.turns;
         let requests = self.guest.exchange(&reply, task.others_run(self.number))?;
         self.take(task, requests)
     }
@@ -338,8 +347,12 @@ impl<G: Guest> GuestProcess<G> {
 
     fn go_on(&mut self, task: &mut Task, requests: Requests) -> Result<Step, Failure> {
         self.start_foreign(task)?;
+        if !only_polls(&requests) {
+            self.state.turns += 1;
+            task.turn(self.number);
+        }
         for request in requests.list {
-            self.state.reads_clock |= matches!(request, super::Request::Spend(Software::Clock));
+            self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
             task.execute(request)?;
         }
         if let Some(why) = self.guest.fault() {
@@ -350,6 +363,14 @@ impl<G: Guest> GuestProcess<G> {
         task.device.thread().spend(Microticks(1));
         Ok(Step::Running)
     }
+}
+
+/// Whether a thread did nothing but poll in its turn.
+fn only_polls(requests: &Requests) -> bool {
+    let is_poll = |request: &Request| {
+        matches!(request, Request::Spend(Software::Poll | Software::Clock) | Request::Compute(_))
+    };
+    matches!(requests.then, Then::Go | Then::Wait(..)) && requests.list.iter().all(is_poll)
 }
 
 pub(super) fn invalid(reason: impl std::fmt::Display) -> Failure {

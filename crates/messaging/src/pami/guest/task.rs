@@ -49,6 +49,8 @@ pub struct Task {
     /// Operations that its threads have begun, and packets that they have received: those that wait in vain see
     /// whether there were any.
     pub(super) progress: u64,
+    /// Turns of its threads that may have changed what other threads look at.
+    pub(super) turns: u64,
     /// Its process has ended.
     pub(super) is_over: bool,
 }
@@ -73,6 +75,7 @@ impl Task {
             threads,
             starting: vec![],
             progress: 0,
+            turns: 0,
             is_over: false,
         }
     }
@@ -111,11 +114,22 @@ impl Task {
         }
     }
 
-    /// A thread begins on its hardware thread.
+    /// A thread had a turn: those that poll look again.
+    pub(super) fn turn(&mut self, own: ThreadNumber) {
+        self.turns += 1;
+        for thread in (0..self.threads.len() as ThreadNumber).filter(|&thread| thread != own) {
+            if matches!(self.threads[thread as usize], Doing::Polls(_)) {
+                self.device.thread().unpark(self.hardware_thread(thread));
+            }
+        }
+    }
+
+    /// A thread begins on its hardware thread, when the last one there has ended.
     pub(super) fn start(&mut self, thread: ThreadNumber) -> Result<(), Failure> {
         match self.threads.get_mut(thread as usize) {
             Some(doing @ Doing::Nothing) => *doing = Doing::Runs,
-            _ => return Err(invalid(format!("thread {thread} begins"))),
+            Some(_) => {}
+            None => return Err(invalid(format!("thread {thread} begins"))),
         }
         self.starting.push(thread);
         self.device.thread().unpark(self.hardware_thread(thread));
