@@ -177,25 +177,29 @@ pub fn run(
         patience: Microticks::of_f64(machine.patience_s * ticks_per_second as f64 * 1e6),
     };
     let segment = Arc::new(Segment::create(tasks).map_err(LaunchError::from)?);
-    let channels = Arc::new(Channels::create(tasks, settings.facts.threads).map_err(|e| RunError::Channels(tasks, e))?);
+    let channels =
+        Arc::new(Channels::create(tasks, settings.facts.threads).map_err(|e| RunError::Channels(tasks, e))?);
     let shared = Arc::new(Shared::default());
     job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.variable())));
     let mut tasks_made: HashMap<u32, (Arc<Mutex<Task>>, Arc<Status>)> = HashMap::new();
-    let memories: Mutex<Vec<(u32, Arc<Status>)>> = Mutex::default();
+    let made: Mutex<Vec<(u32, Arc<Mutex<Task>>, Arc<Status>)>> = Mutex::default();
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
         // The processes of a node are first the tasks' first threads, then their second ones, and so on.
-        let (process, thread) = (spi.process() % tasks_per_node as u8, u32::from(spi.process()) / tasks_per_node);
+        let (process, thread) =
+            (spi.process() % tasks_per_node as u8, u32::from(spi.process()) / tasks_per_node);
         let Some(task) = placement.task(spi.node(), process) else { return Box::new(Empty) };
         debug_assert_eq!(spi.process(), hardware_thread(tasks_per_node as u8, process, thread));
         let (of_task, status) = tasks_made.entry(task).or_insert_with(|| {
             let status = Arc::<Status>::default();
-            memories.lock().unwrap_or_else(PoisonError::into_inner).push((task, Arc::clone(&status)));
             let of_memory = (Arc::clone(&segment), Arc::clone(&status));
             let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
                 let (segment, status) = (Arc::clone(&of_memory.0), Arc::clone(&of_memory.1));
                 Box::new(GuestMemory { segment, task, status })
             };
-            (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), status)
+            let of_task = Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open))));
+            let all = (task, Arc::clone(&of_task), Arc::clone(&status));
+            made.lock().unwrap_or_else(PoisonError::into_inner).push(all);
+            (of_task, status)
         });
         let link = GuestLink::new(&channels, &segment, (task, thread), status, &shared);
         Box::new(GuestProcess::new(of_task, thread, link))
@@ -205,7 +209,12 @@ pub fn run(
         let simulator = scope.spawn(|| {
             // Whatever happens here, also a panic, no guest waits for its turn for ever.
             let mut end = AtEnd { segment: &segment, shared: &shared, is_in_order: false };
-            let ran = processes_on_units(&study, tasks_per_node * settings.facts.threads, make, (&Quiet(&stop), machine.threads));
+            let ran = processes_on_units(
+                &study,
+                tasks_per_node * settings.facts.threads,
+                make,
+                (&Quiet(&stop), machine.threads),
+            );
             end.is_in_order = ran.as_ref().is_ok_and(|(result, _)| result.partial.is_none());
             ran
         });
@@ -236,7 +245,9 @@ pub fn run(
         .collect();
     // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no news.
     let has_crashed = shared.has_crashed.load(Ordering::Acquire);
-    for (task, status) in memories.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    let mut last_ns: f64 = 0.0;
+    for (task, of_task, status) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        last_ns = last_ns.max(of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns());
         let is_new = !has_crashed && failures.iter().all(|&(failed, _)| failed != task);
         if let Some(why) = status.fault().filter(|_| is_new) {
             failures.push((task, why));
@@ -247,7 +258,7 @@ pub fn run(
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,
         failures,
-        simulated_us: study.micros(result.simulated.ticks),
+        simulated_us: if last_ns > 0.0 { last_ns / 1e3 } else { study.micros(result.simulated.ticks) },
         machine: study.machine.shape(),
         tasks_per_node,
         hand_overs: shared.hand_overs.load(Ordering::Relaxed),

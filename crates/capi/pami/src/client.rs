@@ -257,7 +257,8 @@ pub unsafe extern "C" fn PAMI_Client_query(
             attribute::CLIENT_CONST_CONTEXTS => value.intval = 1,
             attribute::CLIENT_HWTHREADS_AVAILABLE => {
                 let here = || std::thread::available_parallelism().map_or(1, |n| n.get());
-                value.intval = job.simulated.map_or_else(here, |guest| guest::lock(guest).facts().threads as usize);
+                value.intval =
+                    job.simulated.map_or_else(here, |guest| guest::lock(guest).facts().threads as usize);
             }
             attribute::CLIENT_MEMREGION_SIZE => value.intval = size_of::<MemoryRegion>(),
             attribute::CLIENT_MEM_SIZE => value.intval = memory_mib(),

@@ -600,6 +600,20 @@ impl Context {
         }
     }
 
+    /// Operations that are not complete, and why. No thread may be in a function of the context but to wait.
+    pub fn unfinished(&self) -> Vec<String> {
+        let mut list = self.collectives().unfinished();
+        // A message of a collective is told with it.
+        list.extend(self.core().unfinished());
+        if !self.work.is_empty() {
+            list.push("posted work that has not run".into());
+        }
+        if let offset @ 1.. = self.core().device().endpoint().offset() {
+            list.iter_mut().for_each(|line| line.push_str(&format!(" in context {offset}")));
+        }
+        list
+    }
+
     /// For what threads wait that wait for the lock.
     fn key(&self) -> usize {
         std::ptr::from_ref(&self.lock) as usize

@@ -9,6 +9,7 @@ pub mod active;
 pub mod algorithms;
 pub mod plan;
 mod selection;
+mod unfinished;
 
 use crate::abi::*;
 use crate::check;

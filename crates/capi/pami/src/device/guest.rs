@@ -2,6 +2,7 @@
 //! has arrived comes back with the node's time.
 
 use super::{Payload, memory_of, store};
+use crate::context::{Context, context, live};
 use crate::threads::{self, Registry};
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{
@@ -13,6 +14,7 @@ use netloom_messaging::pami::message_unit::pieces_per_descriptor;
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::channel::{Channel, Channels, Side};
 use std::cell::RefMut;
+use std::ffi::c_void;
 use std::io::{Error, Result as IoResult};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -151,6 +153,15 @@ impl Link for ChannelLink {
         {
             self.channel.pass(&message);
         }
+    }
+
+    fn report(&self) -> Vec<String> {
+        let live: Vec<usize> = live().iter().copied().collect();
+        // SAFETY: they are live, and the simulator asks a thread that waits.
+        live.iter()
+            .filter_map(|&handle| unsafe { context(handle as *mut c_void) })
+            .flat_map(Context::unfinished)
+            .collect()
     }
 
     fn computed_ns(&mut self) -> f64 {

@@ -95,7 +95,8 @@ unsafe extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
 /// A pointer of a box that nobody else has.
 unsafe fn take_begin(begin: *mut Begin) -> (Start, *mut c_void) {
     // SAFETY: the caller's promise.
-    let (thread, start, argument) = unsafe { (Arc::clone(&(*begin).thread), (*begin).start, (*begin).argument) };
+    let (thread, start, argument) =
+        unsafe { (Arc::clone(&(*begin).thread), (*begin).start, (*begin).argument) };
     enter(thread, true);
     // Only now, in this thread's turn.
     // SAFETY: the caller's promise.
@@ -172,7 +173,8 @@ pub unsafe extern "C-unwind" fn pthread_join(name: pthread_t, result: *mut *mut 
 /// Waits until a thread has ended on its node.
 fn wait_for(name: pthread_t) {
     let Some(own) = current() else { return };
-    let Some(thread) = registry().named(name).filter(|thread| thread.number != own.number || thread.has_ended())
+    let Some(thread) =
+        registry().named(name).filter(|thread| thread.number != own.number || thread.has_ended())
     else {
         return;
     };

@@ -4,7 +4,8 @@ use super::sleep::{ns_until, pthread_testcancel};
 use super::{Thread, current_of_several as several, real, registry};
 use libc::{
     CLOCK_REALTIME, EAGAIN, EBUSY, ETIMEDOUT, PTHREAD_BARRIER_SERIAL_THREAD, clockid_t, pthread_barrier_t,
-    pthread_barrierattr_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t, sem_t, timespec,
+    pthread_barrierattr_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t, sem_t,
+    timespec,
 };
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
@@ -101,7 +102,9 @@ pub unsafe extern "C-unwind" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) 
 
 fn lock_mutex(thread: &Thread, mutex: *mut pthread_mutex_t, at_most_ns: Option<f64>) -> c_int {
     // SAFETY: the program's mutex.
-    acquire(thread, mutex, (EBUSY, ETIMEDOUT), at_most_ns, |mutex| unsafe { real::pthread_mutex_trylock(mutex) })
+    acquire(thread, mutex, (EBUSY, ETIMEDOUT), at_most_ns, |mutex| unsafe {
+        real::pthread_mutex_trylock(mutex)
+    })
 }
 
 #[unsafe(no_mangle)]

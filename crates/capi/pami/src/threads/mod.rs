@@ -109,12 +109,8 @@ impl Registry {
 
 /// The registry of the guest that this process is.
 pub fn registry() -> MutexGuard<'static, Registry> {
-    static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
-        threads: vec![],
-        ended: vec![],
-        waiting: VecDeque::new(),
-        leaving: vec![],
-    });
+    static REGISTRY: Mutex<Registry> =
+        Mutex::new(Registry { threads: vec![], ended: vec![], waiting: VecDeque::new(), leaving: vec![] });
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -19,6 +19,9 @@ pub trait Link {
     /// Hands over for the last time.
     fn leave(&mut self, requests: &Requests);
 
+    /// What the guest waits for, a line for each thing.
+    fn report(&self) -> Vec<String>;
+
     /// The time that the thread has computed since the last exchange, ns.
     fn computed_ns(&mut self) -> f64;
 }
@@ -282,8 +285,10 @@ impl<L: Link> Hub<L> {
 
     /// Work was posted to a context: threads that poll it go on.
     pub fn posted(&mut self, context: ContextNumber) {
-        let polling = |&(thread, contexts): &(ThreadNumber, Contexts)| contexts.has(context).then_some(thread);
-        let threads: Vec<ThreadNumber> = lock(&self.shared.state).polling.iter().filter_map(polling).collect();
+        let polling =
+            |&(thread, contexts): &(ThreadNumber, Contexts)| contexts.has(context).then_some(thread);
+        let threads: Vec<ThreadNumber> =
+            lock(&self.shared.state).polling.iter().filter_map(polling).collect();
         self.unpark(&threads);
     }
 
@@ -333,7 +338,11 @@ impl<L: Link> Hub<L> {
 
     fn exchange(&mut self, then: Then) -> Mapping {
         let requests = self.requests(then);
-        let reply = self.link.exchange(&requests);
+        let mut reply = self.link.exchange(&requests);
+        while reply.wants_report {
+            let list = vec![Request::Report(self.link.report())];
+            reply = self.link.exchange(&Requests { list, then });
+        }
         self.take_reply(reply)
     }
 

@@ -76,6 +76,8 @@ pub enum Request {
     Compute(f64),
     /// A thread begins.
     Start(ThreadNumber),
+    /// What the guest waits for, a line for each thing.
+    Report(Vec<String>),
     /// A thread that is blocked or polls goes on, or does not begin to wait.
     Unpark(ThreadNumber),
     /// A packet is sent.
@@ -156,6 +158,8 @@ pub struct Reply {
     pub room: Vec<(ContextNumber, u64)>,
     /// The answer to [`Then::Expose`].
     pub exposed: Mapping,
+    /// The guest must tell what it waits for, and goes on waiting.
+    pub wants_report: bool,
     /// What it must know of its job; only in the first reply.
     pub facts: Option<Facts>,
 }

@@ -162,7 +162,7 @@ impl<G: Guest> GuestProcess<G> {
         }
         match self.state.then {
             Then::End => {
-                task.end(self.number);
+                task.end(self.number, now);
                 return Ok(Step::Ended(Ok(())));
             }
             Then::EndThread => {
@@ -224,8 +224,14 @@ impl<G: Guest> GuestProcess<G> {
                     return Ok(Some(Ok(Step::Ended(Ok(())))));
                 }
                 self.start_foreign(task)?;
-                if let Some(failure) = self.is_blocked_for_ever(task) {
-                    return Err(failure);
+                if let Some(threads) =
+                    task.all_blocked().filter(|_| self.state.waited >= task.settings.patience)
+                {
+                    let reason = format!(
+                        "each of its {threads} threads waits for another one (in pthread_join, or at a lock, a \
+                         condition, a barrier or a semaphore)"
+                    );
+                    return Err(self.waits_for_ever(task, now, "pthread", &reason)?);
                 }
                 self.block(task, now);
                 Ok(Some(Ok(Step::Running)))
@@ -238,8 +244,14 @@ impl<G: Guest> GuestProcess<G> {
             (Then::Wait(contexts, _), Resumed::TimedOut) if !task.has_arrivals(contexts) => {
                 self.state.in_vain += 1;
                 self.state.waited += now - self.state.began;
-                if let Some(failure) = self.waits_for_ever(task) {
-                    return Err(failure);
+                if self.state.waited >= task.settings.patience {
+                    let count = task.contexts(contexts).count();
+                    let contexts = if count == 1 { "a context".into() } else { format!("{count} contexts") };
+                    let reason = format!(
+                        "it has polled {contexts} for {:.1} s of simulated time, and nothing came",
+                        task.ns(self.state.waited) / 1e9
+                    );
+                    return Err(self.waits_for_ever(task, now, "PAMI_Context_advance", &reason)?);
                 }
                 Ok(Some(self.answer(task, now)))
             }
@@ -258,7 +270,8 @@ impl<G: Guest> GuestProcess<G> {
         // A thread that polls again and again is asked less and less often. What arrives ends the wait at once.
         // So does what another thread of its task does, which may be a store that it looks at.
         let has_news = task.turns - state.turns != state.seen_turns;
-        let (growth, polls) = if has_news { (1.0, 1) } else { (f64::from(1u32 << state.in_vain.min(20)), polls) };
+        let (growth, polls) =
+            if has_news { (1.0, 1) } else { (f64::from(1u32 << state.in_vain.min(20)), polls) };
         let limit_ns = task.poll_ns() * polls.clamp(1, 1 << 20) as f64;
         let longest = if std::mem::take(&mut state.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
         let at_most = Some(task.time((limit_ns * growth).min(longest.max(limit_ns))));
@@ -288,28 +301,25 @@ impl<G: Guest> GuestProcess<G> {
         task.device.thread().park(Wait { any: SmallVec::new(), at_most });
     }
 
-    /// The guest has polled in vain for so long that nothing will come.
-    fn waits_for_ever(&self, task: &Task) -> Option<Failure> {
-        (self.state.waited >= task.settings.patience).then(|| {
-            let seconds = task.ns(self.state.waited) / 1e9;
-            let contexts = task.contexts(Contexts::ALL).count();
-            let reason = format!(
-                "task {} waits for ever: it has polled its {contexts} contexts for {seconds:.1} s of simulated time, and nothing came",
-                task.number
-            );
-            Failure::new("PAMI_Context_advance", reason)
-        })
-    }
-
-    /// The same of a guest all of whose threads are blocked.
-    fn is_blocked_for_ever(&self, task: &Task) -> Option<Failure> {
-        let threads = task.all_blocked().filter(|_| self.state.waited >= task.settings.patience)?;
-        let reason = format!(
-            "task {} waits for ever: each of its {threads} threads waits for another (in pthread_join, a mutex, a \
-             condition, a barrier or a semaphore)",
-            task.number
-        );
-        Some(Failure::new("pthread", reason))
+    /// The guest has waited in vain for so long that nothing will come: what it says itself.
+    fn waits_for_ever(
+        &mut self,
+        task: &Task,
+        now: Microticks,
+        call: &str,
+        reason: &str,
+    ) -> Result<Failure, Failure> {
+        let reply = Reply { now_ns: task.ns(now), wants_report: true, ..Reply::default() };
+        let requests = self.guest.exchange(&reply, false)?;
+        let reports = requests.into_iter().flat_map(|requests| requests.list);
+        let lines: Vec<String> = reports
+            .flat_map(|request| if let Request::Report(lines) = request { lines } else { vec![] })
+            .collect();
+        let unfinished = match lines.is_empty() {
+            true => String::new(),
+            false => format!("; unfinished: {}", lines.join(", ")),
+        };
+        Ok(Failure::new(call, format!("task {} waits for ever: {reason}{unfinished}", task.number)))
     }
 
     fn start_foreign(&self, task: &mut Task) -> Result<(), Failure> {
@@ -388,7 +398,7 @@ impl<G: Guest> Process<Command, Watch> for GuestProcess<G> {
         let step = self.step(&mut task, now, why).unwrap_or_else(|failure| {
             thread.take(operations);
             operations.clear();
-            task.end(self.number);
+            task.end(self.number, now);
             Step::Ended(Err(failure))
         });
         thread.take(operations);

@@ -51,8 +51,9 @@ pub struct Task {
     pub(super) progress: u64,
     /// Turns of its threads that may have changed what other threads look at.
     pub(super) turns: u64,
-    /// Its process has ended.
+    /// Its process has ended, and when.
     pub(super) is_over: bool,
+    pub(super) ended: Microticks,
 }
 
 impl Task {
@@ -62,7 +63,8 @@ impl Task {
     /// If the process has no task.
     pub fn new(spi: &Spi, settings: Settings, open: Open) -> Self {
         let device = spi.device().clone();
-        let number = settings.placement.task(device.node(), device.process()).expect("a task of this process");
+        let number =
+            settings.placement.task(device.node(), device.process()).expect("a task of this process");
         let memory = Arc::new(Mutex::new(ProcessMemory::new(device.clone(), Some(open))));
         let threads = vec![Doing::Nothing; settings.facts.threads as usize];
         Task {
@@ -77,7 +79,13 @@ impl Task {
             progress: 0,
             turns: 0,
             is_over: false,
+            ended: Microticks::ZERO,
         }
+    }
+
+    /// When its process ended, ns.
+    pub fn ended_ns(&self) -> f64 {
+        self.ns(self.ended)
     }
 
     /// The process of the node that is a hardware thread of this task.
@@ -105,8 +113,8 @@ impl Task {
     }
 
     /// Unparks its other threads, which see that it is over.
-    pub(super) fn end(&mut self, own: ThreadNumber) {
-        self.is_over = true;
+    pub(super) fn end(&mut self, own: ThreadNumber, now: Microticks) {
+        (self.is_over, self.ended) = (true, now);
         for thread in (0..self.threads.len() as ThreadNumber).filter(|&thread| thread != own) {
             if self.threads[thread as usize] != Doing::Nothing {
                 self.device.thread().unpark(self.hardware_thread(thread));
@@ -185,6 +193,7 @@ impl Task {
             }
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
             Request::Spend(step) => self.device.thread().spend(self.settings.costs.of(step)),
+            Request::Report(_) => {}
             Request::Compute(ns) => self.device.thread().spend(self.time(ns)),
             Request::Start(thread) => self.start(thread)?,
             Request::Unpark(thread) => {

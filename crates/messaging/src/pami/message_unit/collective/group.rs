@@ -3,8 +3,8 @@
 
 use super::super::Placement;
 use crate::device::{Device, MuDevice};
-use crate::spi::kernel::Resource;
 use crate::spi::device::UnitDevice;
+use crate::spi::kernel::Resource;
 use netloom_fabric::collective::route::Rectangle;
 use netloom_fabric::collective::{CLASS_ROUTES, RouteKind};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
@@ -97,7 +97,8 @@ impl Group {
         if index == 0 {
             // Who names a class that is taken, or not the program's to take, uses it at its own risk.
             let number = u16::from(class);
-            let kernel = [Resource::ClassRoute, Resource::Barrier].map(|what| device.allocate_this(what, number));
+            let kernel =
+                [Resource::ClassRoute, Resource::Barrier].map(|what| device.allocate_this(what, number));
             if kernel.iter().all(Result::is_ok) && nodes > 1 {
                 MuDevice::set_class(device, class, route);
             }
