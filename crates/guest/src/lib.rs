@@ -181,6 +181,10 @@ pub fn run(
         Arc::new(Channels::create(tasks, settings.facts.threads).map_err(|e| RunError::Channels(tasks, e))?);
     let shared = Arc::new(Shared::default());
     job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.variable())));
+    // OpenMP's threads wait in vain before they sleep, since no other runs meanwhile.
+    if std::env::var_os("OMP_WAIT_POLICY").is_none() {
+        job.environment.push(("OMP_WAIT_POLICY".into(), "passive".into()));
+    }
     let mut tasks_made: HashMap<u32, (Arc<Mutex<Task>>, Arc<Status>)> = HashMap::new();
     let made: Mutex<Vec<(u32, Arc<Mutex<Task>>, Arc<Status>)>> = Mutex::default();
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {

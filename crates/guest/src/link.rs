@@ -100,18 +100,18 @@ impl GuestLink {
         Duration::from_nanos(ns.unwrap_or(0))
     }
 
-    /// Whether the thread waits in the kernel until another one wakes it.
-    fn is_blocked(&self) -> bool {
-        let number = libc::SYS_futex.to_string();
-        self.of_kernel("syscall").is_some_and(|call| call.split(' ').next() == Some(&number))
-            && !self.channel.is_own_turn()
+    /// The system call by which the thread waits in the kernel until another one wakes it.
+    fn wait_in_kernel(&self) -> Option<String> {
+        let call = self.of_kernel("syscall")?;
+        let is_wait = call.split(' ').next() == Some(&libc::SYS_futex.to_string());
+        (is_wait && !self.channel.is_own_turn()).then_some(call)
     }
 
     /// Waits until the guest hands over, if others run not for long.
     fn wait(&self, others_run: bool) -> Result<Option<Requests>, Failure> {
         let (began, mut has_told) = (Instant::now(), false);
         let mut look = if others_run { FIRST_LOOK } else { LOOK };
-        let mut processor_time = None;
+        let (mut processor_time, mut waits) = (None, None);
         while !self.channel.sleep(look) {
             let life = self.life();
             if self.channel.is_own_turn() {
@@ -137,14 +137,16 @@ impl GuestLink {
                     let limit = if self.status.varies() { SPINS_AGAIN } else { SPINS };
                     self.processor_time() + limit
                 });
-                if self.is_blocked() || self.processor_time() >= *until {
+                let before = std::mem::replace(&mut waits, self.wait_in_kernel());
+                // Twice the same: it was not just about to go on.
+                look = if waits.is_some() { FIRST_LOOK } else { LOOK };
+                if waits.is_some() && waits == before || self.processor_time() >= *until {
                     if self.status.vary() {
                         self.tell_that_times_vary();
                     }
                     return Ok(None);
                 }
             }
-            look = LOOK;
             if began.elapsed() > LONG && !std::mem::replace(&mut has_told, true) {
                 eprintln!(
                     "netloom: task {} has run for {} s without a call of its library; simulated time stands still meanwhile",
@@ -183,6 +185,9 @@ impl Guest for GuestLink {
     }
 
     fn exchange(&mut self, reply: &Reply, others_run: bool) -> Result<Option<Requests>, Failure> {
+        if self.shared.is_over.load(Ordering::Acquire) {
+            return Err(Failure::new("task", OVER));
+        }
         let message = postcard::to_stdvec(reply).map_err(|error| Failure::new("guest", error))?;
         self.shared.hand_overs.fetch_add(1, Ordering::Relaxed);
         self.channel.pass(&message);

@@ -29,6 +29,7 @@ pub(super) fn enter(thread: Arc<Thread>, waits: bool) -> &'static Thread {
     let thread = unsafe { &*raw };
     if waits {
         thread.hub().begin();
+        super::futex::trap();
     }
     // SAFETY: library calls; the value only says how often its destructor ran.
     unsafe { libc::pthread_setspecific(key(), 1 as *const c_void) };
@@ -137,6 +138,7 @@ pub unsafe extern "C-unwind" fn pthread_create(
         thread
     };
     own.settle();
+    super::futex::trap();
     let mut state = libc::PTHREAD_CREATE_JOINABLE;
     if !attributes.is_null() {
         // SAFETY: the program's attributes.

@@ -7,11 +7,13 @@
 //! until it is released. What a thread did before a call has taken its time when the call is made ([`Thread::settle`]).
 //!
 //! - [`create`] – begin and end of threads.
+//! - [`futex`] – waits without the C library's functions.
 //! - [`locks`] – mutexes, conditions, barriers, semaphores.
 //! - [`sleep`] – giving way, and sleeping.
 //! - [`real`] – the C library's functions.
 
 pub mod create;
+pub mod futex;
 pub mod locks;
 pub mod real;
 pub mod sleep;
@@ -176,7 +178,8 @@ impl Thread {
 /// such as freeing their stacks, must come before what the calling thread does.
 pub fn wait_for_leaving() {
     let leaving = std::mem::take(&mut registry().leaving);
-    for thread in leaving {
+    // The first one stays until all have ended.
+    for thread in leaving.into_iter().filter(|&thread| thread != std::process::id() as i32) {
         // SAFETY: a system call that only asks.
         while unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), thread, 0) } == 0 {
             std::thread::yield_now();

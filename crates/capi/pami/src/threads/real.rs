@@ -64,7 +64,35 @@ use libc::{
     clockid_t, pthread_attr_t, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_mutex_t,
     pthread_rwlock_t, pthread_spinlock_t, pthread_t, sem_t, timespec,
 };
-use std::ffi::{c_int, c_uint};
+use std::ffi::{c_int, c_long, c_uint};
+
+/// `syscall` of the C library, whose arguments after the first are registers' contents.
+static SYSCALL: Symbol = Symbol::new(c"syscall");
+
+/// Its address.
+pub fn syscall_address() -> *const c_void {
+    SYSCALL.address()
+}
+
+/// That of the C library.
+///
+/// # Safety
+/// As there.
+pub unsafe fn syscall(
+    number: c_long,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+    e: c_long,
+    f: c_long,
+) -> c_long {
+    type Function = unsafe extern "C" fn(c_long, ...) -> c_long;
+    // SAFETY: the function of this name has this type.
+    let function = unsafe { std::mem::transmute::<*const c_void, Function>(SYSCALL.address()) };
+    // SAFETY: the caller's promise.
+    unsafe { function(number, a, b, c, d, e, f) }
+}
 
 /// What a thread runs.
 pub type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
