@@ -11,7 +11,7 @@ use netloom_shm::segment::{Segment, State};
 use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_ulonglong, c_void};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -118,7 +118,20 @@ fn start() -> std::result::Result<Job, String> {
 /// # Errors
 /// Why it cannot.
 pub fn job() -> std::result::Result<&'static Job, &'static str> {
-    JOB.get_or_init(start).as_ref().map_err(String::as_str)
+    let init = || {
+        IS_JOINING.store(true, Ordering::Relaxed);
+        let job = start();
+        IS_JOINING.store(false, Ordering::Relaxed);
+        job
+    };
+    JOB.get_or_init(init).as_ref().map_err(String::as_str)
+}
+
+static IS_JOINING: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process is about to join it.
+pub fn is_joining() -> bool {
+    IS_JOINING.load(Ordering::Relaxed)
 }
 
 /// The process ends: its node's time goes on without it.

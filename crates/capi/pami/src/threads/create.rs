@@ -106,10 +106,10 @@ unsafe fn take_begin(begin: *mut Begin) -> (Start, *mut c_void) {
 }
 
 /// The guest that this process is, if its calling thread takes part in it; it does from its first call on.
-fn guest() -> Option<(&'static Guest, &'static Thread)> {
+pub(super) fn guest() -> Option<(&'static Guest, &'static Thread)> {
     static IS_STARTED: OnceLock<bool> = OnceLock::new();
     let is_guest = *IS_STARTED.get_or_init(Channels::are_inherited);
-    if !is_guest || Guest::is_forked() {
+    if !is_guest || Guest::is_forked() || client::is_joining() {
         return None;
     }
     let guest = client::job().ok()?.simulated?;

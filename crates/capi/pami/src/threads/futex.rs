@@ -35,7 +35,7 @@ fn futex(thread: &Thread, [address, operation, value, time, _, mask]: Arguments)
                     _ => super::sleep::ns_until(clock(operation), time as *const libc::timespec),
                 }
             };
-            let ends_ns = at_most_ns.map(|most| thread.hub().last_ns() + most);
+            let ends_ns = at_most_ns.map(|most| thread.hub().last_ns() + most as f64);
             registry().waiting.push_back((key, thread.number));
             Some(if thread.block(key, ends_ns) { 0 } else { -c_long::from(libc::ETIMEDOUT) })
         }

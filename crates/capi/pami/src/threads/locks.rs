@@ -16,7 +16,7 @@ fn acquire<T>(
     thread: &Thread,
     object: *mut T,
     (busy, late): (c_int, c_int),
-    at_most_ns: Option<f64>,
+    at_most_ns: Option<i64>,
     attempt: impl Fn(*mut T) -> c_int,
 ) -> c_int {
     thread.settle();
@@ -100,7 +100,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) 
     }
 }
 
-fn lock_mutex(thread: &Thread, mutex: *mut pthread_mutex_t, at_most_ns: Option<f64>) -> c_int {
+fn lock_mutex(thread: &Thread, mutex: *mut pthread_mutex_t, at_most_ns: Option<i64>) -> c_int {
     // SAFETY: the program's mutex.
     acquire(thread, mutex, (EBUSY, ETIMEDOUT), at_most_ns, |mutex| unsafe {
         real::pthread_mutex_trylock(mutex)
@@ -135,11 +135,11 @@ fn wait_for_signal(
     thread: &Thread,
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
-    at_most_ns: Option<f64>,
+    at_most_ns: Option<i64>,
 ) -> c_int {
     thread.settle();
     let key = condition as usize;
-    let ends_ns = at_most_ns.map(|most| thread.hub().last_ns() + most);
+    let ends_ns = at_most_ns.map(|most| thread.hub().last_ns() + most as f64);
     registry().waiting.push_back((key, thread.number));
     // SAFETY: the program's mutex.
     let result = unsafe { real::pthread_mutex_unlock(mutex) };
@@ -260,7 +260,7 @@ pub unsafe extern "C-unwind" fn pthread_barrier_wait(barrier: *mut pthread_barri
     0
 }
 
-fn take_semaphore(thread: &Thread, semaphore: *mut sem_t, at_most_ns: Option<f64>) -> c_int {
+fn take_semaphore(thread: &Thread, semaphore: *mut sem_t, at_most_ns: Option<i64>) -> c_int {
     let attempt = |semaphore| {
         // SAFETY: the program's semaphore.
         match unsafe { real::sem_trywait(semaphore) } {

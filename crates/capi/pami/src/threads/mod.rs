@@ -6,12 +6,14 @@
 //! A call that releases others hands over, so that they go on at its simulated time; one that must wait hands over
 //! until it is released. What a thread did before a call has taken its time when the call is made ([`Thread::settle`]).
 //!
+//! - [`clock`] – clocks, which may tell the node's time.
 //! - [`create`] – begin and end of threads.
 //! - [`futex`] – waits without the C library's functions.
 //! - [`locks`] – mutexes, conditions, barriers, semaphores.
 //! - [`sleep`] – giving way, and sleeping.
 //! - [`real`] – the C library's functions.
 
+pub mod clock;
 pub mod create;
 pub mod futex;
 pub mod locks;
@@ -140,8 +142,8 @@ impl Thread {
 
     /// Waits until something is so, which other threads cause and [`Self::wake`] for this address. With a time limit
     /// it returns whether it is.
-    pub fn wait_until(&self, key: usize, at_most_ns: Option<f64>, mut is_so: impl FnMut() -> bool) -> bool {
-        let ends_ns = at_most_ns.map(|most| self.hub().last_ns() + most);
+    pub fn wait_until(&self, key: usize, at_most_ns: Option<i64>, mut is_so: impl FnMut() -> bool) -> bool {
+        let ends_ns = at_most_ns.map(|most| self.hub().last_ns() + most as f64);
         loop {
             if is_so() {
                 return true;

@@ -62,7 +62,7 @@ macro_rules! real {
 
 use libc::{
     clockid_t, pthread_attr_t, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_mutex_t,
-    pthread_rwlock_t, pthread_spinlock_t, pthread_t, sem_t, timespec,
+    pthread_rwlock_t, pthread_spinlock_t, pthread_t, sem_t, time_t, timespec, timeval,
 };
 use std::ffi::{c_int, c_long, c_uint};
 
@@ -129,5 +129,8 @@ real! {
     sleep: fn(seconds: c_uint) -> c_uint;
     usleep: fn(microseconds: c_uint) -> c_int;
     nanosleep: fn(time: *const timespec, left: *mut timespec) -> c_int;
+    clock_gettime: fn(clock: clockid_t, time: *mut timespec) -> c_int;
+    gettimeofday: fn(time: *mut timeval, zone: *mut c_void) -> c_int;
+    time: fn(place: *mut time_t) -> time_t;
     clock_nanosleep: fn(clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec) -> c_int;
 }

@@ -319,7 +319,7 @@ impl<G: Guest> GuestProcess<G> {
             true => String::new(),
             false => format!("; unfinished: {}", lines.join(", ")),
         };
-        Ok(Failure::new(call, format!("task {} waits for ever: {reason}{unfinished}", task.number)))
+        Ok(Failure::new(call, format!("waits for ever: {reason}{unfinished}")))
     }
 
     fn start_foreign(&self, task: &mut Task) -> Result<(), Failure> {
