@@ -99,7 +99,7 @@ fn study_text(machine: &str) -> String {
     format!(
         "name = \"mpirun\"\ntitle = \"Guests on {{dims}}\"\nmachine = {machine:?}\n\
          [workload]\nkind = \"spi\"\nprogram = \"ping-pong\"\n\
-         [measure]\nuntil = \"finished\"\nper_link = false\nwindow_us = 1000\n"
+         [measure]\nuntil = \"finished\"\nper_link = false\nwindow_us = 1000000\n"
     )
 }
 
@@ -179,7 +179,7 @@ pub fn run(
     let segment = Arc::new(Segment::create(tasks).map_err(LaunchError::from)?);
     let channels =
         Arc::new(Channels::create(tasks, settings.facts.threads).map_err(|e| RunError::Channels(tasks, e))?);
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(Shared { follows: machine.threads > 1, ..Shared::default() });
     job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.variable())));
     // OpenMP's threads wait in vain before they sleep, since no other runs meanwhile.
     if std::env::var_os("OMP_WAIT_POLICY").is_none() {

@@ -83,7 +83,11 @@ int main(void)
   memset(&send, 0, sizeof send);
   send.send.dispatch = FIRST_ID; send.send.dest = endpoint(1, 0);
   send.send.data.iov_base = data; send.send.data.iov_len = sizeof data;
-  if (task == 0) CHECK(PAMI_Send(context[0], &send));
+  if (task == 0)
+  {
+    set_dispatch(context[0], FIRST_ID, barrier_dispatch, NULL);
+    CHECK(PAMI_Send(context[0], &send));
+  }
   for (;;) advance(context[0]);
 }
 "#;

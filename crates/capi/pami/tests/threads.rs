@@ -57,7 +57,7 @@ static pthread_t begin(void * (*function)(void *))
 int main(void)
 {
   start("threads", 1);
-  (void) lock; (void) poll; (void) set; (void) end; (void) crash;
+  (void) lock; (void) poll; (void) set; (void) end; (void) crash; (void) begin;
 "#;
 
 fn with_thread(name: &str, rest: &str, folder: &Path) -> PathBuf {

@@ -119,7 +119,6 @@ impl ChannelLink {
         while !self.channel.sleep(Duration::from_secs(3600)) {}
         threads::wait_for_leaving();
         let reply = postcard::from_bytes(self.channel.message());
-        self.computed_from_ns = processor_ns();
         reply.unwrap_or_else(|error| give_up(Error::other(error)))
     }
 }
@@ -162,6 +161,10 @@ impl Link for ChannelLink {
             .filter_map(|&handle| unsafe { context(handle as *mut c_void) })
             .flat_map(Context::unfinished)
             .collect()
+    }
+
+    fn starts_computing(&mut self) {
+        self.computed_from_ns = processor_ns();
     }
 
     fn computed_ns(&mut self) -> f64 {

@@ -22,7 +22,10 @@ pub trait Link {
     /// What the guest waits for, a line for each thing.
     fn report(&self) -> Vec<String>;
 
-    /// The time that the thread has computed since the last exchange, ns.
+    /// The thread begins to compute.
+    fn starts_computing(&mut self);
+
+    /// The time that it has computed since, ns.
     fn computed_ns(&mut self) -> f64;
 }
 
@@ -347,6 +350,10 @@ impl<L: Link> Hub<L> {
     }
 
     fn take_reply(&mut self, reply: Reply) -> Mapping {
+        // A system call for nothing where computing does not count.
+        if self.facts().compute_scale > 0.0 {
+            self.link.starts_computing();
+        }
         self.now_ns = reply.now_ns;
         let mut state = lock(&self.shared.state);
         for (context, arrived) in reply.arrivals {

@@ -42,6 +42,18 @@ impl Contexts {
         Contexts(self.0 | 1 << context)
     }
 
+    /// These and others.
+    #[must_use]
+    pub fn or(self, others: Contexts) -> Self {
+        Contexts(self.0 | others.0)
+    }
+
+    /// These without others.
+    #[must_use]
+    pub fn without(self, others: Contexts) -> Self {
+        Contexts(self.0 & !others.0)
+    }
+
     /// Whether a context is one of them.
     pub fn has(self, context: ContextNumber) -> bool {
         context < u64::BITS && self.0 & 1 << context != 0

@@ -67,6 +67,8 @@ pub struct Settings {
 /// clock between its polls.
 const LONGEST_NS: f64 = 1e6;
 const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
+/// Most waits in vain that a thread skips, because it waited for as long before a packet came last.
+const USUAL_MAX: u32 = 4;
 /// The time after which it is asked again what a thread does that still runs: at first, and at most.
 const RUNS_NS: f64 = 1e3;
 const RUNS_MAX_NS: f64 = 2e4;
@@ -85,8 +87,12 @@ struct State {
     /// Whether it waits, for which contexts' packets, by the place of the condition.
     is_waiting: bool,
     watched: Vec<u32>,
+    /// What it may be told of: the contexts that it polls, and those that no other thread does.
+    awaited: Contexts,
     /// Waits in a row that ended with nothing, while its task did nothing either, and their length in all.
     in_vain: u32,
+    /// As many as would have been enough in one wait before a packet came last.
+    usual: u32,
     waited: Microticks,
     seen_progress: u64,
     /// The begin of the last, and when it ends.
@@ -110,6 +116,8 @@ impl<G: Guest> GuestProcess<G> {
             is_waiting: false,
             watched: vec![],
             in_vain: 0,
+            usual: 0,
+            awaited: Contexts::default(),
             waited: Microticks::ZERO,
             seen_progress: 0,
             began: Microticks::ZERO,
@@ -177,11 +185,15 @@ impl<G: Guest> GuestProcess<G> {
                 return self.answer_with(task, now, exposed);
             }
             Then::Go => return self.answer(task, now),
-            Then::Wait(contexts, _) if task.has_arrivals(contexts) => {
-                task.progress += 1;
-                return self.answer(task, now);
+            Then::Wait(contexts, polls) => {
+                let others = task.polled_by_others(self.number);
+                self.state.awaited = contexts.or(Contexts::ALL.without(others));
+                if task.has_arrivals(self.state.awaited) {
+                    task.progress += 1;
+                    return self.answer(task, now);
+                }
+                self.poll(task, now, contexts, polls);
             }
-            Then::Wait(contexts, polls) => self.poll(task, now, contexts, polls),
             Then::Block(at_most_ns) => {
                 let at_most = at_most_ns.map(|ns| task.time(ns));
                 self.state.ends = at_most.map(|most| now + most);
@@ -239,9 +251,14 @@ impl<G: Guest> GuestProcess<G> {
             (_, Resumed::Found(place)) if usize::from(place) < self.state.watched.len() => {
                 let number = self.state.watched[usize::from(place)];
                 task.context(number)?.take();
+                if let Then::Wait(_, polls) = self.state.then {
+                    let waited_ns = task.ns(self.state.waited + (now - self.state.began));
+                    let polls = (waited_ns / task.poll_ns() / polls.max(1) as f64).clamp(1.0, 1e6);
+                    self.state.usual = (polls.log2() as u32).min(USUAL_MAX);
+                }
                 Ok(None)
             }
-            (Then::Wait(contexts, _), Resumed::TimedOut) if !task.has_arrivals(contexts) => {
+            (Then::Wait(contexts, _), Resumed::TimedOut) if !task.has_arrivals(self.state.awaited) => {
                 self.state.in_vain += 1;
                 self.state.waited += now - self.state.began;
                 if self.state.waited >= task.settings.patience {
@@ -270,14 +287,17 @@ impl<G: Guest> GuestProcess<G> {
         // A thread that polls again and again is asked less and less often. What arrives ends the wait at once.
         // So does what another thread of its task does, which may be a store that it looks at.
         let has_news = task.turns - state.turns != state.seen_turns;
-        let (growth, polls) =
-            if has_news { (1.0, 1) } else { (f64::from(1u32 << state.in_vain.min(20)), polls) };
+        let (growth, polls) = if has_news {
+            (1.0, 1)
+        } else {
+            (f64::from(1u32 << state.in_vain.max(state.usual).min(20)), polls)
+        };
         let limit_ns = task.poll_ns() * polls.clamp(1, 1 << 20) as f64;
         let longest = if std::mem::take(&mut state.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
         let at_most = Some(task.time((limit_ns * growth).min(longest.max(limit_ns))));
         let mut any: SmallVec<[Watch; 2]> = SmallVec::new();
         state.watched.clear();
-        let contexts_of = task.contexts(contexts);
+        let contexts_of = task.contexts(state.awaited);
         for (number, context) in contexts_of.clone() {
             any.push(context.watches()[0]);
             state.watched.push(number);

@@ -104,6 +104,15 @@ impl Task {
         others.any(|(_, doing)| matches!(doing, Doing::Runs | Doing::Polls(_)))
     }
 
+    /// Contexts that other threads poll.
+    pub(super) fn polled_by_others(&self, thread: ThreadNumber) -> Contexts {
+        let others = self.threads.iter().enumerate().filter(|&(number, _)| number != thread as usize);
+        others.fold(Contexts::default(), |all, (_, doing)| match doing {
+            Doing::Polls(contexts) => all.or(*contexts),
+            _ => all,
+        })
+    }
+
     /// Threads that are blocked, if all are.
     pub(super) fn all_blocked(&self) -> Option<usize> {
         let is_blocked = |doing: &&Doing| **doing == Doing::Blocked;
@@ -256,17 +265,16 @@ impl Task {
     /// What a thread is told.
     pub(super) fn reply(&mut self, thread: ThreadNumber, now: Microticks) -> Reply {
         let mut reply = Reply { now_ns: self.ns(now), ..Reply::default() };
-        let own = self.threads[thread as usize];
         // A thread that polls a context is told what arrives there itself.
-        let others = self.threads.iter().enumerate().filter(|&(number, _)| number != thread as usize);
-        let awaited: Vec<Contexts> = others
-            .filter_map(|(_, doing)| if let Doing::Polls(contexts) = doing { Some(*contexts) } else { None })
-            .collect();
-        let is_own = |number| matches!(own, Doing::Polls(contexts) if contexts.has(number));
+        let others = self.polled_by_others(thread);
+        let own = match self.threads[thread as usize] {
+            Doing::Polls(contexts) => contexts,
+            _ => Contexts::default(),
+        };
         let mut bytes = 0;
         for (number, context) in &mut self.contexts {
             reply.room.push((*number, context.room().min().unwrap_or(0)));
-            if !is_own(*number) && awaited.iter().any(|contexts| contexts.has(*number)) {
+            if others.without(own).has(*number) {
                 continue;
             }
             while bytes < REPLY_B
