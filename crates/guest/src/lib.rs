@@ -31,7 +31,7 @@ use netloom_simulate::units::processes_on_units;
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::resolve::{load_machine, resolve};
 use netloom_study::run::Quiet;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -106,6 +106,9 @@ fn study_text(machine: &str) -> String {
 fn refuse(message: String, help: &str) -> RunError {
     RunError::Machine(Problem::new(message).help(help))
 }
+
+/// The tasks of a job, and what is known of their processes.
+type Made = BTreeMap<u32, (Arc<Mutex<Task>>, Arc<Status>)>;
 
 /// A process of a node that has no task.
 struct Empty;
@@ -185,25 +188,22 @@ pub fn run(
     if std::env::var_os("OMP_WAIT_POLICY").is_none() {
         job.environment.push(("OMP_WAIT_POLICY".into(), "passive".into()));
     }
-    let mut tasks_made: HashMap<u32, (Arc<Mutex<Task>>, Arc<Status>)> = HashMap::new();
-    let made: Mutex<Vec<(u32, Arc<Mutex<Task>>, Arc<Status>)>> = Mutex::default();
+    let made: Mutex<Made> = Mutex::default();
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
         // The processes of a node are first the tasks' first threads, then their second ones, and so on.
         let (process, thread) =
             (spi.process() % tasks_per_node as u8, u32::from(spi.process()) / tasks_per_node);
         let Some(task) = placement.task(spi.node(), process) else { return Box::new(Empty) };
         debug_assert_eq!(spi.process(), hardware_thread(tasks_per_node as u8, process, thread));
-        let (of_task, status) = tasks_made.entry(task).or_insert_with(|| {
+        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of_task, status) = made.entry(task).or_insert_with(|| {
             let status = Arc::<Status>::default();
             let of_memory = (Arc::clone(&segment), Arc::clone(&status));
             let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
                 let (segment, status) = (Arc::clone(&of_memory.0), Arc::clone(&of_memory.1));
                 Box::new(GuestMemory { segment, task, status })
             };
-            let of_task = Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open))));
-            let all = (task, Arc::clone(&of_task), Arc::clone(&status));
-            made.lock().unwrap_or_else(PoisonError::into_inner).push(all);
-            (of_task, status)
+            (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), status)
         });
         let link = GuestLink::new(&channels, &segment, (task, thread), status, &shared);
         Box::new(GuestProcess::new(of_task, thread, link))
@@ -250,7 +250,7 @@ pub fn run(
     // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no news.
     let has_crashed = shared.has_crashed.load(Ordering::Acquire);
     let mut last_ns: f64 = 0.0;
-    for (task, of_task, status) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    for (task, (of_task, status)) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
         last_ns = last_ns.max(of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns());
         let is_new = !has_crashed && failures.iter().all(|&(failed, _)| failed != task);
         if let Some(why) = status.fault().filter(|_| is_new) {

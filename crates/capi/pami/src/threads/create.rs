@@ -32,7 +32,7 @@ pub(super) fn enter(thread: Arc<Thread>, waits: bool) -> &'static Thread {
         super::futex::trap();
     }
     // SAFETY: library calls; the value only says how often its destructor ran.
-    unsafe { libc::pthread_setspecific(key(), 1 as *const c_void) };
+    unsafe { libc::pthread_setspecific(key(), round(1)) };
     thread
 }
 
@@ -50,10 +50,15 @@ fn key() -> pthread_key_t {
 /// Rounds of destructors that the C library runs: in the last, others' have run.
 const ROUNDS: usize = 4;
 
+/// What the key holds: the number of the next round.
+fn round(number: usize) -> *const c_void {
+    std::ptr::without_provenance(number)
+}
+
 unsafe extern "C" fn ends(round: *mut c_void) {
     if (round as usize) < ROUNDS {
         // SAFETY: as in `enter`.
-        unsafe { libc::pthread_setspecific(key(), (round as usize + 1) as *const c_void) };
+        unsafe { libc::pthread_setspecific(key(), self::round(round as usize + 1)) };
         return;
     }
     let Some(thread) = current() else { return };

@@ -87,8 +87,8 @@ impl Registry {
     }
 
     fn named(&self, name: libc::pthread_t) -> Option<Arc<Thread>> {
-        let all = self.threads.iter().flatten().chain(&self.ended);
-        all.filter(|thread| thread.name.load(Ordering::Relaxed) == name as usize).last().cloned()
+        let mut all = self.threads.iter().flatten().chain(&self.ended);
+        all.find(|thread| thread.name.load(Ordering::Relaxed) == name as usize).cloned()
     }
 
     /// Takes out up to `count` threads that wait for something.

@@ -68,7 +68,7 @@ pub struct Settings {
 const LONGEST_NS: f64 = 1e6;
 const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
 /// Most waits in vain that a thread skips, because it waited for as long before a packet came last.
-const USUAL_MAX: u32 = 4;
+const USUAL_MAX: u32 = 5;
 /// The time after which it is asked again what a thread does that still runs: at first, and at most.
 const RUNS_NS: f64 = 1e3;
 const RUNS_MAX_NS: f64 = 2e4;
@@ -254,7 +254,8 @@ impl<G: Guest> GuestProcess<G> {
                 if let Then::Wait(_, polls) = self.state.then {
                     let waited_ns = task.ns(self.state.waited + (now - self.state.began));
                     let polls = (waited_ns / task.poll_ns() / polls.max(1) as f64).clamp(1.0, 1e6);
-                    self.state.usual = (polls.log2() as u32).min(USUAL_MAX);
+                    // A little longer, so that it is enough for a packet that comes a little later.
+                    self.state.usual = ((1.2 * polls).log2().ceil() as u32).min(USUAL_MAX);
                 }
                 Ok(None)
             }
