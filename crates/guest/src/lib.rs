@@ -14,9 +14,12 @@ pub mod memory;
 
 use link::{GuestLink, OVER, Shared};
 use memory::{GuestMemory, Status};
+use netloom_fabric::collective::ByteOrder;
+use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::pami::guest::Facts;
 use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
 use netloom_messaging::pami::guest::task::{Task, hardware_thread};
+use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::message_unit::resources::{Resources, THREADS};
 use netloom_messaging::pami::message_unit::{Costs, PACKET_MAX, Placement};
 use netloom_messaging::spi::Spi;
@@ -161,6 +164,7 @@ pub fn run(
     }
     let ticks_per_second = study.machine.ticks_per_second();
     let ticks_per_ns = ticks_per_second as f64 / 1e9;
+    let world = Members::of_job(&placement, &Torus::new(&study.torus().topology));
     let settings = Settings {
         placement: Arc::clone(&placement),
         costs: Costs::new(&pami, ticks_per_second),
@@ -170,12 +174,14 @@ pub fn run(
             tasks_per_node,
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
             threads: u32::from(THREADS) / tasks_per_node,
+            has_world_group: world.is_some(),
             packet_max_bytes: PACKET_MAX,
             rendezvous_from_bytes: messaging.eager_max_B.map_or(u64::MAX, |bytes| bytes + 1),
             clock_ns: pami.clock_ns,
             core_mhz: CORE_MHZ,
             compute_scale: machine.compute_scale,
         },
+        world,
         ticks_per_ns,
         patience: Microticks::of_f64(machine.patience_s * ticks_per_second as f64 * 1e6),
     };
@@ -216,6 +222,7 @@ pub fn run(
             let ran = processes_on_units(
                 &study,
                 tasks_per_node * settings.facts.threads,
+                ByteOrder::HERE,
                 make,
                 (&Quiet(&stop), machine.threads),
             );

@@ -61,14 +61,17 @@ async fn operations(task: &mut Task, placement: &Placement, members: &[u32], cla
         let words = [1, 7, 64, 700, 9000][random.below(5) as usize];
         let range = task.allocate(8 * words);
         let number = |task: f64, i: u64| task * 3.0 + (i % 100) as f64 + f64::from(round);
-        match random.below(3) {
+        match random.below(4) {
             0 => task.collective(group, Collective::Barrier).await,
-            1 => {
+            what @ 1..=2 => {
                 let root = members[random.below(members.len() as u64) as usize];
                 if root == task.number() {
                     task.store(range.address, &doubles((0..words).map(|i| number(me, i))));
                 }
-                let operation = Collective::Broadcast { root, data: range };
+                let operation = match what {
+                    1 => Collective::Broadcast { root, data: range },
+                    _ => Collective::Rectangle { root, data: range },
+                };
                 task.collective(group, operation).await;
                 let expected = doubles((0..words).map(|i| number(f64::from(root), i)));
                 assert!(task.load(range) == expected, "broadcast of {words} from {root} at {me}");

@@ -3,6 +3,7 @@
 use crate::family::Queued;
 use crate::nics::message_unit::processes;
 use crate::programs::To;
+use netloom_fabric::collective::ByteOrder;
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::MessageUnit;
 use netloom_node::nodes::ProcessOf;
@@ -16,13 +17,14 @@ use netloom_study::result::RunResult;
 pub type Failures = Vec<(u32, u32, Failure)>;
 
 /// Runs processes until all have ended, `per_node` on each node of a study's machine, in place of the study's own
-/// workload. Returns the result, and which processes failed.
+/// workload. Returns the result, and which processes failed. `byte_order` is that of their memory.
 ///
 /// # Errors
 /// If the machine has no Message Units, or cannot be built.
 pub fn processes_on_units(
     study: &ResolvedStudy,
     per_node: u32,
+    byte_order: ByteOrder,
     mut process: impl FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
     to: To,
 ) -> Result<(RunResult, Failures), Problem> {
@@ -34,7 +36,7 @@ pub fn processes_on_units(
         Some(TorusNetwork::Queued(config)) => Some(Queued(config)),
         _ => None,
     };
-    let (mut result, ran) = processes(family, study, per_node, to, &mut process)?;
+    let (mut result, ran) = processes(family, study, per_node, to, byte_order, &mut process)?;
     let failures = ran.failures().to_vec();
     ran.judge(&mut result, study.torus().nodes() as u32 * per_node);
     Ok((result, failures))

@@ -10,6 +10,7 @@ use crate::collectives::{self, Collectives};
 use crate::device::guest;
 use crate::device::{Device, Payload};
 use crate::dispatch::{DISPATCH_MAX, Dispatch};
+use crate::geometry::Geometry;
 use crate::threads;
 use netloom_messaging::pami::context::{self, Event, Limits, Message, Outcome};
 use netloom_messaging::pami::device::PamiDevice;
@@ -19,6 +20,7 @@ use parking_lot::lock_api::RawMutex as _;
 use std::cell::{Cell, UnsafeCell};
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -227,7 +229,7 @@ impl Context {
                 }
             }
             Event::Progress => {}
-            Event::Collected(_) => unreachable!("nothing begins one"),
+            Event::Collected(key) => self.one_done(key, SUCCESS),
             Event::Rmw { origin, request, rmw } => {
                 let old = crate::rma::execute(&rmw);
                 self.core().answer_rmw(origin, request, old);
@@ -441,6 +443,10 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             idle: Cell::new(0),
             watch: Watch::default(),
         });
+        if let Some(group) = context.core().device().world_group() {
+            let geometries = client.geometries.lock().unwrap_or_else(|e| e.into_inner());
+            geometries[&0].set_group(Some(group));
+        }
         let context = Box::into_raw(context);
         client.handles[offset].store(context, Ordering::Release);
         live().insert(context as usize);
@@ -463,6 +469,7 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(handles: *mut *mut c_void, count:
         let offset = found.core().device().endpoint().offset() as usize;
         found.client().handles[offset].store(std::ptr::null_mut(), Ordering::Release);
         found.client().contexts.fetch_sub(1, Ordering::Relaxed);
+        found.forget_groups(offset);
         // SAFETY: made by `PAMI_Context_createv`, and now forgotten.
         unsafe {
             drop(Box::from_raw((*handles.add(at)).cast::<Context>()));
@@ -547,6 +554,13 @@ unsafe extern "C" fn run_internal_work(handle: *mut c_void, cookie: *mut c_void)
 }
 
 impl Context {
+    /// Its device's groups end with it: geometries of which it is the member have none any more.
+    fn forget_groups(&self, offset: usize) {
+        let geometries = self.client().geometries.lock().unwrap_or_else(|e| e.into_inner());
+        let own = |found: &&Arc<Geometry>| found.members.offset().is_some_and(|own| own as usize == offset);
+        geometries.values().filter(own).for_each(|found| found.set_group(None));
+    }
+
     /// Runs a function in the thread that advances this context. Any thread may call it.
     pub fn post_internal(&self, run: impl FnOnce(&Context) + 'static) {
         let posted = Posted { function: Some(run_internal_work), cookie: std::ptr::null_mut() };

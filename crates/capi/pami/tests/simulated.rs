@@ -28,7 +28,9 @@ fn programs_check_their_data_on_a_simulated_machine() {
         let program = compile(&source, folder.path());
         check(&program, PAIR);
         // Several on a node; the longest programs only in pairs.
-        if ["ping", "put_get", "collective_barrier", "types", "unexpected"].contains(&name.as_str()) {
+        if ["ping", "put_get", "collective_barrier", "types", "unexpected", "classes"]
+            .contains(&name.as_str())
+        {
             check(&program, On { tasks: 6, per_node: 4, ..PAIR });
         }
     }

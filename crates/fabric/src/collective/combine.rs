@@ -13,12 +13,28 @@ pub struct Combined {
     pub data: Option<Data>,
 }
 
+/// The order of the bytes of a word in the nodes' memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// The most significant byte first: that of the machine's own processors.
+    #[default]
+    Big,
+    /// The least significant byte first.
+    Little,
+}
+
+impl ByteOrder {
+    /// That of this computer, in whose order the memory of real programs is.
+    pub const HERE: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+}
+
 /// Combines packets in the order of a node's inputs. Missing data counts as zeros, and zeros combine to zeros
-/// in every operation.
+/// in every operation. The hardware's words are big-endian; those of nodes whose memory has another order are taken
+/// in that order **(ours)**.
 ///
 /// # Panics
 /// If there is no packet.
-pub fn combine(packets: &[(CollectiveHeader, Option<Data>)]) -> Combined {
+pub fn combine(packets: &[(CollectiveHeader, Option<Data>)], order: ByteOrder) -> Combined {
     let (mut header, _) = packets[0];
     for (other, _) in &packets[1..] {
         let mismatch = !header.agrees(other);
@@ -38,6 +54,7 @@ pub fn combine(packets: &[(CollectiveHeader, Option<Data>)]) -> Combined {
     let whole = |data: &Option<Data>| {
         let mut bytes = data.as_deref().unwrap_or(&[]).to_vec();
         bytes.resize(length, 0);
+        to_order(&mut bytes, word, order);
         bytes
     };
     let mut inputs: Vec<Vec<u8>> = packets.iter().map(|(_, data)| whole(data)).collect();
@@ -51,19 +68,45 @@ pub fn combine(packets: &[(CollectiveHeader, Option<Data>)]) -> Combined {
             header.flags.nan |= is_nan;
             out.copy_from_slice(&value.to_be_bytes());
         }
+        to_order(&mut result, word, order);
         return Combined { header, data: Some(result.into()) };
     }
     let mut result = inputs.swap_remove(0);
     for input in &inputs {
         header.flags.overflow |= integer::combine(header.operation, word, &mut result, input);
     }
+    to_order(&mut result, word, order);
     Combined { header, data: Some(result.into()) }
+}
+
+/// Converts words between big-endian and another order.
+fn to_order(bytes: &mut [u8], word: usize, order: ByteOrder) {
+    if order == ByteOrder::Little {
+        bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{Delivers, Operation, RouteKind};
     use super::*;
+
+    fn combine(packets: &[(CollectiveHeader, Option<Data>)]) -> Combined {
+        super::combine(packets, ByteOrder::Big)
+    }
+
+    #[test]
+    fn words_have_the_byte_order_of_memory() {
+        let sum = |of: fn(u32) -> [u8; 4], order| {
+            let packets = [100_000, 70_000].map(|x| packet(Operation::AddUnsigned, 4, &of(x)));
+            super::combine(&packets, order).data.unwrap().to_vec()
+        };
+        assert_eq!(sum(u32::to_be_bytes, ByteOrder::Big), 170_000u32.to_be_bytes());
+        assert_eq!(sum(u32::to_le_bytes, ByteOrder::Little), 170_000u32.to_le_bytes());
+        let packets = [1.5f64, -4.0].map(|x| packet(Operation::MinDouble, 8, &x.to_le_bytes()));
+        let least = super::combine(&packets, ByteOrder::Little);
+        assert_eq!(least.data.as_deref(), Some(&(-4.0f64).to_le_bytes()[..]));
+    }
 
     fn packet(operation: Operation, word: u32, data: &[u8]) -> (CollectiveHeader, Option<Data>) {
         let header = CollectiveHeader {

@@ -10,7 +10,8 @@ mod float;
 pub mod header;
 mod integer;
 pub mod route;
+pub mod trees;
 
-pub use combine::{Combined, combine};
+pub use combine::{ByteOrder, Combined, combine};
 pub use header::{CollectiveHeader, Delivers, Flags, Operation};
 pub use route::{CLASS_ROUTES, ClassRoute, RouteKind};

@@ -7,6 +7,7 @@ use super::port::Port;
 use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, StoppedUnit, WaitingPacket};
 use super::statistics::{LinkCounts, LinkErrors, Recorder, Totals, WindowRecord};
+use crate::collective::ByteOrder;
 use crate::host::{Family, Host};
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
@@ -30,6 +31,8 @@ pub struct BuildOptions {
     pub unblocking: bool,
     /// Masks of the machine's own performance counters, if they are on; for routers that have them.
     pub counters: Option<CounterMasks>,
+    /// The byte order of the nodes' memory, for routers that combine words.
+    pub byte_order: ByteOrder,
 }
 
 impl Default for BuildOptions {
@@ -42,6 +45,7 @@ impl Default for BuildOptions {
             window: 10_000,
             unblocking: false,
             counters: None,
+            byte_order: ByteOrder::Big,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What the protocols need of a device: packets to other endpoints, and memory.
 
 use super::{Endpoint, packet::Head};
-use netloom_fabric::collective::Operation;
 use std::fmt;
 
 /// Error: no space at present.
 pub use crate::device::Full;
+/// An operation of the collective network.
+pub use netloom_fabric::collective::Operation;
 
 /// A range of the program's memory, by its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -72,6 +73,13 @@ pub enum Collective {
     Barrier,
     /// One member's data goes to all.
     Broadcast {
+        /// That member's task.
+        root: u32,
+        /// Each member's buffer, of a multiple of 4 B.
+        data: Range,
+    },
+    /// The same over all links at once, by edge-disjoint spanning trees.
+    Rectangle {
         /// That member's task.
         root: u32,
         /// Each member's buffer.
@@ -230,6 +238,16 @@ pub trait PamiDevice {
     /// The software takes a step: on a simulated node its time passes; natively the step itself takes it.
     #[inline]
     fn spend(&mut self, _: Step) {}
+
+    /// Whether tasks can form groups, for which the device does collective operations.
+    fn has_groups(&self) -> bool {
+        false
+    }
+
+    /// The group of all tasks, if it is there from the start.
+    fn world_group(&self) -> Option<usize> {
+        None
+    }
 
     /// The classes that a group of tasks may take, one bit each, as far as this task knows: ranges of tasks, both ends
     /// included, of which it is one. None if the device has no collective network for them.

@@ -156,6 +156,25 @@ impl Topology {
         }
     }
 
+    /// The offset of all members, if it is the same, and each task has one.
+    pub fn offset(&self) -> Option<u32> {
+        match &self.0 {
+            Members::Tasks(_, Offsets::One(offset)) => Some(*offset),
+            _ => None,
+        }
+    }
+
+    /// The tasks as ranges, both ends included, if they all have one member, with the same offset.
+    pub fn task_ranges(&self) -> Option<Vec<(u32, u32)>> {
+        let Members::Tasks(tasks, Offsets::One(_)) = &self.0 else { return None };
+        Some(match tasks {
+            Tasks::Range { count: 0, .. } => vec![],
+            Tasks::Range { first, count } => vec![(*first, first + count - 1)],
+            Tasks::Ranges { list, .. } => list.iter().map(|s| (s.first, s.first + s.count - 1)).collect(),
+            Tasks::List(list) => list.iter().map(|&task| (task, task)).collect(),
+        })
+    }
+
     /// The first member of each task, in order. Collectives that involve each task once are among these.
     pub fn leaders(&self) -> Topology {
         match &self.0 {

@@ -4,7 +4,7 @@
 use super::Step;
 use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
 use crate::device::{Device, Full, MuDevice, Simulated};
-use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute, CollectiveHeader, combine};
+use netloom_fabric::collective::{ByteOrder, CLASS_ROUTES, ClassRoute, CollectiveHeader, combine};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::commands::{Command, Pcie, Setting, Shared, Watch};
 use netloom_nic::message_unit::descriptor::Descriptor;
@@ -120,6 +120,11 @@ impl UnitDevice {
     /// If it is not free.
     pub fn allocate_this(&self, what: Resource, number: u16) -> Result<(), Refusal> {
         lock(&self.kernel).allocate_this(what, number)
+    }
+
+    /// Whether the kernel would allocate this number.
+    pub fn is_free(&self, what: Resource, number: u16) -> bool {
+        lock(&self.kernel).is_free(what, number)
     }
 
     /// Frees a resource from [`Self::allocate`], and discards its settings.
@@ -310,10 +315,10 @@ impl UnitDevice {
     }
 
     /// Combines the words of several ranges of this length as the network does, into another (not timed).
-    pub fn combine(&self, from: &[u64], to: u64, bytes: u64, header: CollectiveHeader) {
+    pub fn combine(&self, from: &[u64], to: u64, bytes: u64, header: CollectiveHeader, order: ByteOrder) {
         let mut contents = lock(&self.contents);
         let inputs: Vec<_> = from.iter().map(|&at| (header, contents.load(at, bytes as usize))).collect();
-        let data = combine(&inputs).data;
+        let data = combine(&inputs, order).data;
         contents.store(to, bytes as usize, data.as_deref());
     }
 

@@ -146,10 +146,16 @@ impl Kernel {
 
     /// Allocates this number: class routes and barrier classes have the same number at all their nodes.
     pub fn allocate_this(&mut self, what: Resource, number: u16) -> Result<(), Refusal> {
-        if number >= what.for_users() || !self.taken.insert((what, number)) {
+        if !self.is_free(what, number) {
             return Err(Refusal::Taken(what, number));
         }
+        self.taken.insert((what, number));
         Ok(())
+    }
+
+    /// Whether a number can be allocated.
+    pub fn is_free(&self, what: Resource, number: u16) -> bool {
+        number < what.for_users() && !self.taken.contains(&(what, number))
     }
 
     /// Frees a number.

@@ -7,6 +7,7 @@ use crate::family::{Queued, RouterFamily};
 use crate::measure::torus::TorusReadout;
 use crate::processes::Processes;
 use crate::programs::{OnTorus, To};
+use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -43,9 +44,10 @@ fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram
     let tick_ns = study.micros(1) * 1e3;
     let torus = Torus::new(&study.torus().topology);
     let job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
-    let (mut result, of_run) = processes(family, study, program.processes(), to, &mut |spi| {
-        Box::new(Program::new(&spi.core().clone(), program.program(spi, &job)))
-    })?;
+    let (mut result, of_run) =
+        processes(family, study, program.processes(), to, ByteOrder::Big, &mut |spi| {
+            Box::new(Program::new(&spi.core().clone(), program.program(spi, &job)))
+        })?;
     result.measured.push(program.measured(&of_run.measurements, tick_ns).into());
     of_run.judge(&mut result, study.torus().nodes() as u32 * program.processes());
     Ok(result)
@@ -53,7 +55,7 @@ fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram
 
 fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: To) -> Ran {
     let (dims, tick_ns) = (&study.torus().topology.dims, study.micros(1) * 1e3);
-    let (mut result, of_run) = processes(family, study, 1, to, &mut |spi| {
+    let (mut result, of_run) = processes(family, study, 1, to, ByteOrder::Big, &mut |spi| {
         Box::new(Program::new(&spi.core().clone(), program.program(spi, dims, tick_ns)))
     })?;
     let measured = program.measured(&study.torus().topology, &of_run.measurements, tick_ns);
@@ -68,6 +70,7 @@ pub(crate) fn processes(
     study: &ResolvedStudy,
     per_node: u32,
     (progress, threads): To,
+    byte_order: ByteOrder,
     process: &mut dyn FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
 ) -> Result<(RunResult, Processes), Problem> {
     let begin = Instant::now();
@@ -81,6 +84,7 @@ pub(crate) fn processes(
         injection_fifos: NETWORK_FIFOS,
         window: study.window(),
         counters: s.measure.counters.then(CounterMasks::default),
+        byte_order,
         ..BuildOptions::default()
     };
     let built = family.build(study, &options, &mut |nodes| {

@@ -26,6 +26,7 @@ pub const STUDIES: &[(&str, &[(&str, &str)])] = &[
     ("pami.allreduce_throughput", &[study!("allreduce-throughput")]),
     ("pami.broadcast_throughput", &[study!("broadcast-throughput")]),
     ("pami.projection_96_racks", &[study!("projection")]),
+    ("pami.rectangle_broadcast", &[study!("rectangle-broadcast")]),
 ];
 
 /// Those who judge the paper's tables.
@@ -42,6 +43,7 @@ pub fn judges() -> Vec<Judge> {
         Judge { table: "pami.allreduce_throughput", judge: |bench| throughput(bench, 5) },
         Judge { table: "pami.broadcast_throughput", judge: |bench| throughput(bench, 6) },
         Judge { table: "pami.projection_96_racks", judge: projection },
+        Judge { table: "pami.rectangle_broadcast", judge: rectangle },
     ]
 }
 
@@ -65,14 +67,20 @@ fn value(table: &MeasuredTable, column: &str) -> Option<f64> {
     table.rows.first()?.get(place).copied()
 }
 
-/// Collective operations, by processes per node. Wrong data is no measurement.
+/// Measurements of a table's study with right data: wrong data is no measurement.
+fn checked<'a>(measured: &'a MeasuredTable, name: &str) -> Result<&'a MeasuredTable, Problem> {
+    match value(measured, "wrong words") {
+        Some(wrong) if wrong > 0.0 => Err(Problem::new(format!("{name}: tasks got wrong data"))),
+        _ => Ok(measured),
+    }
+}
+
+/// Collective operations, by processes per node.
 fn collective(bench: &Bench, table: usize, column: &str, published: &str) -> Result<Vec<Finding>, Problem> {
     let (tables, reported) = tables(bench, table)?;
     let name = STUDIES[table].0;
     let figure = |measured: &MeasuredTable| {
-        if value(measured, "wrong words").is_some_and(|wrong| wrong > 0.0) {
-            return Err(Problem::new(format!("{name}: tasks got wrong data")));
-        }
+        let measured = checked(measured, name)?;
         let processes = value(measured, "processes").unwrap_or_default();
         let id = format!("{name}[{processes}].{published}");
         Ok(Finding::figure(id, value(measured, column).unwrap_or(f64::NAN), &reported, Evidence::Run))
@@ -93,6 +101,17 @@ fn projection(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         Finding::figure(format!("pami.projection_96_racks.{column}"), time_us, &reported, Evidence::Run)
     };
     Ok(tables.iter().zip(columns).map(figure).collect())
+}
+
+/// The broadcast over all links.
+fn rectangle(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (tables, reported) = tables(bench, 8)?;
+    let figure = |measured: &MeasuredTable| {
+        let id = "pami.rectangle_broadcast.throughput_GB_per_s";
+        let throughput = value(measured, "throughput MB/s").unwrap_or(f64::NAN) / 1e3;
+        Ok(Finding::figure(id, throughput, &reported, Evidence::Run))
+    };
+    tables.iter().map(|measured| checked(measured, STUDIES[8].0).and_then(figure)).collect()
 }
 
 /// Table 1: by call.

@@ -41,8 +41,10 @@ pub enum Kind {
     Barrier,
     /// Sums of doubles.
     Allreduce,
-    /// The data of the first task goes to all.
+    /// The data of the first task goes to all, over the collective network.
     Broadcast,
+    /// The same by edge-disjoint spanning trees, over all links at once.
+    RectangleBroadcast,
 }
 
 impl Default for Collective {
@@ -94,7 +96,7 @@ pub(super) async fn run(mut task: Task, config: Collective, placement: &Placemen
     let [source, target] = [(); 2].map(|()| task.allocate(config.bytes));
     let words = config.checked_bytes() / 8;
     let number = task.number();
-    let is_sender = config.operation != Kind::Broadcast || number == 0;
+    let is_sender = !matches!(config.operation, Kind::Broadcast | Kind::RectangleBroadcast) || number == 0;
     if is_sender {
         let data: Vec<u8> = (0..words).flat_map(|i| term(number, i).to_be_bytes()).collect();
         task.store(source.address, &data);
@@ -104,6 +106,7 @@ pub(super) async fn run(mut task: Task, config: Collective, placement: &Placemen
         Kind::Barrier => What::Barrier,
         Kind::Allreduce => What::Allreduce { source, target, combine },
         Kind::Broadcast => What::Broadcast { root: 0, data: source },
+        Kind::RectangleBroadcast => What::Rectangle { root: 0, data: source },
     };
     for _ in 0..config.warm_up {
         task.collective(group, operation).await;
@@ -121,7 +124,7 @@ pub(super) async fn run(mut task: Task, config: Collective, placement: &Placemen
             let sum = |i| tasks * (tasks - 1.0) / 2.0 + tasks * term(0, i);
             ((0..words).map(sum).collect(), target)
         }
-        Kind::Broadcast => ((0..words).map(|i| term(0, i)).collect(), source),
+        Kind::Broadcast | Kind::RectangleBroadcast => ((0..words).map(|i| term(0, i)).collect(), source),
     };
     let got = task.load(Range { bytes: 8 * words, ..at });
     let is_wrong = |(bytes, want): &(&[u8], &f64)| *bytes != want.to_be_bytes();
@@ -147,6 +150,7 @@ pub(super) fn measured(config: &Collective, measurements: &Measurements, tick_ns
         Kind::Barrier => "Barrier",
         Kind::Allreduce => "Allreduce",
         Kind::Broadcast => "Broadcast",
+        Kind::RectangleBroadcast => "Rectangle broadcast",
     };
     Measured { title: title.into(), columns: columns(&by, &figures), rows: vec![row] }
 }

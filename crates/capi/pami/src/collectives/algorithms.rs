@@ -1,6 +1,8 @@
 //! The algorithms of each collective, by name, and what each needs.
 
+use crate::geometry::Geometry;
 use crate::symbols;
+use crate::typed::Combine;
 use crate::types::complete;
 use crate::xfer::kind::*;
 use crate::xfer::{Command, Data, Xfer};
@@ -29,6 +31,10 @@ pub enum Method {
     ReduceBroadcast,
     ReduceThenScatter,
     ActiveMessage,
+    /// The device does it: by a class route, or a barrier class.
+    Device,
+    /// The device does it: by edge-disjoint spanning trees.
+    Rectangle,
 }
 
 /// An algorithm of a collective.
@@ -51,14 +57,22 @@ pub struct Needs {
     pub commutative: bool,
     /// The greatest length of a block, bytes.
     pub bytes_max: usize,
+    /// The geometry has a class of the collective network.
+    pub class: bool,
+    /// The network combines words of the type by the operation.
+    pub words: bool,
 }
 
-const NOTHING: Needs = Needs { power_of_two: false, commutative: false, bytes_max: usize::MAX };
+const NOTHING: Needs =
+    Needs { power_of_two: false, commutative: false, bytes_max: usize::MAX, class: false, words: false };
 const POWER_OF_TWO: Needs = Needs { power_of_two: true, ..NOTHING };
 const COMMUTATIVE: Needs = Needs { commutative: true, ..NOTHING };
 const COMMUTATIVE_POWER_OF_TWO: Needs = Needs { commutative: true, ..POWER_OF_TWO };
 /// Blocks that are copied about in memory of the library.
 const SHORT_BLOCKS: Needs = Needs { bytes_max: 32 << 10, ..NOTHING };
+
+const CLASS: Needs = Needs { class: true, ..NOTHING };
+const CLASS_AND_WORDS: Needs = Needs { words: true, ..CLASS };
 
 /// Length of data from which algorithms that move each byte seldom are better than those of few steps, bytes.
 const LONG: usize = 4 << 10;
@@ -85,6 +99,8 @@ macro_rules! algorithms {
 
 algorithms! {
     BROADCAST Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    BROADCAST Device, c"I0:MultiCastDput:SHMEM:MU" ALL CLASS;
+    BROADCAST Rectangle, c"I0:RectangleDput:SHMEM:MU" FROM_LONG CLASS;
     BROADCAST BINOMIAL, c"I0:Binomial:P2P:P2P" SHORT NOTHING;
     BROADCAST FOUR_NOMIAL, c"I0:4-nomial:P2P:P2P" ALL NOTHING;
     BROADCAST EIGHT_NOMIAL, c"I0:8-nomial:P2P:P2P" FROM_LONG NOTHING;
@@ -96,6 +112,7 @@ algorithms! {
     ALLREDUCE RecursiveDoubling, c"I0:RecursiveDoubling:P2P:P2P" SHORT NOTHING;
     ALLREDUCE Rabenseifner, c"I0:Rabenseifner:P2P:P2P" FROM_LONG NOTHING;
     ALLREDUCE ReduceBroadcast, c"I0:BinomialReduceBroadcast:P2P:P2P" SHORT NOTHING;
+    ALLREDUCE Device, c"I0:MultiCombineDput:SHMEM:MU" ALL CLASS_AND_WORDS;
     ALLREDUCE Ring, c"I0:RingReduceScatterAllgather:P2P:P2P" FROM_LONG COMMUTATIVE;
     REDUCE Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
     REDUCE BINOMIAL, c"I0:Binomial:P2P:P2P" ALL NOTHING;
@@ -129,6 +146,7 @@ algorithms! {
     GATHERV Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
     GATHERV_INT Linear, c"I0:Linear:P2P:P2P" ALL NOTHING;
     BARRIER Automatic, c"I0:Automatic:P2P:P2P" ALL NOTHING;
+    BARRIER Device, c"I0:MultiSync2Device:SHMEM:GI" ALL CLASS;
     BARRIER Dissemination(2), c"I0:Dissemination:P2P:P2P" ALL NOTHING;
     BARRIER Dissemination(4), c"I0:4-wayDissemination:P2P:P2P" ALL NOTHING;
     BARRIER BINOMIAL, c"I0:Binomial:P2P:P2P" ALL NOTHING;
@@ -156,13 +174,12 @@ algorithms! {
     AMREDUCE ActiveMessage, c"I0:Linear:P2P:P2P" ALL NOTHING;
 }
 
-/// The algorithms of a collective: the number of the first, how many always work, and how many must be checked, which
-/// follow them.
-pub fn of_kind(kind: u32) -> (usize, [usize; 2]) {
-    let first = ALGORITHMS.iter().position(|algorithm| algorithm.kind == kind).unwrap_or(0);
-    let own = || ALGORITHMS.iter().filter(|algorithm| algorithm.kind == kind);
-    let always = own().filter(|algorithm| algorithm.always_works()).count();
-    (first, [always, own().count() - always])
+/// The algorithms of a collective in a geometry, by number: those that always work there, and those that must be checked.
+pub fn of_kind(kind: u32, has_class: bool) -> [Vec<usize>; 2] {
+    let own = ALGORITHMS.iter().enumerate().filter(|(_, algorithm)| algorithm.kind == kind);
+    let listed = own.filter(|(_, algorithm)| has_class || !algorithm.needs.class);
+    let (always, checked): (Vec<_>, Vec<_>) = listed.partition(|(_, algorithm)| algorithm.is_always_listed());
+    [always, checked].map(|list| list.into_iter().map(|(number, _)| number).collect())
 }
 
 /// Reasons why an algorithm cannot run, as in `metadata_result_t`.
@@ -179,23 +196,28 @@ impl Algorithm {
         (offset / size_of::<Algorithm>()) as u16
     }
 
-    /// Whether it works for all parameters and geometries.
-    pub const fn always_works(&self) -> bool {
-        !self.needs.power_of_two && !self.needs.commutative && self.needs.bytes_max == usize::MAX
+    /// Whether it works for all parameters in all geometries that list it.
+    pub const fn is_always_listed(&self) -> bool {
+        let Needs { power_of_two, commutative, bytes_max, words, .. } = self.needs;
+        !power_of_two && !commutative && !words && bytes_max == usize::MAX
     }
 
-    /// Why it cannot run this command with this number of members: bits of [`reason`], 0 if it can.
+    /// Why it cannot run this command in this geometry: bits of [`reason`], 0 if it can.
     ///
     /// # Safety
     /// The program gave the command.
-    pub unsafe fn obstacles(&self, command: &Command, members: usize) -> u32 {
+    pub unsafe fn obstacles(&self, command: &Command, geometry: &Geometry) -> u32 {
         let mut reasons = 0;
-        if self.needs.power_of_two && !members.is_power_of_two() {
+        let is_wrong_size = self.needs.power_of_two && !geometry.members.len().is_power_of_two();
+        if is_wrong_size || self.needs.class && geometry.group().is_none() {
             reasons |= reason::UNSPECIFIED;
         }
         // SAFETY: the caller's promise.
         unsafe {
             if self.needs.commutative && !commutes(self.kind, command) {
+                reasons |= reason::OPERATION;
+            }
+            if self.needs.words && !is_of_words(command) {
                 reasons |= reason::OPERATION;
             }
             if self.needs.bytes_max < usize::MAX && block_bytes(command) > self.needs.bytes_max {
@@ -222,6 +244,17 @@ pub unsafe fn commutes(kind: u32, command: &Command) -> bool {
     flag != 0 || op.is_none_or(|function| symbols::operation(function).is_some())
 }
 
+/// Whether the network combines the data of an allreduce.
+///
+/// # Safety
+/// The command is that of an allreduce.
+unsafe fn is_of_words(command: &Command) -> bool {
+    // SAFETY: the caller's promise.
+    let all = unsafe { command.allreduce };
+    let combine = Combine::new(all.op, all.cookie, [all.send.kind, all.receive.kind]);
+    combine.and_then(Combine::words).is_some()
+}
+
 /// The length of a block of an alltoall, bytes; 0 if its type is not complete.
 ///
 /// # Safety
@@ -240,7 +273,7 @@ pub unsafe extern "C" fn check(xfer: *mut Xfer) -> u32 {
     unsafe {
         let Some(xfer) = xfer.as_ref() else { return reason::UNSPECIFIED };
         match crate::geometry::algorithm(xfer.algorithm) {
-            Some((geometry, algorithm)) => algorithm.obstacles(&xfer.command, geometry.members.len()),
+            Some((geometry, algorithm)) => algorithm.obstacles(&xfer.command, geometry),
             None => reason::UNSPECIFIED,
         }
     }
@@ -252,8 +285,7 @@ const _: () = {
     let mut n = 1;
     while n < ALGORITHMS.len() {
         let (last, next) = (&ALGORITHMS[n - 1], &ALGORITHMS[n]);
-        let follows = last.kind == next.kind && (last.always_works() || !next.always_works());
-        assert!(last.kind + 1 == next.kind || follows);
+        assert!(last.kind == next.kind || last.kind + 1 == next.kind);
         n += 1;
     }
 };

@@ -23,7 +23,7 @@ use crate::xfer::Xfer;
 use netloom_messaging::pami::Map;
 use netloom_messaging::pami::collectives::{Block, Local, Schedule, Transfer};
 use netloom_messaging::pami::context::{Message, Receive as CoreReceive, Send as CoreSend};
-use netloom_messaging::pami::device::{PamiDevice, Range};
+use netloom_messaging::pami::device::{self, PamiDevice, Range};
 use netloom_messaging::pami::geometry::Topology;
 use netloom_messaging::pami::packet::Head;
 use netloom_messaging::pami::types::Type;
@@ -66,6 +66,8 @@ pub struct Plan {
     pub unpacks: Vec<Unpack>,
     pub combine: Combine,
     pub schedule: Schedule,
+    /// What the device does instead, with the number of its group.
+    pub by_device: Option<(usize, device::Collective)>,
     /// The number of its algorithm in the list.
     pub algorithm: u16,
 }
@@ -216,7 +218,7 @@ impl Collectives {
 impl Context {
     /// The caller's operation begins. It may end before the call returns; the program learns of it when it advances.
     pub fn start_collective(&self, key: Key, members: &Arc<Topology>, me: usize, plan: Plan, done: Done) {
-        let operation = Operation {
+        let mut operation = Operation {
             members: Arc::clone(members),
             me,
             plan,
@@ -226,8 +228,13 @@ impl Context {
             done,
             result: SUCCESS,
         };
+        let by_device = operation.plan.by_device;
+        operation.pending = usize::from(by_device.is_some());
         self.collectives().active.insert(key, Box::new(operation));
-        self.progress_collective(key);
+        match by_device {
+            Some((group, operation)) => self.core().collective(group, operation, key),
+            None => self.progress_collective(key),
+        }
     }
 
     /// Calls a function of the program at the next advance.
@@ -422,8 +429,8 @@ impl Context {
         self.core().accept(CoreReceive { address: address as u64, cookie });
     }
 
-    /// A send or a receive of a round is done.
-    fn one_done(&self, key: Key, result: Result) {
+    /// A send or a receive of a round is done, or what the device does.
+    pub fn one_done(&self, key: Key, result: Result) {
         if let Some(operation) = self.collectives().active.get_mut(&key) {
             operation.pending -= 1;
             if result != SUCCESS {
@@ -514,7 +521,7 @@ pub unsafe extern "C" fn PAMI_Collective(handle: *mut c_void, xfer: *mut Xfer) -
         return context.start_active(geometry, algorithm, me, xfer);
     }
     // SAFETY: the program gave the command.
-    let obstacles = unsafe { algorithm.obstacles(&xfer.command, geometry.members.len()) };
+    let obstacles = unsafe { algorithm.obstacles(&xfer.command, geometry) };
     if obstacles != 0 {
         let name = algorithm.name.to_string_lossy();
         return fail(
@@ -523,7 +530,8 @@ pub unsafe extern "C" fn PAMI_Collective(handle: *mut c_void, xfer: *mut Xfer) -
         );
     }
     // SAFETY: the program gave the command.
-    let plan = match unsafe { plan::plan(algorithm, &xfer.command, &geometry.members, me) } {
+    let plan = match unsafe { plan::plan(algorithm, &xfer.command, &geometry.members, me, geometry.group()) }
+    {
         Ok(plan) => plan,
         Err(reason) => {
             let name = algorithm.name.to_string_lossy();

@@ -6,7 +6,7 @@ use crate::context::{Context, context, live};
 use crate::threads::{self, Registry};
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{
-    Arrival, Begun, Full, PamiDevice, Piece, Range, Remote, Step, Transfer,
+    Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
 use netloom_messaging::pami::guest::hub::{Hub, Link, Shared};
 use netloom_messaging::pami::guest::{Arrived, Reply, Request, Requests, Then, ThreadNumber};
@@ -183,6 +183,9 @@ pub struct GuestDevice {
     tasks: u32,
     packet_max: usize,
     polled: Option<(Head, Box<[u8]>)>,
+    /// Whether the first group is that of all tasks, and the number of groups so far.
+    has_world_group: bool,
+    groups: usize,
 }
 
 /// Contexts of a client, and clients, of a task that may have this many contexts.
@@ -199,10 +202,22 @@ impl GuestDevice {
         let per_client = contexts_and_clients(locked.facts().contexts).0 as u32;
         let first = client as u32 * per_client;
         let number = first + offset as u32;
-        locked.open(number);
+        let has_world_group = locked.open(number);
         drop(locked);
         let endpoint = Endpoint::new(task, offset as u32).expect("few contexts");
-        GuestDevice { guest, endpoint, number, first, per_client, tasks, packet_max, polled: None }
+        let groups = usize::from(has_world_group);
+        GuestDevice {
+            guest,
+            endpoint,
+            number,
+            first,
+            per_client,
+            tasks,
+            packet_max,
+            polled: None,
+            has_world_group,
+            groups,
+        }
     }
 
     /// Its context's number among those of the task.
@@ -382,6 +397,39 @@ impl PamiDevice for GuestDevice {
     #[cold]
     fn spend(&mut self, step: Step) {
         lock(self.guest).spend(step);
+    }
+
+    #[cold]
+    fn world_group(&self) -> Option<usize> {
+        self.has_world_group.then_some(0)
+    }
+
+    #[cold]
+    fn free_classes(&mut self, tasks: &[(u32, u32)]) -> u64 {
+        lock(self.guest).classes(self.number, tasks)
+    }
+
+    #[cold]
+    fn join(&mut self, tasks: &[(u32, u32)], class: u8) -> usize {
+        let (by, tasks, group) = (self.number, tasks.to_vec(), self.groups);
+        self.groups += 1;
+        lock(self.guest).submit(by, 0, Request::Join { by, tasks, class, group });
+        group
+    }
+
+    #[cold]
+    fn leave(&mut self, group: usize) {
+        let by = self.number;
+        lock(self.guest).submit(by, 0, Request::Leave { by, group });
+    }
+
+    #[cold]
+    fn collective(&mut self, group: usize, operation: Collective) -> Ticket {
+        let by = self.number;
+        let mut hub = lock(self.guest);
+        let ticket = hub.ticket();
+        hub.submit(by, 0, Request::Collective { by, group, operation, ticket });
+        ticket
     }
 
     #[cold]

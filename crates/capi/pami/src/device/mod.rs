@@ -10,7 +10,7 @@ use crate::client::Job;
 use guest::GuestDevice;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{
-    Arrival, Begun, Full, PamiDevice, Piece, Range, Remote, Step, Transfer,
+    Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::segment::QUEUES;
@@ -219,6 +219,30 @@ impl PamiDevice for Device {
         if let Device::Guest(device) = self {
             device.spend(step);
         }
+    }
+
+    fn has_groups(&self) -> bool {
+        matches!(self, Device::Guest(_))
+    }
+
+    fn world_group(&self) -> Option<usize> {
+        of!(self, device => device.world_group())
+    }
+
+    fn free_classes(&mut self, tasks: &[(u32, u32)]) -> u64 {
+        of!(self, device => device.free_classes(tasks))
+    }
+
+    fn join(&mut self, tasks: &[(u32, u32)], class: u8) -> usize {
+        of!(self, device => device.join(tasks, class))
+    }
+
+    fn leave(&mut self, group: usize) {
+        of!(self, device => device.leave(group));
+    }
+
+    fn collective(&mut self, group: usize, operation: Collective) -> Ticket {
+        of!(self, device => device.collective(group, operation))
     }
 
     fn is_gone(&self, task: u32) -> bool {

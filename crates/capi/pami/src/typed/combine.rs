@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::symbols;
 use crate::types::{complete, element};
+use netloom_messaging::pami::device;
 use netloom_messaging::pami::reduce::{Element, Operation, Reduction, reduction};
 use netloom_messaging::pami::types::Type;
 use std::ffi::c_void;
@@ -13,7 +14,7 @@ use std::mem::MaybeUninit;
 pub enum Combine {
     Copy,
     Noop,
-    Reduce(Reduction, Element),
+    Reduce { reduction: Reduction, operation: Operation, element: Element },
     Program(DataPointer, *mut c_void),
 }
 
@@ -40,7 +41,7 @@ impl Combine {
                 };
                 let are_whole = kinds.into_iter().zip(elements).all(is_whole);
                 let reduction = reduction(operation, element).filter(|_| are_whole)?;
-                Some(Combine::Reduce(reduction, element))
+                Some(Combine::Reduce { reduction, operation, element })
             }
         }
     }
@@ -50,9 +51,38 @@ impl Combine {
     pub fn unit_bytes(self, kinds: [&Type; 2]) -> usize {
         match self {
             Combine::Copy | Combine::Noop => 1,
-            Combine::Reduce(_, element) => element.bytes(),
+            Combine::Reduce { element, .. } => element.bytes(),
             Combine::Program(..) => kinds.map(Type::data_bytes).into_iter().fold(1, u64::max) as usize,
         }
+    }
+
+    /// How the collective network of Blue Gene/Q does it: integers of 4 B and more, and doubles (Chen et al., section
+    /// II.C). `None` if it cannot.
+    pub fn words(self) -> Option<device::Combine> {
+        use Element::*;
+        use Operation::*;
+        use device::Operation as Words;
+        let Combine::Reduce { operation, element, .. } = self else { return None };
+        let is_signed = match element {
+            SignedInt | SignedLong | SignedLongLong => Some(true),
+            UnsignedInt | UnsignedLong | UnsignedLongLong => Some(false),
+            Double => None,
+            _ => return None,
+        };
+        let [integers, doubles] = match operation {
+            Band => [Some([Words::And; 2]), None],
+            Bor => [Some([Words::Or; 2]), None],
+            Bxor => [Some([Words::Xor; 2]), None],
+            Sum => [Some([Words::AddUnsigned, Words::AddSigned]), Some([Words::AddDouble; 2])],
+            Min => [Some([Words::MinUnsigned, Words::MinSigned]), Some([Words::MinDouble; 2])],
+            Max => [Some([Words::MaxUnsigned, Words::MaxSigned]), Some([Words::MaxDouble; 2])],
+            _ => return None,
+        };
+        let operation = match is_signed {
+            Some(is_signed) => integers?[usize::from(is_signed)],
+            None => doubles?[0],
+        };
+        Some(device::Combine { operation, word_B: element.bytes() as u32 })
     }
 
     /// Combines a piece of the source into the target.
@@ -65,7 +95,7 @@ impl Combine {
             match self {
                 Combine::Copy => target.copy_from_nonoverlapping(source, bytes),
                 Combine::Noop => {}
-                Combine::Reduce(reduction, _) => {
+                Combine::Reduce { reduction, .. } => {
                     let target = std::slice::from_raw_parts_mut(target, bytes);
                     reduction(target, std::slice::from_raw_parts(source, bytes));
                 }

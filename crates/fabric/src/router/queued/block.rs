@@ -10,6 +10,7 @@ use super::counters::Counters;
 use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
+use crate::collective::ByteOrder;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::common::Common;
@@ -43,6 +44,8 @@ pub(super) struct Shared<H> {
     pub injecting: Vec<u32>,
     /// The machine's own performance counters, if they are on.
     pub counters: Option<Box<Counters>>,
+    /// The byte order of the nodes' memory.
+    pub byte_order: ByteOrder,
     /// Soft errors of receivers' buffers, if configured.
     pub soft: Option<Box<SoftErrors>>,
 }
@@ -62,6 +65,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             tables,
             cells: vec![],
             counters: None,
+            byte_order: ByteOrder::Big,
             soft: None,
         };
         QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![] }

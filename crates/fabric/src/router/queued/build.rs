@@ -62,6 +62,7 @@ impl<H: Host<QueuedFamily>> Network<QueuedBlock<H>> {
             block.offer_all();
             block.shared.counters =
                 options.counters.map(|masks| Box::new(Counters::new(masks, numbers.len())));
+            block.shared.byte_order = options.byte_order;
             block.shared.common.errors =
                 Errors::new(&config.link, &config.packet, &partition.torus, options.seed, numbers, PORTS);
             block.shared.soft = SoftErrors::new(config, &partition.torus, options.seed, numbers);

@@ -372,7 +372,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let copies = i64::from(job.outputs.count_ones()) + i64::from(job.receives);
         self.common.recorder.in_flight += copies - packets.len() as i64;
         let Combined { header, data } = if job.combines.is_some() {
-            combine(&packets)
+            combine(&packets, self.byte_order)
         } else {
             let (header, data) = packets.swap_remove(0);
             Combined { header, data }

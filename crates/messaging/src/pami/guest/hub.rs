@@ -61,6 +61,8 @@ struct State {
     /// Memory that others reach.
     exposed: Vec<Mapping>,
     next_ticket: Ticket,
+    /// Whether no context has the group of all tasks.
+    has_world_group: bool,
     /// Threads that poll in the simulator, and what.
     polling: Vec<(ThreadNumber, Contexts)>,
 }
@@ -89,7 +91,8 @@ impl<L: Link> Hub<L> {
     pub fn new(mut link: L) -> Self {
         let reply = link.begin();
         let facts = reply.facts.clone().expect("the first reply has the job");
-        let shared = Shared { facts, threads: AtomicU32::new(0), state: Mutex::default() };
+        let state = State { has_world_group: facts.has_world_group, ..State::default() };
+        let shared = Shared { facts, threads: AtomicU32::new(0), state: Mutex::new(state) };
         let mut hub = Self::thread(&Arc::new(shared), link, 0);
         hub.take_reply(reply);
         hub
@@ -137,11 +140,12 @@ impl<L: Link> Hub<L> {
         &self.shared.facts
     }
 
-    /// Creates a context.
-    pub fn open(&mut self, context: ContextNumber) {
+    /// Creates a context. Returns whether its first group is that of all tasks.
+    pub fn open(&mut self, context: ContextNumber) -> bool {
         lock(&self.shared.state).contexts.insert(context, Context::default());
         self.list.push(Request::Open(context));
         self.exchange(Then::Go);
+        context == 0 && std::mem::take(&mut lock(&self.shared.state).has_world_group)
     }
 
     /// Destroys a context; what has arrived for it is lost.
@@ -207,7 +211,7 @@ impl<L: Link> Hub<L> {
         if let Some(known) = lock(&self.shared.state).exposed.iter().find_map(known) {
             return known;
         }
-        let mapping = self.exchange(Then::Expose(memory.address, memory.bytes));
+        let mapping = self.exchange(Then::Expose(memory.address, memory.bytes)).exposed;
         lock(&self.shared.state).exposed.push(mapping);
         mapping.physical(memory).expect("it was asked for")
     }
@@ -215,6 +219,11 @@ impl<L: Link> Hub<L> {
     /// The reverse.
     pub fn own_address(&self, exposed: u64) -> Option<u64> {
         lock(&self.shared.state).exposed.iter().find_map(|mapping| mapping.own(exposed))
+    }
+
+    /// The classes that a context may take for a group of tasks.
+    pub fn classes(&mut self, context: ContextNumber, tasks: &[(u32, u32)]) -> u64 {
+        self.exchange(Then::Classes(context, tasks.to_vec())).classes
     }
 
     /// What has arrived for a context.
@@ -339,33 +348,34 @@ impl<L: Link> Hub<L> {
         Requests { list, then }
     }
 
-    fn exchange(&mut self, then: Then) -> Mapping {
+    fn exchange(&mut self, then: Then) -> Reply {
         let requests = self.requests(then);
         let mut reply = self.link.exchange(&requests);
         while reply.wants_report {
             let list = vec![Request::Report(self.link.report())];
-            reply = self.link.exchange(&Requests { list, then });
+            reply = self.link.exchange(&Requests { list, then: requests.then.clone() });
         }
         self.take_reply(reply)
     }
 
-    fn take_reply(&mut self, reply: Reply) -> Mapping {
+    /// Notes what a reply tells; returns the rest of it.
+    fn take_reply(&mut self, mut reply: Reply) -> Reply {
         // A system call for nothing where computing does not count.
         if self.facts().compute_scale > 0.0 {
             self.link.starts_computing();
         }
         self.now_ns = reply.now_ns;
         let mut state = lock(&self.shared.state);
-        for (context, arrived) in reply.arrivals {
+        for (context, arrived) in reply.arrivals.drain(..) {
             if let Some(context) = state.contexts.get_mut(&context) {
                 context.inbox.push_back(arrived);
             }
         }
-        for (context, room) in reply.room {
+        for (context, room) in reply.room.drain(..) {
             if let Some(context) = state.contexts.get_mut(&context) {
                 context.room = room.saturating_sub(context.pending);
             }
         }
-        reply.exposed
+        reply
     }
 }

@@ -16,7 +16,7 @@ pub mod hub;
 pub mod process;
 pub mod task;
 
-use super::device::{Step, Ticket, Transfer};
+use super::device::{Collective, Step, Ticket, Transfer};
 use super::message_unit::memory::Mapping;
 use serde::{Deserialize, Serialize};
 
@@ -138,15 +138,46 @@ pub enum Request {
         /// The guest's number of the operation.
         ticket: Ticket,
     },
+    /// A group of tasks is set up with a class.
+    Join {
+        /// By this context.
+        by: ContextNumber,
+        /// Ranges of tasks, both ends included.
+        tasks: Vec<(u32, u32)>,
+        /// The class.
+        class: u8,
+        /// The number that the group must get.
+        group: usize,
+    },
+    /// The class of a group is freed.
+    Leave {
+        /// By this context.
+        by: ContextNumber,
+        /// The group.
+        group: usize,
+    },
+    /// A collective operation begins.
+    Collective {
+        /// By this context.
+        by: ContextNumber,
+        /// Of this group.
+        group: usize,
+        /// The operation.
+        operation: Collective,
+        /// The guest's number of it.
+        ticket: Ticket,
+    },
 }
 
 /// When a guest goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Then {
     /// As soon as all that it did has taken its time.
     Go,
     /// The same, with the mapping of this memory, by which others reach it.
     Expose(u64, u64),
+    /// The same, with the classes that a context may take for a group: ranges of tasks, both ends included.
+    Classes(ContextNumber, Vec<(u32, u32)>),
     /// When something has arrived at any of these contexts, when it is unparked, or after this number of polls.
     Wait(Contexts, u64),
     /// When it is unparked, or after this time, ns.
@@ -172,8 +203,17 @@ pub struct Reply {
     pub exposed: Mapping,
     /// The guest must tell what it waits for, and goes on waiting.
     pub wants_report: bool,
+    /// The answer to [`Then::Classes`], one bit each.
+    pub classes: u64,
     /// What it must know of its job; only in the first reply.
     pub facts: Option<Facts>,
+}
+
+impl Reply {
+    /// A reply at this time, with nothing else.
+    pub fn at(now_ns: f64) -> Self {
+        Reply { now_ns, ..Reply::default() }
+    }
 }
 
 /// What has arrived.
@@ -198,6 +238,8 @@ pub struct Facts {
     pub contexts: u32,
     /// Hardware threads of a task.
     pub threads: u32,
+    /// Whether the first of them has the group of all tasks, as its first group.
+    pub has_world_group: bool,
     /// Most bytes of a packet.
     pub packet_max_bytes: usize,
     /// Data of this length and more is sent by rendezvous, bytes.

@@ -4,8 +4,8 @@
 use super::task::{Doing, Task};
 use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::device::Simulated;
-use crate::pami::device::{Range, Step as Software};
-use crate::pami::message_unit::memory::Mapping;
+use crate::pami::device::{PamiDevice, Range, Step as Software};
+use crate::pami::message_unit::collective::group::{Group, Members};
 use crate::pami::message_unit::{Costs, Placement};
 use netloom_nic::message_unit::commands::{Command, Watch};
 use netloom_node::process::{Failure, Operations, Process, Resumed, Step, Wait};
@@ -57,12 +57,16 @@ pub struct Settings {
     pub costs: Costs,
     /// What guests are told; the numbers of contexts are set here.
     pub facts: Facts,
+    /// Where all tasks are, if they can be a group.
+    pub world: Option<Members>,
     /// Ticks of a nanosecond.
     pub ticks_per_ns: f64,
     /// The simulated time after which a guest that polls in vain waits for ever.
     pub patience: Microticks,
 }
 
+/// The class of the group of all tasks.
+const WORLD_CLASS: u8 = 0;
 /// The longest wait of a thread that polls in vain, before it may look at something else; and of one that reads the
 /// clock between its polls.
 const LONGEST_NS: f64 = 1e6;
@@ -137,6 +141,9 @@ impl<G: Guest> GuestProcess<G> {
             return Ok(Step::Ended(Ok(())));
         }
         if why == Resumed::Started && self.number == 0 {
+            // The kernel sets up the network for the whole job before its programs start.
+            let world = task.settings.world.as_ref();
+            task.world = world.and_then(|members| Group::new(members, WORLD_CLASS, &task.device));
             task.set(0, Doing::Runs);
             self.state.is_idle = false;
             let requests = self.guest.begin()?;
@@ -168,7 +175,7 @@ impl<G: Guest> GuestProcess<G> {
         if task.device.thread().has_pending() {
             return Ok(Step::Running);
         }
-        match self.state.then {
+        match self.state.then.clone() {
             Then::End => {
                 task.end(self.number, now);
                 return Ok(Step::Ended(Ok(())));
@@ -182,7 +189,11 @@ impl<G: Guest> GuestProcess<G> {
             }
             Then::Expose(address, bytes) => {
                 let exposed = task.mapping(Range { address, bytes });
-                return self.answer_with(task, now, exposed);
+                return self.answer_with(task, now, |reply| reply.exposed = exposed);
+            }
+            Then::Classes(context, tasks) => {
+                let classes = task.context(context)?.free_classes(&tasks);
+                return self.answer_with(task, now, |reply| reply.classes = classes);
             }
             Then::Go => return self.answer(task, now),
             Then::Wait(contexts, polls) => {
@@ -222,7 +233,7 @@ impl<G: Guest> GuestProcess<G> {
         now: Microticks,
         why: Resumed,
     ) -> Result<Option<Result<Step, Failure>>, Failure> {
-        match (self.state.then, why) {
+        match (self.state.then.clone(), why) {
             (Then::Sleep(_), _) | (Then::Wait(..) | Then::Block(_), Resumed::Unparked) => {
                 self.moves(task);
                 Ok(Some(self.answer(task, now)))
@@ -330,7 +341,7 @@ impl<G: Guest> GuestProcess<G> {
         call: &str,
         reason: &str,
     ) -> Result<Failure, Failure> {
-        let reply = Reply { now_ns: task.ns(now), wants_report: true, ..Reply::default() };
+        let reply = Reply { wants_report: true, ..Reply::at(task.ns(now)) };
         let requests = self.guest.exchange(&reply, false)?;
         let reports = requests.into_iter().flat_map(|requests| requests.list);
         let lines: Vec<String> = reports
@@ -348,13 +359,18 @@ impl<G: Guest> GuestProcess<G> {
     }
 
     fn answer(&mut self, task: &mut Task, now: Microticks) -> Result<Step, Failure> {
-        self.answer_with(task, now, Mapping::default())
+        self.answer_with(task, now, |_| {})
     }
 
     /// Lets the guest go on, until it does something that takes time.
-    fn answer_with(&mut self, task: &mut Task, now: Microticks, exposed: Mapping) -> Result<Step, Failure> {
+    fn answer_with(
+        &mut self,
+        task: &mut Task,
+        now: Microticks,
+        answer: impl FnOnce(&mut Reply),
+    ) -> Result<Step, Failure> {
         let mut reply = task.reply(self.number, now);
-        reply.exposed = exposed;
+        answer(&mut reply);
         if self.number == 0 && !std::mem::replace(&mut self.state.is_told, true) {
             reply.facts = Some(task.settings.facts.clone());
         }

@@ -6,10 +6,12 @@ use crate::device::Simulated;
 use crate::pami::Endpoint;
 use crate::pami::device::{Arrival, Begun, PamiDevice, Piece, Range, Step as Software, Ticket};
 use crate::pami::message_unit::UnitContext;
+use crate::pami::message_unit::collective::group::Group;
 use crate::pami::message_unit::memory::{Mapping, Open, ProcessMemory};
 use crate::pami::packet::Head;
 use crate::spi::Spi;
 use crate::spi::device::UnitDevice;
+use netloom_fabric::collective::CLASS_ROUTES;
 use netloom_node::process::Failure;
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
@@ -42,6 +44,8 @@ pub struct Task {
     contexts: Vec<(ContextNumber, UnitContext)>,
     /// The guest's numbers of operations, by those of the device.
     tickets: HashMap<(ContextNumber, Ticket), Ticket>,
+    /// The group of all tasks, until a context takes it.
+    pub(super) world: Option<Group>,
     /// Its hardware threads.
     threads: Vec<Doing>,
     /// Threads that are to begin.
@@ -74,6 +78,7 @@ impl Task {
             memory,
             contexts: vec![],
             tickets: HashMap::new(),
+            world: None,
             threads,
             starting: vec![],
             progress: 0,
@@ -187,8 +192,9 @@ impl Task {
 
     /// Does what a thread of the guest asked for.
     pub(super) fn execute(&mut self, request: Request) -> Result<(), Failure> {
-        use Request::{Data, Flush, Inject, Transfer};
-        if matches!(request, Inject { .. } | Data { .. } | Transfer { .. } | Flush { .. }) {
+        use Request::{Collective, Data, Flush, Inject, Transfer};
+        if matches!(request, Inject { .. } | Data { .. } | Transfer { .. } | Flush { .. } | Collective { .. })
+        {
             self.progress += 1;
         }
         match request {
@@ -196,8 +202,13 @@ impl Task {
                 let endpoint =
                     Endpoint::new(self.number, number).ok_or_else(|| invalid("too many contexts"))?;
                 let (device, costs) = (self.device.clone(), self.settings.costs.clone());
-                let context =
+                let mut context =
                     UnitContext::new(device, &self.settings.placement, &self.memory, costs, endpoint);
+                if number == 0
+                    && let Some(world) = self.world.take()
+                {
+                    context.adopt(world);
+                }
                 self.contexts.push((number, context));
             }
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
@@ -234,6 +245,19 @@ impl Task {
                 let begun = self.context(from)?.flush(Endpoint(with));
                 self.note(from, begun.map_err(|_| invalid("a flush without space"))?, ticket);
             }
+            Request::Join { by, tasks, class, group } => {
+                if usize::from(class) >= CLASS_ROUTES || self.context(by)?.members(&tasks).is_none() {
+                    return Err(invalid(format!("class {class} for tasks {tasks:?}")));
+                }
+                if self.context(by)?.join(&tasks, class) != group {
+                    return Err(invalid(format!("a group with number {group}")));
+                }
+            }
+            Request::Leave { by, group } => self.context(by)?.leave(group),
+            Collective { by, group, operation, ticket } => {
+                let own = self.context(by)?.collective(group, operation);
+                self.note(by, Begun::Later(own), ticket);
+            }
         }
         Ok(())
     }
@@ -264,7 +288,7 @@ impl Task {
 
     /// What a thread is told.
     pub(super) fn reply(&mut self, thread: ThreadNumber, now: Microticks) -> Reply {
-        let mut reply = Reply { now_ns: self.ns(now), ..Reply::default() };
+        let mut reply = Reply::at(self.ns(now));
         // A thread that polls a context is told what arrives there itself.
         let others = self.polled_by_others(thread);
         let own = match self.threads[thread as usize] {

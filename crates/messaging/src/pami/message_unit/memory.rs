@@ -3,6 +3,7 @@
 
 use crate::pami::device::Range;
 use crate::spi::device::UnitDevice;
+use netloom_fabric::collective::ByteOrder;
 use netloom_node::memory::AddressSpace;
 
 /// Makes access to the memory of a real process.
@@ -45,6 +46,11 @@ impl ProcessMemory {
     /// Of a process whose memory is elsewhere if `open` gives access to it.
     pub fn new(device: UnitDevice, open: Option<Open>) -> Self {
         ProcessMemory { device, open, mappings: vec![] }
+    }
+
+    /// Its byte order.
+    pub fn byte_order(&self) -> ByteOrder {
+        if self.open.is_some() { ByteOrder::HERE } else { ByteOrder::Big }
     }
 
     /// The node's address of a range, whose bytes lie there one after the other.

@@ -261,8 +261,12 @@ impl UnitContext {
     /// nodes, and none of them may use it before all have set it up. Returns the group's number, or `None` if the task
     /// is no member.
     pub fn add_group(&mut self, members: &Members, class: u8) -> Option<usize> {
-        let group = Group::new(members, class, &self.device)?;
-        Some(self.collectives.add(group, &self.device, &self.placement, &self.costs, &self.memory))
+        Some(self.adopt(Group::new(members, class, &self.device)?))
+    }
+
+    /// Adds a group for which the network has been set up. Returns its number.
+    pub fn adopt(&mut self, group: Group) -> usize {
+        self.collectives.add(group, &self.device, &self.placement, &self.costs, &self.memory)
     }
 
     /// Takes the next packet out of the reception FIFO, if there is one.
@@ -395,6 +399,12 @@ impl UnitContext {
         self.counters.pop().expect("some were added")
     }
 
+    /// Where a group's tasks are, if it can have a class: ranges of tasks, both ends included.
+    pub fn members(&self, tasks: &[(u32, u32)]) -> Option<Members> {
+        let all = tasks.iter().flat_map(|&(low, high)| low..=high);
+        Members::of_tasks(all, &self.placement, self.device.torus())
+    }
+
     fn physical(&self, range: Range) -> u64 {
         lock(&self.memory).physical(range)
     }
@@ -511,6 +521,25 @@ impl PamiDevice for UnitContext {
 
     fn flush(&mut self, with: Endpoint) -> Result<Begun, Remote> {
         self.acknowledge(with)
+    }
+
+    fn has_groups(&self) -> bool {
+        true
+    }
+
+    fn free_classes(&mut self, tasks: &[(u32, u32)]) -> u64 {
+        self.members(tasks).map_or(0, |_| Group::free_classes(&self.device))
+    }
+
+    fn join(&mut self, tasks: &[(u32, u32)], class: u8) -> usize {
+        let members = self.members(tasks).expect("it has classes for them");
+        let mut group = Group::new(&members, class, &self.device).expect("it is a member");
+        group.continue_words(&self.device);
+        self.adopt(group)
+    }
+
+    fn leave(&mut self, group: usize) {
+        self.collectives.remove(group);
     }
 
     fn collective(&mut self, group: usize, operation: Collective) -> Ticket {

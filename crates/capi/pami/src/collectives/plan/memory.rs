@@ -6,6 +6,7 @@ use crate::typed::Buffer;
 use crate::types::{complete, pack};
 use crate::xfer::Vector;
 use netloom_messaging::pami::collectives::{Area, Block, Blocks};
+use netloom_messaging::pami::device::{self, Collective};
 use netloom_messaging::pami::types::Type;
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -49,6 +50,9 @@ pub struct Planner {
     pub areas: [*mut u8; 3],
     pub buffers: Vec<Buffer>,
     pub unpacks: Vec<Unpack>,
+    /// Whether the device has a group for the geometry, and what it is to do.
+    pub has_group: bool,
+    pub by_device: Option<Collective>,
 }
 
 impl Planner {
@@ -57,6 +61,11 @@ impl Planner {
         let address = buffer.address();
         self.buffers.push(buffer);
         address
+    }
+
+    /// An area as a range of memory.
+    pub fn range(&self, area: Area, bytes: usize) -> device::Range {
+        device::Range { address: self.areas[area as usize] as u64, bytes: bytes as u64 }
     }
 
     pub fn scratch(&mut self, bytes: usize) {
@@ -89,12 +98,13 @@ impl Planner {
         })
     }
 
-    /// An area whose data is the result.
-    pub fn write(&mut self, area: Area, side: &Side, bytes: usize) -> Planned<()> {
+    /// An area whose data is the result; `is_copied` keeps the program's memory as it is until the end.
+    pub fn write(&mut self, area: Area, side: &Side, bytes: usize, is_copied: bool) -> Planned<()> {
         if side.base.is_null() && bytes > 0 {
             return Err(NO_MEMORY);
         }
-        self.areas[area as usize] = match side.kind.contiguous_part(0, bytes as u64) {
+        let direct = side.kind.contiguous_part(0, bytes as u64).filter(|_| !is_copied);
+        self.areas[area as usize] = match direct {
             Some(offset) => side.base.wrapping_offset(offset as isize),
             None => {
                 let from = self.buffer(bytes);

@@ -6,7 +6,7 @@ mod memory;
 
 use super::algorithms::{Algorithm, Method, commutes};
 use super::{Plan, selection};
-use crate::typed::Combine;
+use crate::typed::{Buffer, Combine};
 use crate::xfer::{Command, Data, kind};
 use memory::{Planner, Side, addresses, equal, overlap, vector};
 use netloom_messaging::pami::Endpoint;
@@ -15,7 +15,9 @@ use netloom_messaging::pami::collectives::movement::*;
 use netloom_messaging::pami::collectives::reduction::*;
 use netloom_messaging::pami::collectives::tree::*;
 use netloom_messaging::pami::collectives::{Area, Block, Blocks, Place, Schedule};
+use netloom_messaging::pami::device::Collective;
 use netloom_messaging::pami::geometry::Topology;
+use netloom_messaging::pami::reduce::{Element, Operation, reduction};
 use std::ops::Range;
 
 /// Why a collective is refused.
@@ -35,12 +37,45 @@ fn is_in_place(buffer: *mut u8) -> bool {
 pub fn barrier(count: usize, me: usize) -> Plan {
     let schedule = dissemination(Place { me, count }, 2);
     let areas = [std::ptr::null_mut(); 3];
-    Plan { areas, _buffers: vec![], unpacks: vec![], combine: Combine::Noop, schedule, algorithm: u16::MAX }
+    Plan {
+        areas,
+        _buffers: vec![],
+        unpacks: vec![],
+        combine: Combine::Noop,
+        schedule,
+        by_device: None,
+        algorithm: u16::MAX,
+    }
+}
+
+/// The plan of an allreduce of a mask, bit by bit: what this member has, and what all have.
+pub fn agreement(count: usize, me: usize, [own, all]: [*mut u8; 2]) -> Plan {
+    let bytes = size_of::<u64>();
+    let schedule = recursive_doubling_allreduce(Place { me, count }, bytes);
+    let mut scratch = Buffer::uninitialised(scratch_bytes(bytes));
+    let areas = [own, all, scratch.address()];
+    let (operation, element) = (Operation::Band, Element::UnsignedLong);
+    let reduction = reduction(operation, element).expect("integers have bits");
+    let combine = Combine::Reduce { reduction, operation, element };
+    let (_buffers, unpacks) = (vec![scratch], vec![]);
+    Plan { areas, _buffers, unpacks, combine, schedule, by_device: None, algorithm: u16::MAX }
 }
 
 /// The method of an algorithm, chosen now if it is automatic; `bytes` as for [`selection::choose`].
 fn method(algorithm: &Algorithm, place: Place, bytes: usize, is_commutative: bool) -> Method {
+    device_or_method(algorithm, place, bytes, is_commutative, false)
+}
+
+/// The same where the device may do it.
+fn device_or_method(
+    algorithm: &Algorithm,
+    place: Place,
+    bytes: usize,
+    is_commutative: bool,
+    can_device: bool,
+) -> Method {
     match algorithm.method {
+        Method::Automatic if can_device => Method::Device,
         Method::Automatic => selection::choose(algorithm.kind, place.count, bytes, is_commutative),
         method => method,
     }
@@ -51,7 +86,12 @@ fn not_listed(method: Method) -> ! {
     unreachable!("{method:?} is not a method of this collective")
 }
 
-/// The plan of a member for the command of a collective.
+/// Nothing to do with messages.
+fn by_device() -> Schedule {
+    Box::new(std::iter::empty())
+}
+
+/// The plan of a member for the command of a collective. The device may do it if it has a group for the geometry.
 ///
 /// # Safety
 /// The program gave the command, for a geometry of these members.
@@ -60,30 +100,49 @@ pub unsafe fn plan(
     command: &Command,
     members: &Topology,
     me: usize,
+    group: Option<usize>,
 ) -> Planned<Plan> {
     let place = Place { me, count: members.len() };
-    let mut planner = Planner { areas: [std::ptr::null_mut(); 3], buffers: vec![], unpacks: vec![] };
+    let mut planner = Planner {
+        areas: [std::ptr::null_mut(); 3],
+        buffers: vec![],
+        unpacks: vec![],
+        has_group: group.is_some(),
+        by_device: None,
+    };
     let mut combine = Combine::Noop;
     // SAFETY: the caller's promise; the kind says which member of the union there is.
     let schedule = unsafe {
         match algorithm.kind {
-            kind::BARRIER => match method(algorithm, place, 0, true) {
+            kind::BARRIER => match device_or_method(algorithm, place, 0, true, planner.has_group) {
+                Method::Device => {
+                    planner.by_device = Some(Collective::Barrier);
+                    by_device()
+                }
                 Method::Along(tree) => tree_barrier(tree, place),
                 Method::Dissemination(radix) => dissemination(place, radix),
                 other => not_listed(other),
             },
             kind::BROADCAST => broadcast(&mut planner, algorithm, command, members, place)?,
             kind::ALLREDUCE | kind::REDUCE | kind::SCAN | kind::REDUCE_SCATTER => {
-                reduction(&mut planner, &mut combine, algorithm, command, members, place)?
+                reduce(&mut planner, &mut combine, algorithm, command, members, place)?
             }
             kind::GATHER..=kind::GATHERV_INT => gather(&mut planner, algorithm, command, members, place)?,
             kind::SCATTER..=kind::SCATTERV_INT => scatter(&mut planner, algorithm, command, members, place)?,
             _ => exchange(&mut planner, algorithm, command, place)?,
         }
     };
-    let Planner { areas, buffers, unpacks } = planner;
+    let Planner { areas, buffers, unpacks, by_device, .. } = planner;
     let algorithm = algorithm.number();
-    Ok(Plan { areas, _buffers: buffers, unpacks, combine, schedule, algorithm })
+    Ok(Plan {
+        areas,
+        _buffers: buffers,
+        unpacks,
+        combine,
+        schedule,
+        by_device: group.zip(by_device),
+        algorithm,
+    })
 }
 
 fn member(members: &Topology, root: u32) -> Planned<usize> {
@@ -102,11 +161,28 @@ unsafe fn broadcast(
     // SAFETY: the caller's promise.
     let (command, side) = unsafe { (&command.broadcast, side(&command.broadcast.data)?) };
     let (root, bytes) = (member(members, command.root)?, side.bytes(command.data.count));
+    let method = device_or_method(algorithm, place, bytes, true, planner.has_group && bytes > 0);
+    // The network carries whole words; the library's buffers have space for them.
+    let network_bytes = bytes.next_multiple_of(4);
+    let method = match (algorithm.method, method) {
+        (Method::Automatic, Method::Device) => selection::broadcast_by_device(bytes),
+        (_, method) => method,
+    };
+    let is_copied = matches!(method, Method::Device | Method::Rectangle) && network_bytes != bytes;
     match place.me == root {
-        true => planner.read(Area::Target, &side, bytes, false)?,
-        false => planner.write(Area::Target, &side, bytes)?,
+        true => planner.read(Area::Target, &side, bytes, is_copied)?,
+        false => planner.write(Area::Target, &side, bytes, is_copied)?,
     }
-    Ok(match method(algorithm, place, bytes, true) {
+    Ok(match method {
+        Method::Device | Method::Rectangle => {
+            let root = Endpoint(command.root).task();
+            let data = planner.range(Area::Target, network_bytes);
+            planner.by_device = Some(match method {
+                Method::Device => Collective::Broadcast { root, data },
+                _ => Collective::Rectangle { root, data },
+            });
+            by_device()
+        }
         Method::ScatterAllgather => scatter_allgather_broadcast(place, root, bytes),
         Method::ScatterDoubling => scatter_doubling_broadcast(place, root, bytes),
         Method::Along(tree) => tree_broadcast(tree, place, root, bytes),
@@ -123,7 +199,7 @@ unsafe fn side(data: &Data) -> Planned<Side> {
 
 /// # Safety
 /// As [`plan`].
-unsafe fn reduction(
+unsafe fn reduce(
     planner: &mut Planner,
     combine: &mut Combine,
     algorithm: &Algorithm,
@@ -180,7 +256,7 @@ unsafe fn reduction(
         };
         let blocks = Blocks::Each(counts.iter().map(block).collect());
         let own = blocks.of(Area::Target, place.me).bytes;
-        planner.write(Area::Target, &to, own)?;
+        planner.write(Area::Target, &to, own, false)?;
         let target = addresses(planner.areas[Area::Target as usize], &Blocks::Equal(own), 1);
         planner.read(Area::Source, &from, total, in_place || planner.covers(&from, total, &target))?;
         planner.scratch(scratch_bytes(total));
@@ -198,13 +274,21 @@ unsafe fn reduction(
     planner.read(Area::Source, &from, bytes, false)?;
     // An exclusive scan gives member 0 nothing.
     if is_receiving && !(is_exclusive && place.me == 0) {
-        planner.write(Area::Target, &to, bytes)?;
+        planner.write(Area::Target, &to, bytes, false)?;
     }
     planner.scratch(scratch_bytes(bytes));
     let unit = combine.unit_bytes([&from.kind, &to.kind]);
     let result = Block::first(Area::Target, bytes);
     let is_scan = algorithm.kind == kind::SCAN;
-    Ok(match (method(algorithm, place, bytes, is_commutative), root) {
+    let words = combine.words().filter(|_| algorithm.kind == kind::ALLREDUCE);
+    let can_device = planner.has_group && bytes > 0 && words.is_some();
+    let method = device_or_method(algorithm, place, bytes, is_commutative, can_device);
+    if let (Method::Device, Some(combine)) = (method, words) {
+        let [source, target] = [Area::Source, Area::Target].map(|area| planner.range(area, bytes));
+        planner.by_device = Some(Collective::Allreduce { source, target, combine });
+        return Ok(by_device());
+    }
+    Ok(match (method, root) {
         (Method::RecursiveDoubling, None) if is_scan => scan(place, bytes, is_exclusive),
         (Method::Chain, None) => chain_scan(place, bytes, is_exclusive),
         (Method::Rabenseifner, Some(root)) => rabenseifner_reduce(place, root, result, unit),
@@ -327,7 +411,7 @@ unsafe fn scatter(
         // SAFETY: the caller's promise.
         let to = unsafe { side(&receive)? };
         bytes = to.bytes(receive.count);
-        planner.write(Area::Target, &to, bytes)?;
+        planner.write(Area::Target, &to, bytes, false)?;
     }
     if place.me != root {
         return Ok(match method(algorithm, place, bytes, true) {

@@ -7,6 +7,7 @@ use super::{Condition, Member};
 use crate::device::Device;
 use crate::pami::device::{Combine, Range, Step};
 use netloom_fabric::collective::Delivers;
+use netloom_node::program::lock;
 
 impl Member {
     pub(super) async fn allreduce(&mut self, source: Range, target: Range, combine: Combine) {
@@ -61,7 +62,8 @@ impl Member {
         let members = self.group.members();
         let sources: Vec<u64> = (0..members).map(|index| self.published(index)[0] + at).collect();
         let [_, target] = self.published(self.group.index);
-        self.device.combine(&sources, target + at, bytes, self.header(combine));
+        let order = lock(&self.memory).byte_order();
+        self.device.combine(&sources, target + at, bytes, self.header(combine), order);
         self.spend(Step::Copy(bytes * members as u64)).await;
         self.report_sum();
     }

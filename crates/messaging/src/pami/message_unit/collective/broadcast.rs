@@ -5,7 +5,7 @@
 use super::slices::Slices;
 use super::{Condition, Member};
 use crate::device::Device;
-use crate::pami::device::{Combine, Range, Step};
+use crate::pami::device::{Combine, Range};
 use netloom_fabric::collective::{Delivers, Operation};
 
 /// The member that sends, by its node and its place there.
@@ -15,14 +15,21 @@ pub(super) struct Root {
     pub index: usize,
 }
 
-/// What the header of a broadcast's packets says, of which none meets another.
-const NOTHING: Combine = Combine { operation: Operation::Or, word_B: 8 };
+/// What the header of a broadcast's packets says, of which none meets another: words of which its length is a multiple.
+fn words_of(bytes: u64) -> Combine {
+    Combine { operation: Operation::Or, word_B: if bytes.is_multiple_of(8) { 8 } else { 4 } }
+}
 
 impl Member {
-    pub(super) async fn broadcast(&mut self, root: u32, data: Range) {
-        let (node, process) = self.placement.of_task(root);
+    /// Where a task is.
+    pub(super) fn root(&self, task: u32) -> Root {
+        let (node, process) = self.placement.of_task(task);
         let index = self.group.processes.iter().position(|&p| p == process).unwrap_or(0);
-        let root = Root { node, index };
+        Root { node, index }
+    }
+
+    pub(super) async fn broadcast(&mut self, root: u32, data: Range) {
+        let root = self.root(root);
         let own = self.physical(data);
         let slices = Slices::new(data.bytes, self.group.members());
         self.publish(own, own);
@@ -37,9 +44,9 @@ impl Member {
         let from = if self.group.nodes > 1 { 0 } else { root.index };
         if self.group.is_master() && self.group.nodes > 1 {
             if is_here {
-                let [payload, _] = self.published(root.index);
+                let ([payload, _], words) = (self.published(root.index), words_of(data.bytes));
                 for slice in 0..slices.count() {
-                    self.inject(&slices, slice, payload + slices.of(slice).0, NOTHING, Delivers::Broadcast);
+                    self.inject(&slices, slice, payload + slices.of(slice).0, words, Delivers::Broadcast);
                 }
             }
             for slice in 0..slices.count() {
@@ -66,7 +73,6 @@ impl Member {
     /// Copies a slice of another process's buffer into this one's.
     pub(super) async fn copy(&self, slices: &Slices, slice: usize, source: u64, target: u64) {
         let (at, bytes) = slices.of(slice);
-        self.device.copy(source + at, target + at, bytes);
-        self.spend(Step::Copy(bytes)).await;
+        self.copy_part(at, bytes, source, target).await;
     }
 }

@@ -60,8 +60,10 @@ pub struct Group {
     pub index: usize,
     /// Its members on each node.
     pub processes: Vec<u8>,
-    /// Its nodes.
+    /// The number of its nodes, and their box.
     pub nodes: u64,
+    /// See `nodes`.
+    pub rectangle: Rectangle,
     /// Barriers entered.
     pub turn: u64,
     /// What the words of shared memory add up to when all operations so far have ended.
@@ -105,7 +107,15 @@ impl Group {
         }
         let totals = Totals { summed: vec![0; members.processes.len()], ..Totals::default() };
         let processes = members.processes.clone();
-        Some(Group { class, index, processes, nodes, turn: 0, totals })
+        Some(Group { class, index, processes, nodes, rectangle: members.nodes, turn: 0, totals })
+    }
+
+    /// The classes that are free on this node, one bit each.
+    pub fn free_classes(device: &UnitDevice) -> u64 {
+        let is_free = |class: u16| {
+            [Resource::ClassRoute, Resource::Barrier].into_iter().all(|what| device.is_free(what, class))
+        };
+        (0..CLASS_ROUTES as u16).filter(|&class| is_free(class)).map(|class| 1 << class).sum()
     }
 
     /// Frees the class on this node.

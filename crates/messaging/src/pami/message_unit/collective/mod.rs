@@ -12,6 +12,7 @@ mod barrier;
 mod broadcast;
 pub mod group;
 mod node;
+mod rectangle;
 mod slices;
 
 use super::{Costs, Placement};
@@ -38,6 +39,8 @@ enum Condition {
     Counter(u64, u64),
     /// The barrier of a class, of this turn.
     Barrier(u8, u64),
+    /// The injection of this number of descriptors of a FIFO.
+    Injected(u16, u64),
 }
 
 impl Condition {
@@ -45,6 +48,7 @@ impl Condition {
         match self {
             Condition::Word(address, least) => device.word(address) >= least,
             Condition::Counter(address, asked) => device.counted_down(address) > asked,
+            Condition::Injected(fifo, descriptors) => device.injected(fifo) >= descriptors,
             // The register shows it only when this node's own stores have been executed.
             Condition::Barrier(class, turn) => {
                 !device.thread().has_pending() && device.has_passed_barrier(class, turn)
@@ -57,6 +61,7 @@ impl Condition {
             Condition::Word(address, least) => Watch::Word(address, least),
             Condition::Counter(address, _) => Watch::Counter(address),
             Condition::Barrier(class, turn) => barrier_watch(class, turn),
+            Condition::Injected(fifo, descriptors) => Watch::Injected(fifo, descriptors),
         }
     }
 }
@@ -104,6 +109,7 @@ impl Member {
         match operation {
             Collective::Barrier => self.barrier().await,
             Collective::Broadcast { root, data } => self.broadcast(root, data).await,
+            Collective::Rectangle { root, data } => self.rectangle(root, data).await,
             Collective::Allreduce { source, target, combine } => {
                 self.allreduce(source, target, combine).await;
             }

@@ -2,13 +2,15 @@
 //! operations), and where their buffers are. The words only grow, over all operations of the group, so that nobody
 //! needs to reset them.
 
+use super::group::{Group, Totals};
 use super::{Condition, Member};
 use crate::pami::device::Range;
+use crate::spi::device::UnitDevice;
 use netloom_node::program::lock;
 
 /// Above what the kernel allocates, and within the 37 bits of an offset in a packet.
 const SHARED: u64 = (1 << 37) - (1 << 20);
-const GROUP_B: u64 = 1 << 14;
+const GROUP_B: u64 = 1 << 16;
 
 /// Offsets in a group's shared memory: members that have arrived; slices that the master has received; members that
 /// have copied; slices that each member has summed, at intervals of 8 B; the addresses of each member's two buffers, at
@@ -20,9 +22,25 @@ const SUMMED: u64 = 1024;
 const BUFFERS: u64 = 2048;
 const COUNTERS: u64 = 8192;
 
+impl Group {
+    fn shared(&self, offset: u64) -> u64 {
+        SHARED + u64::from(self.class) * GROUP_B + offset
+    }
+
+    /// Begins with what an earlier group of the same class has left in the words: its operations have ended, and none
+    /// of this one has begun.
+    pub fn continue_words(&mut self, device: &UnitDevice) {
+        let word = |offset: u64| device.word(self.shared(offset));
+        let summed = (0..self.members() as u64).map(|index| word(SUMMED + 8 * index)).collect();
+        let totals =
+            Totals { arrived: word(ARRIVED), released: word(RELEASED), copied: word(COPIED), summed };
+        self.totals = totals;
+    }
+}
+
 impl Member {
     fn shared(&self, offset: u64) -> u64 {
-        SHARED + u64::from(self.group.class) * GROUP_B + offset
+        self.group.shared(offset)
     }
 
     /// The address of a counter of the network, the same on all nodes.

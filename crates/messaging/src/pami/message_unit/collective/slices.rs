@@ -44,7 +44,7 @@ impl Slices {
 #[allow(non_snake_case)]
 impl Member {
     /// The entry of the base address table for what the network brings.
-    fn base(&self) -> u16 {
+    pub(super) fn base(&self) -> u16 {
         1 + u16::from(self.group.class)
     }
 

@@ -3,6 +3,8 @@
 //! Creation ends with a barrier: over the parent, or else over the first member of each task. So the members of a
 //! geometry that uses an identifier again have all left the one that used it before.
 
+mod optimize;
+
 use crate::abi::*;
 use crate::check::{self, enter};
 use crate::client::{Client, attributes, fail};
@@ -20,7 +22,7 @@ use netloom_messaging::pami::device::PamiDevice;
 use netloom_messaging::pami::geometry::{Offsets, Topology};
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Most algorithms of a geometry; the alignment of [`Geometry`].
 const ALGORITHMS_MAX: usize = 256;
@@ -32,18 +34,32 @@ pub struct Geometry {
     pub members: Arc<Topology>,
     /// The next operation of each context that is a member.
     sequences: [AtomicU32; CONTEXTS_MAX],
+    /// The group of the member's device that does its collectives; [`NO_GROUP`] if there is none.
+    group: AtomicUsize,
 }
+
+const NO_GROUP: usize = usize::MAX;
 
 impl Geometry {
     fn new(id: u32, members: Topology) -> Self {
         // 0 is that of the creation.
         let sequences = std::array::from_fn(|_| AtomicU32::new(1));
-        Geometry { id, members: Arc::new(members), sequences }
+        Geometry { id, members: Arc::new(members), sequences, group: AtomicUsize::new(NO_GROUP) }
     }
 
     /// The geometry of all tasks.
     pub fn world(tasks: u32) -> Self {
         Geometry::new(0, Topology::of_ranges([(0, tasks.saturating_sub(1))], Offsets::One(0)))
+    }
+
+    /// The group of the member's device that does its collectives.
+    pub fn group(&self) -> Option<usize> {
+        Some(self.group.load(Ordering::Relaxed)).filter(|&group| group != NO_GROUP)
+    }
+
+    /// Sets the group.
+    pub fn set_group(&self, group: Option<usize>) {
+        self.group.store(group.unwrap_or(NO_GROUP), Ordering::Relaxed);
     }
 
     pub fn handle(&self) -> *mut c_void {
@@ -121,6 +137,8 @@ impl Creation {
             return fail(INVAL, format!("{call}: there are no members, or they are NULL"));
         };
         let leaders = Arc::new(members.leaders());
+        let is_optimized = configuration.iter().any(|c| c.name == attribute::GEOMETRY_OPTIMIZE);
+        let mut done = done;
         if made.is_null() && parent.is_none() {
             return fail(INVAL, format!("{call}: without a parent, only members create a geometry"));
         }
@@ -130,6 +148,13 @@ impl Creation {
             let mut geometries = client.geometries.lock().unwrap_or_else(|e| e.into_inner());
             if id == 0 || geometries.contains_key(&id) {
                 return fail(INVAL, format!("{call}: identifier {id} is in use"));
+            }
+            if is_optimized {
+                let created = Arc::clone(&created);
+                done = Done {
+                    function: Some(optimize_next),
+                    cookie: Box::into_raw(Box::new((created, done))).cast(),
+                };
             }
             geometries.insert(id, created);
             // SAFETY: the program gave it.
@@ -171,23 +196,48 @@ fn synchronise_leaders(
     };
     let plan = barrier(leaders.len(), me);
     let leader = client.handles[endpoint.offset() as usize].load(Ordering::Acquire);
-    if leader == context.handle().cast() {
-        context.start_collective(key(id, 0), &leaders, me, plan, done);
-        return SUCCESS;
-    }
-    // SAFETY: a client's contexts are destroyed only when nothing uses them.
-    let Some(leader) = (unsafe { leader.as_ref() }) else {
-        return fail(INVAL, format!("{call}: there is no {endpoint} here"));
+    let start = move |leader: &Context, done| {
+        leader.start_collective(key(id, 0), &leaders, me, plan, done);
     };
-    let remote = Box::into_raw(Box::new((context.handle(), done)));
-    let done = Done { function: Some(synchronised_elsewhere), cookie: remote.cast() };
-    leader.post_internal(move |leader| leader.start_collective(key(id, 0), &leaders, me, plan, done));
-    SUCCESS
+    match run_in(context, leader, done, start) {
+        true => SUCCESS,
+        false => fail(INVAL, format!("{call}: there is no {endpoint} here")),
+    }
 }
 
-/// The barrier of another context is done: reports it in the caller's.
-unsafe extern "C" fn synchronised_elsewhere(_: *mut c_void, cookie: *mut c_void, result: Result) {
-    // SAFETY: made by `synchronise_leaders`, and reported once.
+/// Runs something in a context of this task, whose end is reported in the caller's. Returns whether there is the context.
+fn run_in(
+    caller: &Context,
+    context: *mut Context,
+    done: Done,
+    run: impl FnOnce(&Context, Done) + 'static,
+) -> bool {
+    if context == caller.handle().cast() {
+        run(caller, done);
+        return true;
+    }
+    // SAFETY: a client's contexts are destroyed only when nothing uses them.
+    let Some(context) = (unsafe { context.as_ref() }) else { return false };
+    let remote = Box::into_raw(Box::new((caller.handle(), done)));
+    let done = Done { function: Some(ended_elsewhere), cookie: remote.cast() };
+    context.post_internal(move |context| run(context, done));
+    true
+}
+
+/// The geometry has been created, and is to be optimized.
+unsafe extern "C" fn optimize_next(handle: *mut c_void, cookie: *mut c_void, result: Result) {
+    // SAFETY: made by `Creation::start`, and reported once, by the context itself.
+    let (found, (geometry, done)) =
+        unsafe { (context(handle), *Box::from_raw(cookie.cast::<(Arc<Geometry>, Done)>())) };
+    let Some(context) = found else { return };
+    if result != SUCCESS || !optimize::in_member(context, &geometry, done, optimize::optimize) {
+        context.report_later(done, result);
+    }
+}
+
+/// What another context did is done: reports it in the caller's.
+unsafe extern "C" fn ended_elsewhere(_: *mut c_void, cookie: *mut c_void, result: Result) {
+    // SAFETY: made by `run_in`, and reported once.
     let (handle, done) = *unsafe { Box::from_raw(cookie.cast::<(*mut c_void, Done)>()) };
     // SAFETY: the program keeps the context until the geometry is ready.
     if let Some(caller) = unsafe { context(handle) } {
@@ -339,10 +389,15 @@ pub unsafe extern "C" fn PAMI_Geometry_destroy(
              are complete"
         ));
     }
-    context.report_later(Done { function, cookie }, SUCCESS);
     // SAFETY: the program gave it.
     unsafe { *handle = std::ptr::null_mut() };
-    client.geometries.lock().unwrap_or_else(|e| e.into_inner()).remove(&id);
+    let removed = client.geometries.lock().unwrap_or_else(|e| e.into_inner()).remove(&id);
+    let done = Done { function, cookie };
+    let optimized = removed.filter(|geometry| geometry.group().is_some());
+    if !optimized.is_some_and(|geometry| optimize::in_member(&context, &geometry, done, optimize::deoptimize))
+    {
+        context.report_later(done, SUCCESS);
+    }
     SUCCESS
 }
 
@@ -360,8 +415,8 @@ pub unsafe extern "C" fn PAMI_Geometry_query(
     let mut result = SUCCESS;
     for attribute in attributes {
         attribute.value.intval = match attribute.name {
-            // There is no collective hardware.
-            attribute::GEOMETRY_OPTIMIZE | attribute::GEOMETRY_MEMORY_OPTIMIZE => 0,
+            attribute::GEOMETRY_OPTIMIZE => usize::from(found.is_some_and(|found| found.group().is_some())),
+            attribute::GEOMETRY_MEMORY_OPTIMIZE => 0,
             attribute::GEOMETRY_NONCONTIG => 1,
             other => {
                 result = fail(INVAL, format!("PAMI_Geometry_query: attribute {other} is not a geometry's"));
@@ -385,14 +440,28 @@ pub unsafe extern "C" fn PAMI_Geometry_update(
     let (found, attributes) = unsafe {
         (geometry(handle).zip(enter("PAMI_Geometry_update", on)), attributes(configuration, count))
     };
-    let Some((_, context)) = found else {
+    let Some((found, context)) = found else {
         return fail(INVAL, "PAMI_Geometry_update: geometry or context is NULL");
     };
-    // A geometry keeps working where there is no collective hardware, says the reference, and a query shows 0.
     if let Some(other) = attributes.iter().find(|found| found.name != attribute::GEOMETRY_OPTIMIZE) {
         return fail(INVAL, format!("PAMI_Geometry_update: attribute {} cannot be changed", other.name));
     }
-    context.report_later(Done { function, cookie }, SUCCESS);
+    // A geometry keeps working where there is no collective hardware, says the reference, and a query shows 0.
+    let done = Done { function, cookie };
+    let geometries = context.client().geometries.lock().unwrap_or_else(|e| e.into_inner());
+    let shared = geometries.get(&found.id).cloned();
+    drop(geometries);
+    // SAFETY: the program set the attribute, whose value is a number.
+    let change = attributes.last().map(|attribute| match unsafe { attribute.value.intval } {
+        0 => optimize::deoptimize,
+        _ => optimize::optimize,
+    });
+    if !shared
+        .zip(change)
+        .is_some_and(|(shared, change)| optimize::in_member(&context, &shared, done, change))
+    {
+        context.report_later(done, SUCCESS);
+    }
     SUCCESS
 }
 
@@ -403,14 +472,16 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_num(
     lengths: *mut usize,
 ) -> Result {
     // SAFETY: the program gave it.
-    if unsafe { geometry(handle) }.is_none() || lengths.is_null() || kind >= kind::COUNT {
+    let found = unsafe { geometry(handle) }.filter(|_| !lengths.is_null() && kind < kind::COUNT);
+    let Some(found) = found else {
         return fail(
             INVAL,
             format!("PAMI_Geometry_algorithms_num: invalid geometry, collective {kind} or lengths"),
         );
-    }
+    };
+    let lists = of_kind(kind, found.group().is_some());
     // SAFETY: the program gave space for two.
-    unsafe { lengths.cast::<[usize; 2]>().write(of_kind(kind).1) };
+    unsafe { lengths.cast::<[usize; 2]>().write(lists.map(|list| list.len())) };
     SUCCESS
 }
 
@@ -429,27 +500,27 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
     let Some(found) = (unsafe { geometry(handle) }).filter(|_| kind < kind::COUNT) else {
         return fail(INVAL, format!("PAMI_Geometry_algorithms_query: invalid geometry or collective {kind}"));
     };
-    let (first, lengths) = of_kind(kind);
-    if always_count > lengths[0] || checked_count > lengths[1] {
-        let [always, checked] = lengths;
+    let listed = of_kind(kind, found.group().is_some());
+    if always_count > listed[0].len() || checked_count > listed[1].len() {
+        let [always, checked] = listed.map(|list| list.len());
         return fail(
             INVAL,
             format!("PAMI_Geometry_algorithms_query: the lists have {always} and {checked} algorithms"),
         );
     }
     let lists = [
-        (always, always_metadata, always_count, first),
-        (checked, checked_metadata, checked_count, first + lengths[0]),
+        (always, always_metadata, always_count, &listed[0]),
+        (checked, checked_metadata, checked_count, &listed[1]),
     ];
-    for (handles, metadata, count, first) in lists {
-        for n in 0..count {
+    for (handles, metadata, count, numbers) in lists {
+        for (n, &number) in numbers[..count].iter().enumerate() {
             // SAFETY: the program gave space for as many, or NULL.
             unsafe {
                 if !handles.is_null() {
-                    *handles.add(n) = found.handle().expose_provenance() + first + n;
+                    *handles.add(n) = found.handle().expose_provenance() + number;
                 }
                 if !metadata.is_null() {
-                    metadata.add(n).write(metadata_of(&ALGORITHMS[first + n]));
+                    metadata.add(n).write(metadata_of(&ALGORITHMS[number]));
                 }
             }
         }
@@ -463,13 +534,13 @@ fn metadata_of(algorithm: &Algorithm) -> Metadata {
     let needs = algorithm.needs;
     let has_range = needs.bytes_max < usize::MAX;
     let flags = [
-        (CHECK_REQUIRED, needs.commutative),
+        (CHECK_REQUIRED, needs.commutative || needs.words),
         (RANGE, has_range),
-        (ALL_TYPES_AND_OPERATIONS, !needs.commutative),
+        (ALL_TYPES_AND_OPERATIONS, !needs.commutative && !needs.words),
         (OVERLAP, algorithm.method != Method::ActiveMessage),
         (FLOW_CONTROL, algorithm.method == Method::ActiveMessage),
     ];
-    let check_fn = if algorithm.always_works() { None } else { Some(check as CheckFunction) };
+    let check_fn = if algorithm.is_always_listed() { None } else { Some(check as CheckFunction) };
     Metadata {
         name: algorithm.name.as_ptr(),
         version: 1,
