@@ -26,7 +26,7 @@ use netloom_messaging::pami::guest::hub::Hub;
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// A thread of a guest.
 pub struct Thread {
@@ -115,7 +115,15 @@ impl Registry {
 pub fn registry() -> MutexGuard<'static, Registry> {
     static REGISTRY: Mutex<Registry> =
         Mutex::new(Registry { threads: vec![], ended: vec![], waiting: VecDeque::new(), leaving: vec![] });
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+    // Held for moments only. Not by waiting in the kernel: that would be a wait of a guest's thread, which needs the
+    // registry.
+    loop {
+        match REGISTRY.try_lock() {
+            Ok(registry) => return registry,
+            Err(TryLockError::Poisoned(error)) => return error.into_inner(),
+            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        }
+    }
 }
 
 impl Thread {
