@@ -229,19 +229,27 @@ impl Channel {
 
     /// Sleeps until it is this side's turn, at most this long. Returns whether it is.
     pub fn sleep(&self, at_most: Duration) -> bool {
-        let header = self.header();
         let time = libc::timespec {
             tv_sec: at_most.as_secs() as libc::time_t,
             tv_nsec: libc::c_long::from(at_most.subsec_nanos() as i32),
         };
-        if !self.is_own_turn() {
-            let other = 1 - self.side as u32;
-            // SAFETY: a system call on words that live.
-            unsafe {
-                libc::syscall(libc::SYS_futex, header.turn.as_ptr(), libc::FUTEX_WAIT, other, &raw const time)
-            };
-        }
+        self.sleep_until_woken(&raw const time);
         self.is_own_turn()
+    }
+
+    /// Sleeps until it is this side's turn. The kernel sets no timer, which takes time.
+    pub fn wait(&self) {
+        while !self.is_own_turn() {
+            self.sleep_until_woken(std::ptr::null());
+        }
+    }
+
+    fn sleep_until_woken(&self, at_most: *const libc::timespec) {
+        if !self.is_own_turn() {
+            let (turn, other) = (self.header().turn.as_ptr(), 1 - self.side as u32);
+            // SAFETY: a system call on a word that lives; NULL, or the callers' time.
+            unsafe { libc::syscall(libc::SYS_futex, turn, libc::FUTEX_WAIT, other, at_most) };
+        }
     }
 
     /// The message that the other side has left. Call it in one's own turn only.
@@ -266,7 +274,7 @@ mod tests {
         let thread = std::thread::spawn(move || {
             for round in 0..1000u32 {
                 guest.pass(&round.to_le_bytes());
-                while !guest.sleep(Duration::from_secs(1)) {}
+                guest.wait();
                 assert_eq!(guest.message(), (round + 1).to_le_bytes().repeat(2));
             }
         });

@@ -49,6 +49,8 @@ pub struct Context {
     /// Work that is to run again.
     again: UnsafeCell<Vec<usize>>,
     lock: RawMutex,
+    /// Its number among those of its task on a simulated node.
+    number: Option<u32>,
     client: *const Client,
     /// Whether a fence region is open.
     pub is_fenced: Cell<bool>,
@@ -430,6 +432,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
     for offset in 0..count {
         // SAFETY: the only one, since the client had none.
         let device = unsafe { Device::new(client.job, client.number, offset) };
+        let number = device.number();
         let context = Box::new(Context {
             core: UnsafeCell::new(Core::new(device, limits(client.job))),
             dispatches: UnsafeCell::default(),
@@ -438,6 +441,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             work: WorkQueue::default(),
             again: UnsafeCell::default(),
             lock: RawMutex::INIT,
+            number,
             client,
             is_fenced: Cell::new(false),
             idle: Cell::new(0),
@@ -577,7 +581,7 @@ impl Context {
         match job.simulated {
             None => job.segment.task(job.task).doorbell.ring(),
             Some(guest) => {
-                if let Some(number) = self.core().device().number() {
+                if let Some(number) = self.number {
                     guest::lock(guest).posted(number);
                 }
             }
@@ -655,7 +659,7 @@ fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool)
     // The polls in vain are one wait in the simulator. Work that is to run again needs each of them.
     // SAFETY: one thread at a time.
     let has_work = list.iter().any(|context| unsafe { !(*context.again.get()).is_empty() });
-    let contexts = list.iter().filter_map(|context| context.core().device().number()).collect();
+    let contexts = list.iter().filter_map(|context| context.number).collect();
     guest::lock(guest).wait(contexts, if has_work { 1 } else { maximum as u64 });
     if round() { SUCCESS } else { EAGAIN }
 }

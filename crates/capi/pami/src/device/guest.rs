@@ -18,7 +18,6 @@ use std::ffi::c_void;
 use std::io::{Error, Result as IoResult};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// A guest: a process that runs on a simulated node.
 pub struct Guest {
@@ -116,7 +115,7 @@ pub fn give_up(why: impl std::fmt::Display) -> ! {
 
 impl ChannelLink {
     fn wait(&mut self) -> Reply {
-        while !self.channel.sleep(Duration::from_secs(3600)) {}
+        self.channel.wait();
         threads::wait_for_leaving();
         let reply = postcard::from_bytes(self.channel.message());
         reply.unwrap_or_else(|error| give_up(Error::other(error)))
@@ -129,7 +128,7 @@ impl Link for ChannelLink {
             give_up("a forked child calls PAMI; only its parent is a task");
         }
         // The last thread of this number may be about to end.
-        while !self.channel.sleep(Duration::from_secs(3600)) {}
+        self.channel.wait();
         // SAFETY: a system call without pointers.
         self.channel.set_thread(unsafe { libc::syscall(libc::SYS_gettid) } as u32);
         self.channel.pass(&self.first);

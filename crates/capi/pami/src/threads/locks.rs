@@ -130,6 +130,21 @@ pub unsafe extern "C-unwind" fn pthread_mutex_timedlock(
     }
 }
 
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_mutex_clocklock(
+    mutex: *mut pthread_mutex_t,
+    clock: clockid_t,
+    until: *const timespec,
+) -> c_int {
+    // SAFETY: the program's arguments.
+    match several().zip(unsafe { ns_until(clock, until) }) {
+        // SAFETY: the same.
+        Some((thread, ns)) if !unsafe { reports_own(mutex) } => lock_mutex(thread, mutex, Some(ns)),
+        // SAFETY: the same.
+        _ => unsafe { real::pthread_mutex_clocklock(mutex, clock, until) },
+    }
+}
+
 /// Waits for a signal; returns whether there was one in time.
 fn wait_for_signal(
     thread: &Thread,
@@ -302,6 +317,20 @@ pub unsafe extern "C-unwind" fn sem_timedwait(semaphore: *mut sem_t, until: *con
         Some((thread, ns)) => take_semaphore(thread, semaphore, Some(ns)),
         // SAFETY: the same.
         None => unsafe { real::sem_timedwait(semaphore, until) },
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sem_clockwait(
+    semaphore: *mut sem_t,
+    clock: clockid_t,
+    until: *const timespec,
+) -> c_int {
+    // SAFETY: the program's arguments.
+    match several().zip(unsafe { ns_until(clock, until) }) {
+        Some((thread, ns)) => take_semaphore(thread, semaphore, Some(ns)),
+        // SAFETY: the same.
+        None => unsafe { real::sem_clockwait(semaphore, clock, until) },
     }
 }
 

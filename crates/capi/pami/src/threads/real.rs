@@ -105,6 +105,7 @@ real! {
     pthread_mutex_lock: fn(mutex: *mut pthread_mutex_t) -> c_int;
     pthread_mutex_trylock: fn(mutex: *mut pthread_mutex_t) -> c_int;
     pthread_mutex_timedlock: fn(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
+    pthread_mutex_clocklock: fn(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int;
     pthread_mutex_unlock: fn(mutex: *mut pthread_mutex_t) -> c_int;
     pthread_cond_wait: fn(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int;
     pthread_cond_timedwait: fn(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
@@ -124,6 +125,7 @@ real! {
     sem_wait: fn(semaphore: *mut sem_t) -> c_int;
     sem_trywait: fn(semaphore: *mut sem_t) -> c_int;
     sem_timedwait: fn(semaphore: *mut sem_t, until: *const timespec) -> c_int;
+    sem_clockwait: fn(semaphore: *mut sem_t, clock: clockid_t, until: *const timespec) -> c_int;
     sem_post: fn(semaphore: *mut sem_t) -> c_int;
     sched_yield: fn() -> c_int;
     sleep: fn(seconds: c_uint) -> c_uint;
