@@ -207,7 +207,11 @@ pub const OVER: &str = "the job is over";
 
 impl Guest for GuestLink {
     fn begin(&mut self) -> Result<Requests, Failure> {
-        self.wait(false)?.ok_or_else(|| Failure::new("guest", "a thread does not begin"))
+        loop {
+            if let Some(requests) = self.wait(false)? {
+                return Ok(requests);
+            }
+        }
     }
 
     fn exchange(&mut self, reply: &Reply, others_run: bool) -> Result<Option<Requests>, Failure> {
