@@ -113,12 +113,18 @@ fn refuse(message: String, help: &str) -> RunError {
 /// The tasks of a job, and what is known of their processes.
 type Made = BTreeMap<u32, (Arc<Mutex<Task>>, Arc<Status>)>;
 
-/// A process of a node that has no task.
-struct Empty;
+/// A process of a node that has no task; the node may have others.
+struct Empty {
+    has_others: bool,
+}
 
 impl<C, W> Process<C, W> for Empty {
     fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
         Step::Ended(Ok(()))
+    }
+
+    fn is_absent(&self) -> bool {
+        !self.has_others
     }
 }
 
@@ -199,7 +205,8 @@ pub fn run(
         // The processes of a node are first the tasks' first threads, then their second ones, and so on.
         let (process, thread) =
             (spi.process() % tasks_per_node as u8, u32::from(spi.process()) / tasks_per_node);
-        let Some(task) = placement.task(spi.node(), process) else { return Box::new(Empty) };
+        let has_others = placement.task(spi.node(), 0).is_some();
+        let Some(task) = placement.task(spi.node(), process) else { return Box::new(Empty { has_others }) };
         debug_assert_eq!(spi.process(), hardware_thread(tasks_per_node as u8, process, thread));
         let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
         let (of_task, status) = made.entry(task).or_insert_with(|| {

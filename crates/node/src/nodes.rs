@@ -229,7 +229,8 @@ impl<N: NetworkInterface> Nodes<N> {
     ) -> Self {
         let node = |&number: &u32| {
             let shared = Arc::default();
-            let made: Vec<_> = (0..processes).map(|p| process(number, p, &shared)).collect();
+            let all = (0..processes).map(|p| process(number, p, &shared));
+            let made: Vec<_> = all.take_while(|made| !made.process.is_absent()).collect();
             let (mut running, mut threads) = (vec![], vec![]);
             for NewProcess { process, thread } in made {
                 running.push(Running {

@@ -81,6 +81,11 @@ pub trait Process<C, W>: Send {
     /// Resumes at a time, and appends its next operations. All earlier ones are complete.
     fn resume(&mut self, now: Microticks, why: Resumed, operations: &mut Operations<C, W>) -> Step;
 
+    /// Whether its node has neither it nor any process after it, so that they take no memory.
+    fn is_absent(&self) -> bool {
+        false
+    }
+
     /// Whether it has nothing to do until another process unparks it: it takes no part of its core, and need not end.
     fn is_idle(&self) -> bool {
         false
