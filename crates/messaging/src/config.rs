@@ -89,6 +89,7 @@ impl MessagingConfig {
             ("pami.poll_ns", self.pami.map_or(0.0, |pami| pami.poll_ns)),
             ("pami.clock_ns", self.pami.map_or(0.0, |pami| pami.clock_ns)),
             ("pami.collective_ns", self.pami.map_or(0.0, |pami| pami.collective_ns)),
+            ("pami.atomic_ns", self.pami.map_or(0.0, |pami| pami.atomic_ns)),
             ("pami.reduction_ns", self.pami.map_or(0.0, |pami| pami.reduction_ns)),
         ] {
             if !(0.0..=1e9).contains(&ns) {
@@ -140,6 +141,9 @@ pub struct PamiConfig {
     pub collective_ns: f64,
     /// The same for a reduction, in addition: types and operation are looked up, ns.
     pub reduction_ns: f64,
+    /// An atomic operation of the L2, or a load of a line that another core has written: how processes of a node pass
+    /// packets to each other, ns.
+    pub atomic_ns: f64,
     /// How fast a processor copies data between a packet and memory, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_GB_per_s: Option<f64>,

@@ -2,50 +2,13 @@
 
 mod units;
 
-use netloom_engine::{Progress, Reached, Stream, Time};
+use netloom_engine::Stream;
 use netloom_fabric::collective::Operation;
-use netloom_fabric::router::queued::QueuedNetwork;
-use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_messaging::config::PamiConfig;
-use netloom_messaging::pami::context::Limits;
 use netloom_messaging::pami::device::{Collective, Combine, Range};
+use netloom_messaging::pami::message_unit::Placement;
 use netloom_messaging::pami::message_unit::collective::group::Members;
-use netloom_messaging::pami::message_unit::{Costs, Placement};
 use netloom_messaging::pami::task::Task;
-use netloom_messaging::spi;
-use netloom_nic::message_unit::NETWORK_FIFOS;
-use std::future::Future;
-use std::sync::Arc;
-use units::{failures, network, unit};
-
-/// Runs a program on all processes of a torus; returns its duration, ticks.
-fn run<F, T>(dims: &[u32], processes: u8, program: F) -> u64
-where
-    F: Fn(Task, Arc<Placement>) -> T + Send + Sync + Clone + 'static,
-    T: Future<Output = ()> + Send + 'static,
-{
-    let (network, unit) = (network(dims, false), unit());
-    let outline = network.outline();
-    let nodes: u32 = dims.iter().product();
-    let tasks = nodes * u32::from(processes);
-    let placement = Arc::new(Placement { nodes: (0..nodes).collect(), processes, tasks });
-    let pami =
-        PamiConfig { dispatch_ns: 100.0, poll_ns: 50.0, copy_GB_per_s: Some(8.0), ..PamiConfig::default() };
-    let costs = Costs::new(&pami, 8_000_000_000);
-    let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
-    let mut machine = QueuedNetwork::new(&network, &options, |numbers| {
-        let (placement, costs, program) = (Arc::clone(&placement), costs.clone(), program.clone());
-        spi::units(&unit, &outline, numbers, processes.into(), 1, move |spi| {
-            let task = Task::new(&spi, &placement, costs.clone(), Limits::default());
-            program(task, Arc::clone(&placement))
-        })
-    })
-    .expect("buildable");
-    assert_eq!(machine.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
-    assert_eq!(failures(&mut machine), Vec::<String>::new());
-    assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
-    machine.now().ticks()
-}
+use units::run_tasks as run;
 
 fn doubles(numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
     numbers.into_iter().flat_map(f64::to_be_bytes).collect()

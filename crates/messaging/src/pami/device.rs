@@ -135,6 +135,8 @@ pub enum Step {
     Collective,
     /// It combines data, so types and operation are looked up.
     Reduction,
+    /// An atomic operation of the L2, or a load of what another core has just written.
+    Atomic,
 }
 
 /// A device that carries the packets of one context. Nothing here waits.

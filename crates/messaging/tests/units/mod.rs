@@ -5,6 +5,10 @@ use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::*;
 use netloom_fabric::router::queued::{QueuedBlock, QueuedNetwork};
 use netloom_fabric::router::{BuildOptions, NodeBlock, RouterBlock};
+use netloom_messaging::config::PamiConfig;
+use netloom_messaging::pami::context::Limits;
+use netloom_messaging::pami::message_unit::{Costs, Placement};
+use netloom_messaging::pami::task::Task as PamiTask;
 use netloom_messaging::spi::{self, Spi};
 use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
 use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
@@ -12,6 +16,7 @@ use netloom_node::cores::CoresConfig;
 use netloom_node::process::Measurement;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// A Blue Gene/Q without traces, so that a hop is 320 ticks.
 pub fn network(dims: &[u32], loopback: bool) -> QueuedConfig {
@@ -98,4 +103,38 @@ pub fn run_failing(network: &QueuedConfig, program: fn(Spi) -> Task) -> Vec<Stri
     let mut machine = QueuedNetwork::new(network, &options, units).expect("buildable");
     assert_eq!(machine.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
     failures(&mut machine)
+}
+
+/// Runs a program on PAMI on all processes of a torus; returns its duration, ticks.
+pub fn run_tasks<F, T>(dims: &[u32], processes: u8, program: F) -> u64
+where
+    F: Fn(PamiTask, Arc<Placement>) -> T + Send + Sync + Clone + 'static,
+    T: Future<Output = ()> + Send + 'static,
+{
+    let (network, unit) = (network(dims, false), unit());
+    let outline = network.outline();
+    let nodes: u32 = dims.iter().product();
+    let tasks = nodes * u32::from(processes);
+    let placement = Arc::new(Placement { nodes: (0..nodes).collect(), processes, tasks });
+    let pami = PamiConfig {
+        dispatch_ns: 100.0,
+        poll_ns: 50.0,
+        atomic_ns: 52.0,
+        copy_GB_per_s: Some(8.0),
+        ..PamiConfig::default()
+    };
+    let costs = Costs::new(&pami, 8_000_000_000);
+    let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
+    let mut machine = QueuedNetwork::new(&network, &options, |numbers| {
+        let (placement, costs, program) = (Arc::clone(&placement), costs.clone(), program.clone());
+        spi::units(&unit, &outline, numbers, processes.into(), 1, move |spi| {
+            let task = PamiTask::new(&spi, &placement, costs.clone(), Limits::default());
+            program(task, Arc::clone(&placement))
+        })
+    })
+    .expect("buildable");
+    assert_eq!(machine.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
+    assert_eq!(failures(&mut machine), Vec::<String>::new());
+    assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
+    machine.now().ticks()
 }

@@ -180,6 +180,8 @@ pub struct GuestDevice {
     first: u32,
     per_client: u32,
     tasks: u32,
+    /// Tasks of a node.
+    per_node: u32,
     packet_max: usize,
     polled: Option<(Head, Box<[u8]>)>,
     /// Whether the first group is that of all tasks, and the number of groups so far.
@@ -198,6 +200,7 @@ impl GuestDevice {
     pub fn new(guest: &'static Guest, task: u32, client: usize, offset: usize) -> Self {
         let mut locked = lock(guest);
         let (tasks, packet_max) = (locked.facts().tasks, locked.facts().packet_max_bytes);
+        let per_node = locked.facts().tasks_per_node;
         let per_client = contexts_and_clients(locked.facts().contexts).0 as u32;
         let first = client as u32 * per_client;
         let number = first + offset as u32;
@@ -212,6 +215,7 @@ impl GuestDevice {
             first,
             per_client,
             tasks,
+            per_node,
             packet_max,
             polled: None,
             has_world_group,
@@ -227,6 +231,11 @@ impl GuestDevice {
     /// An endpoint of this client, among all of a task.
     fn outside(&self, endpoint: Endpoint) -> u32 {
         Endpoint::new(endpoint.task(), self.first + endpoint.offset()).expect("it exists").0
+    }
+
+    /// Whether an endpoint is on this node.
+    fn is_local(&self, endpoint: Endpoint) -> bool {
+        endpoint.task() / self.per_node == self.endpoint.task() / self.per_node
     }
 
     fn word(&self, head: Head) -> u64 {
@@ -288,6 +297,12 @@ impl PamiDevice for GuestDevice {
 
     #[cold]
     fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
+        // The processes of a node copy.
+        if self.is_local(to) {
+            let part = data.part(0, data.bytes.min(self.packet_max as u64));
+            self.inject_memory(to, head, &[], part)?;
+            return Ok((part.bytes, Begun::Done));
+        }
         let (from, to, head) = (self.number, self.outside(to), self.word(head));
         let mut hub = lock(self.guest);
         if hub.room(from) == 0 {

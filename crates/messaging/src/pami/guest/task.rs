@@ -44,6 +44,8 @@ pub struct Task {
     contexts: Vec<(ContextNumber, UnitContext)>,
     /// The guest's numbers of operations, by those of the device.
     tickets: HashMap<(ContextNumber, Ticket), Ticket>,
+    /// Operations of the guest that ended at once, of which it has not heard.
+    ended_at_once: Vec<(ContextNumber, Ticket)>,
     /// The group of all tasks, until a context takes it.
     pub(super) world: Option<Group>,
     /// Its hardware threads.
@@ -78,6 +80,7 @@ impl Task {
             memory,
             contexts: vec![],
             tickets: HashMap::new(),
+            ended_at_once: vec![],
             world: None,
             threads,
             starting: vec![],
@@ -187,7 +190,8 @@ impl Task {
     }
 
     pub(super) fn has_arrivals(&self, contexts: Contexts) -> bool {
-        self.contexts(contexts).any(|(_, context)| context.has_arrivals())
+        self.ended_at_once.iter().any(|&(context, _)| contexts.has(context))
+            || self.contexts(contexts).any(|(_, context)| context.has_arrivals())
     }
 
     /// Does what a thread of the guest asked for.
@@ -222,8 +226,13 @@ impl Task {
             }
             Request::Inject { from, to, head, bytes } => {
                 let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
-                let injected = self.context(from)?.inject(Endpoint(to), head, [&bytes, &[]]);
-                injected.map_err(|_| invalid("a packet without space"))?;
+                let (context, to) = (self.context(from)?, Endpoint(to));
+                if context.inject(to, head, [&bytes, &[]]).is_err() {
+                    if !context.is_local(to) {
+                        return Err(invalid("a packet without space"));
+                    }
+                    context.overflow(to, head, bytes);
+                }
             }
             Request::Data { from, to, head, data, ticket } => {
                 let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
@@ -263,8 +272,9 @@ impl Task {
     }
 
     fn note(&mut self, context: ContextNumber, begun: Begun, ticket: Ticket) {
-        if let Begun::Later(own) = begun {
-            self.tickets.insert((context, own), ticket);
+        match begun {
+            Begun::Later(own) => drop(self.tickets.insert((context, own), ticket)),
+            Begun::Done => self.ended_at_once.push((context, ticket)),
         }
     }
 
@@ -295,10 +305,13 @@ impl Task {
             Doing::Polls(contexts) => contexts,
             _ => Contexts::default(),
         };
+        let withheld = others.without(own);
+        let ended = self.ended_at_once.extract_if(.., |(context, _)| !withheld.has(*context));
+        reply.arrivals.extend(ended.map(|(context, ticket)| (context, Arrived::Finished(ticket))));
         let mut bytes = 0;
         for (number, context) in &mut self.contexts {
             reply.room.push((*number, context.room().min().unwrap_or(0)));
-            if others.without(own).has(*number) {
+            if withheld.has(*number) {
                 continue;
             }
             while bytes < REPLY_B

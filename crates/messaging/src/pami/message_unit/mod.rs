@@ -1,7 +1,8 @@
 //! PAMI on a simulated Message Unit (Kumar et al., section III.E). Packets are messages to the reception FIFO of
 //! the target's context, by the injection FIFO to which the target's node is pinned, on a fixed route, so that
 //! they stay in order. The data of a rendezvous is fetched by a remote get: a descriptor that makes the sender's
-//! unit write it into the receiver's memory. Puts and gets of exposed memory are RDMA too: see `rdma.rs`.
+//! unit write it into the receiver's memory. Puts and gets of exposed memory are RDMA too: see `rdma.rs`. Processes of a
+//! node reach each other by shared memory: see `shared_memory.rs`.
 //!
 //! What a packet says is in the fourteen bytes of its header that are for software: a [`Head`], and the length
 //! of its message. The unit cuts a message of more than 512 B into packets; those of a packet of the protocols
@@ -11,6 +12,7 @@ pub mod collective;
 pub mod memory;
 mod rdma;
 pub mod resources;
+mod shared_memory;
 
 use super::Endpoint;
 use super::device::{
@@ -24,13 +26,14 @@ use collective::Collectives;
 use collective::group::{Group, Members};
 use memory::ProcessMemory;
 use netloom_nic::message_unit::commands::Watch;
-use netloom_nic::message_unit::descriptor::{Descriptor, Kind, LOCAL, Network};
+use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet};
 use netloom_node::process::Wait;
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
 pub use rdma::pieces_per_descriptor;
 use resources::{Resources, pin};
+use shared_memory::Queues;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -79,6 +82,7 @@ pub struct Costs {
     clock: Microticks,
     collective: Microticks,
     reduction: Microticks,
+    atomic: Microticks,
     copy: Steps,
 }
 
@@ -95,6 +99,7 @@ impl Costs {
             clock: of(config.clock_ns),
             collective: of(config.collective_ns),
             reduction: of(config.reduction_ns),
+            atomic: of(config.atomic_ns),
             copy: Steps::copies(config.copy_GB_per_s, ticks_per_second),
         }
     }
@@ -111,6 +116,7 @@ impl Costs {
             Step::Clock => self.clock,
             Step::Collective => self.collective,
             Step::Reduction => self.reduction,
+            Step::Atomic => self.atomic,
         }
     }
 }
@@ -157,6 +163,8 @@ pub struct UnitContext {
     /// The FIFO of sends that had no space last.
     is_full: Option<usize>,
     collectives: Collectives,
+    /// Packets from and to other contexts of the node.
+    queues: Queues,
 }
 
 /// Descriptors in an injection FIFO of the usual length.
@@ -205,6 +213,7 @@ impl UnitContext {
             finished: VecDeque::new(),
             is_full: None,
             collectives: Collectives::default(),
+            queues: Queues::new(resources.reception(process, offset), &device),
             device,
         }
     }
@@ -239,6 +248,7 @@ impl UnitContext {
             // A poll reads the tail of the FIFO, and takes what is before it.
             self.take();
         }
+        self.collect_local();
         let (device, fifos) = (&self.device, &self.fifos);
         let (counters, finished) = (&mut self.counters, &mut self.finished);
         self.pending.retain(|&ticket, pending| {
@@ -299,6 +309,7 @@ impl UnitContext {
         }
         watches.extend(first.into_iter().map(|(fifo, n)| Watch::Injected(self.fifos[fifo].number, n)));
         watches.extend(self.collectives.watches());
+        watches.extend(self.queues.watches(&self.device));
         watches.extend(self.is_full.map(|fifo| Watch::Room(self.fifos[fifo].number)));
         watches
     }
@@ -313,6 +324,7 @@ impl UnitContext {
     pub fn wait(&mut self, at_most: Option<Microticks>) {
         let any = self.watches();
         self.is_full = None;
+        self.queues.retry();
         self.device.thread().wait(Wait { any, at_most });
     }
 
@@ -382,10 +394,7 @@ impl UnitContext {
 
     fn describe(&self, to: (u32, u8), payload: u64, length: u64, kind: Kind) -> Descriptor {
         // Packets of several network FIFOs could overtake each other.
-        let first = match to.0 == self.device.node() {
-            true => LOCAL.trailing_zeros(),
-            false => u32::from(pin(self.device.torus(), self.device.node(), to)),
-        };
+        let first = u32::from(pin(self.device.torus(), self.device.node(), to));
         let network = Network::in_order(to.0);
         Descriptor { payload, length, map: 1 << first, network, kind, prefetch_only: false }
     }
@@ -427,6 +436,9 @@ impl PamiDevice for UnitContext {
     }
 
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
+        if self.is_local(to) {
+            return self.write_slot(to, head, &parts.concat());
+        }
         let fifo = self.fifo(to);
         let (slot, bytes) = (self.slot(fifo), parts.concat());
         let descriptor = self.message(to, head, slot, bytes.len() as u64);
@@ -445,6 +457,9 @@ impl PamiDevice for UnitContext {
     }
 
     fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
+        if self.is_local(to) {
+            return self.send_local(to, head, data);
+        }
         let fifo = self.fifo(to);
         let descriptor = self.message(to, head, self.physical(data), data.bytes);
         self.submit(fifo, &descriptor)?;
@@ -505,6 +520,9 @@ impl PamiDevice for UnitContext {
         with: Endpoint,
         pieces: &[Piece],
     ) -> Result<(usize, Begun), Remote> {
+        if self.is_local(with) {
+            return Ok((pieces.len(), self.copy_pieces(way, pieces)));
+        }
         let fifo = self.fifo(with);
         let room = self.room_of(fifo) as usize;
         if room == 0 {
@@ -520,7 +538,7 @@ impl PamiDevice for UnitContext {
     }
 
     fn flush(&mut self, with: Endpoint) -> Result<Begun, Remote> {
-        self.acknowledge(with)
+        if self.is_local(with) { Ok(Begun::Done) } else { self.acknowledge(with) }
     }
 
     fn has_groups(&self) -> bool {

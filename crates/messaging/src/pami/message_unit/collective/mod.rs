@@ -15,6 +15,8 @@ mod node;
 mod rectangle;
 mod slices;
 
+pub(super) use node::SHARED;
+
 use super::{Costs, Placement};
 use crate::device::Simulated;
 use crate::pami::device::{Collective, Step, Ticket};

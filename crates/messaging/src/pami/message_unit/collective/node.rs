@@ -9,7 +9,7 @@ use crate::spi::device::UnitDevice;
 use netloom_node::program::lock;
 
 /// Above what the kernel allocates, and within the 37 bits of an offset in a packet.
-const SHARED: u64 = (1 << 37) - (1 << 20);
+pub(in super::super) const SHARED: u64 = (1 << 37) - (1 << 20);
 const GROUP_B: u64 = 1 << 16;
 
 /// Offsets in a group's shared memory: members that have arrived; slices that the master has received; members that
