@@ -466,6 +466,9 @@ pub struct MpirunArgs {
     /// The simulated time after which a task that polls in vain is said to wait for ever
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub patience: Duration,
+    /// Whose time the programs' clocks tell (clock_gettime, gettimeofday, time), and how long they sleep
+    #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Clock::Host)]
+    pub clock: Clock,
     /// Threads of the simulator; the results are the same for any number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: u32,
@@ -480,6 +483,15 @@ fn compute(text: &str) -> Result<f64, String> {
     }
     let factor = text.parse().ok().filter(|factor: &f64| (0.0..=1e6).contains(factor));
     factor.ok_or_else(|| "`ignore`, or a factor such as 1 or 8.5, is expected".into())
+}
+
+/// Whose time clocks tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Clock {
+    /// This computer's
+    Host,
+    /// The machine's, from the start of the year 2000
+    Simulated,
 }
 
 /// Where tasks run.

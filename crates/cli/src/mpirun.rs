@@ -18,7 +18,10 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
     use netloom_shm::launch::{Bind, share_core};
     use netloom_study::diagnose::Problem;
     let tasks = args.job.tasks;
-    let job = crate::exec::job(args.job, Bind::None);
+    let mut job = crate::exec::job(args.job, Bind::None);
+    if args.clock == crate::args::Clock::Simulated {
+        job.environment.push(("NETLOOM_CLOCK".into(), "simulated".into()));
+    }
     let machine = Machine {
         name: args.machine,
         sets: args.sets,

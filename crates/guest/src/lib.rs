@@ -18,21 +18,23 @@ use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::pami::guest::Facts;
 use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
+use netloom_messaging::pami::guest::task::{Task, hardware_thread};
 use netloom_messaging::pami::message_unit::collective::group::Members;
-use netloom_messaging::pami::message_unit::resources::Resources;
+use netloom_messaging::pami::message_unit::resources::{Resources, THREADS};
 use netloom_messaging::pami::message_unit::{Costs, PACKET_MAX, Placement};
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::MessageUnit;
 use netloom_node::nodes::ProcessOf;
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_node::time::Microticks;
-use netloom_shm::channel::{self, Channels, Side};
+use netloom_shm::channel::{self, Channels};
 use netloom_shm::launch::{self, LaunchError, launch_in};
 use netloom_shm::segment::Segment;
 use netloom_simulate::units::processes_on_units;
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::resolve::{load_machine, resolve};
 use netloom_study::run::Quiet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -100,7 +102,7 @@ fn study_text(machine: &str) -> String {
     format!(
         "name = \"mpirun\"\ntitle = \"Guests on {{dims}}\"\nmachine = {machine:?}\n\
          [workload]\nkind = \"spi\"\nprogram = \"ping-pong\"\n\
-         [measure]\nuntil = \"finished\"\nper_link = false\nwindow_us = 1000\n"
+         [measure]\nuntil = \"finished\"\nper_link = false\nwindow_us = 1000000\n"
     )
 }
 
@@ -108,12 +110,21 @@ fn refuse(message: String, help: &str) -> RunError {
     RunError::Machine(Problem::new(message).help(help))
 }
 
-/// A process of a node that has no task.
-struct Empty;
+/// The tasks of a job, and what is known of their processes.
+type Made = BTreeMap<u32, (Arc<Mutex<Task>>, Arc<Status>)>;
+
+/// A process of a node that has no task; the node may have others.
+struct Empty {
+    has_others: bool,
+}
 
 impl<C, W> Process<C, W> for Empty {
     fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
         Step::Ended(Ok(()))
+    }
+
+    fn is_absent(&self) -> bool {
+        !self.has_others
     }
 }
 
@@ -170,6 +181,7 @@ pub fn run(
             tasks_per_node,
             torus: topology.dims.iter().enumerate().map(|(d, &length)| (length, topology.wraps(d))).collect(),
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
+            threads: u32::from(THREADS) / tasks_per_node,
             has_world_group: world.is_some(),
             packet_max_bytes: PACKET_MAX,
             rendezvous_from_bytes: messaging.eager_max_B.map_or(u64::MAX, |bytes| bytes + 1),
@@ -182,29 +194,34 @@ pub fn run(
         patience: Microticks::of_f64(machine.patience_s * ticks_per_second as f64 * 1e6),
     };
     let segment = Arc::new(Segment::create(tasks).map_err(LaunchError::from)?);
-    let channels = Arc::new(Channels::create(tasks).map_err(|e| RunError::Channels(tasks, e))?);
-    let shared = Arc::new(Shared::default());
-    job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.fd().to_string())));
-    let memories: Mutex<Vec<(u32, Arc<Status>)>> = Mutex::default();
+    let channels =
+        Arc::new(Channels::create(tasks, settings.facts.threads).map_err(|e| RunError::Channels(tasks, e))?);
+    let shared = Arc::new(Shared { follows: machine.threads > 1, ..Shared::default() });
+    job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.variable())));
+    // OpenMP's threads wait in vain before they sleep, since no other runs meanwhile.
+    if std::env::var_os("OMP_WAIT_POLICY").is_none() {
+        job.environment.push(("OMP_WAIT_POLICY".into(), "passive".into()));
+    }
+    let made: Mutex<Made> = Mutex::default();
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
-        let Some(task) = placement.task(spi.node(), spi.process()) else { return Box::new(Empty) };
-        let status = Arc::<Status>::default();
-        memories.lock().unwrap_or_else(PoisonError::into_inner).push((task, Arc::clone(&status)));
-        // SAFETY: one link for each task, whose process one thread at a time resumes.
-        #[allow(unsafe_code)]
-        let channel = unsafe { channels.side(task, Side::Simulator) };
-        let link = GuestLink {
-            channel,
-            segment: Arc::clone(&segment),
-            task,
-            status: Arc::clone(&status),
-            shared: Arc::clone(&shared),
-        };
-        let segment = Arc::clone(&segment);
-        let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
-            Box::new(GuestMemory { segment: Arc::clone(&segment), task, status: Arc::clone(&status) })
-        };
-        Box::new(GuestProcess::new(&spi, link, settings.clone(), Box::new(open)))
+        // The processes of a node are first the tasks' first threads, then their second ones, and so on.
+        let (process, thread) =
+            (spi.process() % tasks_per_node as u8, u32::from(spi.process()) / tasks_per_node);
+        let has_others = placement.task(spi.node(), 0).is_some();
+        let Some(task) = placement.task(spi.node(), process) else { return Box::new(Empty { has_others }) };
+        debug_assert_eq!(spi.process(), hardware_thread(tasks_per_node as u8, process, thread));
+        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of_task, status) = made.entry(task).or_insert_with(|| {
+            let status = Arc::<Status>::default();
+            let of_memory = (Arc::clone(&segment), Arc::clone(&status));
+            let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
+                let (segment, status) = (Arc::clone(&of_memory.0), Arc::clone(&of_memory.1));
+                Box::new(GuestMemory { segment, task, status })
+            };
+            (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), status)
+        });
+        let link = GuestLink::new(&channels, &segment, (task, thread), status, &shared);
+        Box::new(GuestProcess::new(of_task, thread, link))
     };
     let stop = AtomicBool::new(false);
     let (launched, simulated) = std::thread::scope(|scope| {
@@ -213,7 +230,7 @@ pub fn run(
             let mut end = AtEnd { segment: &segment, shared: &shared, is_in_order: false };
             let ran = processes_on_units(
                 &study,
-                tasks_per_node,
+                tasks_per_node * settings.facts.threads,
                 ByteOrder::HERE,
                 make,
                 (&Quiet(&stop), machine.threads),
@@ -243,12 +260,14 @@ pub fn run(
         .into_iter()
         .filter(|(.., failure)| failure.reason != OVER)
         .filter_map(|(node, process, failure)| {
-            Some((placement.task(node, process as u8)?, failure.to_string()))
+            Some((placement.task(node, (process % tasks_per_node) as u8)?, failure.to_string()))
         })
         .collect();
     // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no news.
     let has_crashed = shared.has_crashed.load(Ordering::Acquire);
-    for (task, status) in memories.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    let mut last_ns: f64 = 0.0;
+    for (task, (of_task, status)) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        last_ns = last_ns.max(of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns());
         let is_new = !has_crashed && failures.iter().all(|&(failed, _)| failed != task);
         if let Some(why) = status.fault().filter(|_| is_new) {
             failures.push((task, why));
@@ -259,7 +278,7 @@ pub fn run(
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,
         failures,
-        simulated_us: study.micros(result.simulated.ticks),
+        simulated_us: if last_ns > 0.0 { last_ns / 1e3 } else { study.micros(result.simulated.ticks) },
         machine: study.machine.shape(),
         tasks_per_node,
         hand_overs: shared.hand_overs.load(Ordering::Relaxed),

@@ -1,21 +1,27 @@
-//! The simulator's end of the channel to a guest: it lets the guest run, waits until it hands over, and notices
-//! when it has ended.
+//! The simulator's end of the channel to a thread of a guest: it lets the thread run, waits until it hands over, and
+//! notices when its process has ended, or when the thread waits for another one without telling.
 #![allow(unsafe_code)]
 
 use crate::memory::Status;
 use netloom_messaging::pami::guest::process::Guest;
-use netloom_messaging::pami::guest::{Reply, Requests, Then};
+use netloom_messaging::pami::guest::{Reply, Requests, Then, ThreadNumber};
 use netloom_node::process::Failure;
-use netloom_shm::channel::Channel;
+use netloom_shm::channel::{Channel, Channels, Side};
 use netloom_shm::segment::{Segment, State};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often it looks whether a guest that runs has ended.
+/// How often it looks whether a guest that runs has ended, and sooner at first if it may wait for another thread.
 const LOOK: Duration = Duration::from_millis(20);
+const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// A guest that runs for longer by itself is worth a word.
 const LONG: Duration = Duration::from_secs(10);
+/// Processor time after which a thread is taken to wait for another one of its process; and once it has.
+const SPINS: Duration = Duration::from_secs(1);
+const SPINS_AGAIN: Duration = Duration::from_millis(10);
+/// For so long others wait for a thread that they do not depend on.
+const PAUSE: Duration = Duration::from_micros(500);
 
 /// What the links of a job share.
 #[derive(Debug, Default)]
@@ -26,20 +32,22 @@ pub struct Shared {
     pub has_crashed: AtomicBool,
     /// Hand-overs to guests.
     pub hand_overs: AtomicU64,
+    /// Guests run on the processor of the thread that simulates their node: two that wait for each other are served
+    /// sooner by one processor than by two.
+    pub follows: bool,
 }
 
-/// The end of a task's channel.
+/// The end of the channel of a thread.
 pub struct GuestLink {
-    /// The channel.
-    pub channel: Channel,
-    /// The job.
-    pub segment: Arc<Segment>,
-    /// The task.
-    pub task: u32,
-    /// See [`Status`].
-    pub status: Arc<Status>,
-    /// See [`Shared`].
-    pub shared: Arc<Shared>,
+    channel: Channel,
+    /// That of the task's first thread, where others that begin by themselves report.
+    first: Channel,
+    segment: Arc<Segment>,
+    task: u32,
+    status: Arc<Status>,
+    shared: Arc<Shared>,
+    /// The processor on which the guest's thread runs, if it is this link's choice.
+    processor: Option<i32>,
 }
 
 /// What has become of a process.
@@ -50,6 +58,48 @@ enum Life {
 }
 
 impl GuestLink {
+    /// The link to a thread of a task.
+    pub fn new(
+        channels: &Arc<Channels>,
+        segment: &Arc<Segment>,
+        (task, thread): (u32, ThreadNumber),
+        status: &Arc<Status>,
+        shared: &Arc<Shared>,
+    ) -> Self {
+        // SAFETY: one link for each thread, whose process one thread of the simulator at a time resumes; of other
+        // threads' channels only atomic words are read.
+        let side = |thread| unsafe { channels.side(task, thread, Side::Simulator) };
+        GuestLink {
+            channel: side(thread),
+            first: side(0),
+            segment: Arc::clone(segment),
+            task,
+            status: Arc::clone(status),
+            shared: Arc::clone(shared),
+            processor: None,
+        }
+    }
+
+    /// Moves the guest's thread to the processor on which this one runs.
+    fn follow(&mut self) {
+        // SAFETY: a library call without arguments.
+        let here = unsafe { libc::sched_getcpu() };
+        if here < 0 || self.processor == Some(here) {
+            return;
+        }
+        self.processor = Some(here);
+        // SAFETY: a set of processors without any, and a system call that reads it.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(here as usize, &mut set);
+            libc::sched_setaffinity(
+                self.channel.thread() as i32,
+                size_of::<libc::cpu_set_t>(),
+                &raw const set,
+            );
+        }
+    }
+
     fn life(&self) -> Life {
         let record = self.segment.task(self.task);
         match (record.state(), record.pid()) {
@@ -63,10 +113,32 @@ impl GuestLink {
         }
     }
 
-    /// Waits until the guest hands over.
-    fn wait(&self) -> Result<Requests, Failure> {
+    /// A file of the kernel about the thread.
+    fn of_kernel(&self, file: &str) -> Option<String> {
+        let (pid, thread) = (self.segment.task(self.task).pid(), self.channel.thread());
+        std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/{file}")).ok()
+    }
+
+    /// The processor time of the thread.
+    fn processor_time(&self) -> Duration {
+        let of_kernel = self.of_kernel("schedstat").unwrap_or_default();
+        let ns = of_kernel.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok());
+        Duration::from_nanos(ns.unwrap_or(0))
+    }
+
+    /// The system call by which the thread waits in the kernel until another one wakes it.
+    fn wait_in_kernel(&self) -> Option<String> {
+        let call = self.of_kernel("syscall")?;
+        let is_wait = call.split(' ').next() == Some(&libc::SYS_futex.to_string());
+        (is_wait && !self.channel.is_own_turn()).then_some(call)
+    }
+
+    /// Waits until the guest hands over, if others run not for long.
+    fn wait(&self, others_run: bool) -> Result<Option<Requests>, Failure> {
         let (began, mut has_told) = (Instant::now(), false);
-        while !self.channel.sleep(LOOK) {
+        let mut look = if others_run { FIRST_LOOK } else { LOOK };
+        let (mut processor_time, mut waits) = (None, None);
+        while !self.channel.sleep(look) {
             let life = self.life();
             if self.channel.is_own_turn() {
                 break;
@@ -74,7 +146,7 @@ impl GuestLink {
             match life {
                 Life::Ended => {
                     self.status.end();
-                    return Ok(Requests { list: vec![], then: Then::End });
+                    return Ok(Some(Requests { list: vec![], then: Then::End }));
                 }
                 Life::Failed => {
                     self.shared.has_crashed.store(true, Ordering::Release);
@@ -86,6 +158,21 @@ impl GuestLink {
                 }
                 Life::Runs => {}
             }
+            if others_run || self.first.has_foreign() {
+                let until = processor_time.get_or_insert_with(|| {
+                    let limit = if self.status.varies() { SPINS_AGAIN } else { SPINS };
+                    self.processor_time() + limit
+                });
+                let before = std::mem::replace(&mut waits, self.wait_in_kernel());
+                // Twice the same: it was not just about to go on.
+                look = if waits.is_some() { FIRST_LOOK } else { LOOK };
+                if waits.is_some() && waits == before || self.processor_time() >= *until {
+                    if self.status.vary() {
+                        self.tell_that_times_vary();
+                    }
+                    return Ok(None);
+                }
+            }
             if began.elapsed() > LONG && !std::mem::replace(&mut has_told, true) {
                 eprintln!(
                     "netloom: task {} has run for {} s without a call of its library; simulated time stands still meanwhile",
@@ -94,6 +181,18 @@ impl GuestLink {
                 );
             }
         }
+        self.taken().map(Some)
+    }
+
+    fn tell_that_times_vary(&self) {
+        eprintln!(
+            "netloom: warning: a thread of task {} computes for long, or waits for another thread by other means than \
+             pthread's functions and PAMI's: the others go on meanwhile, and simulated times can vary from run to run",
+            self.task
+        );
+    }
+
+    fn taken(&self) -> Result<Requests, Failure> {
         let requests: Result<Requests, _> = postcard::from_bytes(self.channel.message());
         if requests.as_ref().is_ok_and(|requests| requests.then == Then::End) {
             self.status.end();
@@ -108,14 +207,49 @@ pub const OVER: &str = "the job is over";
 
 impl Guest for GuestLink {
     fn begin(&mut self) -> Result<Requests, Failure> {
-        self.wait()
+        loop {
+            if let Some(requests) = self.wait(false)? {
+                return Ok(requests);
+            }
+        }
     }
 
-    fn exchange(&mut self, reply: &Reply) -> Result<Requests, Failure> {
+    fn exchange(&mut self, reply: &Reply, others_run: bool) -> Result<Option<Requests>, Failure> {
+        if self.shared.is_over.load(Ordering::Acquire) {
+            return Err(Failure::new("task", OVER));
+        }
         let message = postcard::to_stdvec(reply).map_err(|error| Failure::new("guest", error))?;
         self.shared.hand_overs.fetch_add(1, Ordering::Relaxed);
+        if self.shared.follows {
+            self.follow();
+        }
         self.channel.pass(&message);
-        self.wait()
+        self.wait(others_run)
+    }
+
+    fn look(&mut self, others_run: bool) -> Result<Option<Requests>, Failure> {
+        if !others_run {
+            return self.wait(false);
+        }
+        if self.channel.sleep(PAUSE) {
+            return self.taken().map(Some);
+        }
+        match self.life() {
+            Life::Runs if !self.shared.is_over.load(Ordering::Acquire) => Ok(None),
+            _ => self.wait(true),
+        }
+    }
+
+    fn ended(&mut self) {
+        self.channel.yield_turn();
+    }
+
+    fn foreign(&self) -> Vec<ThreadNumber> {
+        self.first.take_foreign().collect()
+    }
+
+    fn is_over(&self) -> bool {
+        self.shared.is_over.load(Ordering::Acquire)
     }
 
     fn fault(&self) -> Option<String> {

@@ -15,6 +15,8 @@ pub struct Status {
     /// The guest has handed over for the last time. Its process may live a little longer: from then on its memory is
     /// not accessed, so that the outcome does not depend on how long.
     has_ended: AtomicBool,
+    /// A thread of the guest was not waited for, so simulated times can vary.
+    varies: AtomicBool,
 }
 
 impl Status {
@@ -26,6 +28,16 @@ impl Status {
     /// The guest has ended.
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
+    }
+
+    /// Whether simulated times can vary.
+    pub fn varies(&self) -> bool {
+        self.varies.load(Ordering::Relaxed)
+    }
+
+    /// They can from now on. Returns whether they could not before.
+    pub fn vary(&self) -> bool {
+        !self.varies.swap(true, Ordering::Relaxed)
     }
 
     fn report(&self, why: impl FnOnce() -> String) {

@@ -132,6 +132,12 @@ struct Running<N: NetworkInterface> {
 }
 
 impl<N: NetworkInterface> Running<N> {
+    /// Whether it has not ended, and has something to do.
+    fn is_busy(&self) -> bool {
+        // A process that is being resumed is not idle.
+        self.outcome.is_none() && self.process.as_ref().is_none_or(|process| !process.is_idle())
+    }
+
     /// Ends it with a failure, and discards its pending operations.
     fn fail(&mut self, failure: Failure) {
         self.process = None;
@@ -192,11 +198,11 @@ impl<N: NetworkInterface> Node<N> {
         self.interface.get_or_insert_with(|| Box::new(N::new(common, self.number, &self.shared, seed)))
     }
 
-    /// Number of processes on the same core as this one that have not ended.
+    /// Number of processes on the same core as this one that have not ended and are not idle.
     fn threads_of_core(&self, cores: &CoresConfig, process: ProcessId) -> usize {
         let count = cores.count();
         let on_core = self.running.iter().skip(usize::from(process) % count).step_by(count);
-        on_core.filter(|running| running.outcome.is_none()).count()
+        on_core.filter(|running| running.is_busy()).count()
     }
 }
 
@@ -223,7 +229,8 @@ impl<N: NetworkInterface> Nodes<N> {
     ) -> Self {
         let node = |&number: &u32| {
             let shared = Arc::default();
-            let made: Vec<_> = (0..processes).map(|p| process(number, p, &shared)).collect();
+            let all = (0..processes).map(|p| process(number, p, &shared));
+            let made: Vec<_> = all.take_while(|made| !made.process.is_absent()).collect();
             let (mut running, mut threads) = (vec![], vec![]);
             for NewProcess { process, thread } in made {
                 running.push(Running {
@@ -278,10 +285,10 @@ impl<N: NetworkInterface> Nodes<N> {
         })
     }
 
-    /// Processes that have not ended: node, process.
+    /// Processes that have not ended and are not idle: node, process.
     pub fn unfinished(&self) -> impl Iterator<Item = (u32, u32)> {
         self.list.iter().flat_map(|node| {
-            let running = node.running.iter().enumerate().filter(|(_, r)| r.outcome.is_none());
+            let running = node.running.iter().enumerate().filter(|(_, r)| r.is_busy());
             running.map(|(process, _)| (node.number, process as u32))
         })
     }
@@ -348,7 +355,16 @@ impl<N: NetworkInterface> Nodes<N> {
                         }
                     }
                 }
-                Operation::Wait(wait) => {
+                Operation::Unpark(other) => {
+                    node.interface(common, seed).schedule().unpark(t, other);
+                    continue;
+                }
+                Operation::Wait(_) | Operation::Park(_) => {
+                    let (wait, parks) = match operation {
+                        Operation::Park(wait) => (wait, true),
+                        Operation::Wait(wait) => (wait, false),
+                        _ => unreachable!("one of the two"),
+                    };
                     let interface = node.interface(common, seed);
                     let at = wait.any.iter().enumerate().find_map(|(place, &watch)| {
                         interface.ready(common, t, process, watch).map(|at| (at, place))
@@ -359,7 +375,12 @@ impl<N: NetworkInterface> Nodes<N> {
                             continue;
                         }
                         Some((at, place)) => interface.schedule().found_at(at, process, place),
-                        None => interface.schedule().wait(t, process, wait),
+                        None if !parks => interface.schedule().wait(t, process, wait),
+                        None if interface.schedule().park(t, process, wait) => {
+                            why = Resumed::Unparked;
+                            continue;
+                        }
+                        None => {}
                     }
                 }
             }

@@ -21,6 +21,11 @@ pub enum Operation<C, W> {
     Submit(C),
     /// Waits.
     Wait(Wait<W>),
+    /// The same, until another process of the node unparks this one at the latest. If one has done so since this
+    /// process parked last, it does not wait.
+    Park(Wait<W>),
+    /// Unparks a process of the node.
+    Unpark(ProcessId),
     /// Ends the process with this failure.
     Fail(Failure),
 }
@@ -52,6 +57,8 @@ pub enum Resumed {
     Found(u16),
     /// Its last operation was a wait, which has reached its time limit.
     TimedOut,
+    /// It was parked, and another process has unparked it.
+    Unparked,
 }
 
 /// The operations of a process, in order.
@@ -73,6 +80,16 @@ pub type Outcome = Result<(), Failure>;
 pub trait Process<C, W>: Send {
     /// Resumes at a time, and appends its next operations. All earlier ones are complete.
     fn resume(&mut self, now: Microticks, why: Resumed, operations: &mut Operations<C, W>) -> Step;
+
+    /// Whether its node has neither it nor any process after it, so that they take no memory.
+    fn is_absent(&self) -> bool {
+        false
+    }
+
+    /// Whether it has nothing to do until another process unparks it: it takes no part of its core, and need not end.
+    fn is_idle(&self) -> bool {
+        false
+    }
 }
 
 /// Why a process failed: a call was rejected, or an operation was invalid.

@@ -28,11 +28,15 @@ struct Progress<W> {
     operation: u32,
     /// The conditions of its wait, and its start, while none of them holds.
     wait: Option<(Microticks, SmallVec<[W; 2]>)>,
+    /// Its wait ends when it is unparked.
+    is_parked: bool,
+    /// It was unparked while it was not parked.
+    has_token: bool,
 }
 
 impl<W> Default for Progress<W> {
     fn default() -> Self {
-        Progress { operation: 0, wait: None }
+        Progress { operation: 0, wait: None, is_parked: false, has_token: false }
     }
 }
 
@@ -118,9 +122,32 @@ impl<A, W: Copy> Schedule<A, W> {
         }
     }
 
+    /// A process parks, as in [`Self::wait`]. Returns whether it was unparked before, and so does not wait.
+    pub fn park(&mut self, now: Microticks, process: ProcessId, wait: Wait<W>) -> bool {
+        let progress = self.progress(process);
+        if std::mem::take(&mut progress.has_token) {
+            return true;
+        }
+        progress.is_parked = true;
+        self.wait(now, process, wait);
+        false
+    }
+
+    /// Unparks a process.
+    pub fn unpark(&mut self, now: Microticks, process: ProcessId) {
+        let progress = self.progress(process);
+        if std::mem::take(&mut progress.is_parked) {
+            progress.wait = None;
+            self.resume(now, process, Resumed::Unparked);
+        } else {
+            progress.has_token = true;
+        }
+    }
+
     /// Resumes a process at a time, since the condition at index `place` of its wait holds.
     pub fn found_at(&mut self, at: Microticks, process: ProcessId, place: usize) {
-        self.progress(process).wait = None;
+        let progress = self.progress(process);
+        (progress.wait, progress.is_parked) = (None, false);
         self.resume(at, process, Resumed::Found(place as u16));
     }
 
@@ -173,7 +200,7 @@ impl<A, W: Copy> Schedule<A, W> {
             let progress = self.progress(process);
             if progress.operation == operation {
                 progress.operation = progress.operation.wrapping_add(1);
-                progress.wait = None;
+                (progress.wait, progress.is_parked) = (None, false);
                 return Some((t, Next::Resume(process, why)));
             }
         }
@@ -228,6 +255,25 @@ mod tests {
         s.resume_at(Microticks::TICK / 2, 0);
         assert_eq!(s.due(Time::at(1)), Some((Microticks::TICK / 2, Next::Resume(0, Resumed::Done))));
         assert_eq!(s.due(Time::at(9)), None);
+    }
+
+    #[test]
+    fn a_process_is_unparked_while_it_is_parked_or_before() {
+        let mut s: Schedule<(), char> = Schedule::default();
+        let limit = |at_most| Wait { any: SmallVec::from_slice(&['a']), at_most };
+        s.unpark(Microticks(1), 0);
+        s.unpark(Microticks(2), 0);
+        assert!(s.park(Microticks(3), 0, limit(None)), "unparked before, which counts once");
+        assert!(!s.park(Microticks(4), 0, limit(Some(Microticks(10)))));
+        s.unpark(Microticks(5), 0);
+        assert_eq!(s.due(Time::at(1)), Some((Microticks(5), Next::Resume(0, Resumed::Unparked))));
+        assert_eq!(s.due(Time::at(1)), None, "its time limit does nothing any more");
+        // What it waits for comes first.
+        assert!(!s.park(Microticks(20), 0, limit(None)));
+        s.found(Microticks(21), poll, |_, w| w == 'a');
+        s.unpark(Microticks(22), 0);
+        assert_eq!(s.due(Time::at(1)), Some((Microticks(33), Next::Resume(0, Resumed::Found(0)))));
+        assert!(s.park(Microticks(40), 0, limit(None)));
     }
 
     proptest! {

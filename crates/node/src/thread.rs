@@ -1,7 +1,7 @@
 //! The hardware thread of a process, as the process's software sees it: it executes operations in order, one
 //! after the other. Nothing here waits.
 
-use crate::process::{Failure, Measurement, Operation, Operations, Resumed, Wait};
+use crate::process::{Failure, Measurement, Operation, Operations, ProcessId, Resumed, Wait};
 use crate::program::lock;
 use crate::time::Microticks;
 use std::sync::{Arc, Mutex};
@@ -85,6 +85,16 @@ impl<C, W> Thread<C, W> {
     /// Appends a wait.
     pub fn wait(&self, wait: Wait<W>) {
         self.ask(Operation::Wait(wait));
+    }
+
+    /// Appends a wait that other processes of the node end too.
+    pub fn park(&self, wait: Wait<W>) {
+        self.ask(Operation::Park(wait));
+    }
+
+    /// Appends the unparking of a process of the node.
+    pub fn unpark(&self, process: ProcessId) {
+        self.ask(Operation::Unpark(process));
     }
 
     /// Appends the failure of the process.

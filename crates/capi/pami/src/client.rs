@@ -2,15 +2,16 @@
 
 use crate::abi::*;
 use crate::context::Context;
-use crate::device::guest::{self, GuestHub};
+use crate::device::guest::{self, Guest};
 use crate::device::{CLIENTS_MAX, CONTEXTS_MAX};
 use crate::geometry::Geometry;
+use crate::threads;
 use netloom_messaging::pami::{Endpoint, Map};
 use netloom_shm::segment::{Segment, State};
 use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_ulonglong, c_void};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -24,7 +25,7 @@ pub struct Job {
     /// other processes: the environment variable `NETLOOM_SINGLE_COPY` is 0.
     pub two_copies: bool,
     /// The way to the simulator, if this process runs on a simulated node.
-    pub simulated: Option<GuestHub>,
+    pub simulated: Option<&'static Guest>,
     /// Contexts of a client, and clients.
     pub contexts_max: usize,
     pub clients_max: usize,
@@ -53,14 +54,6 @@ thread_local! {
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// The job, which the first call enters.
-///
-/// # Errors
-/// Why it cannot.
-pub fn job() -> std::result::Result<&'static Job, &'static str> {
-    JOB.get_or_init(start).as_ref().map_err(String::as_str)
-}
-
 impl Job {
     /// The tasks of this node.
     pub fn locals(&self) -> &[usize] {
@@ -85,7 +78,7 @@ pub fn fail(result: Result, reason: impl std::fmt::Display) -> Result {
 fn start() -> std::result::Result<Job, String> {
     let (segment, task) = Segment::attach().map_err(|e| e.to_string())?;
     memory::permit_all();
-    let simulated = guest::attach(task).map_err(|e| e.to_string())?;
+    let simulated = Guest::attach(task).map_err(|e| e.to_string())?;
     if simulated.is_some() {
         // SAFETY: a function that may run when the process ends.
         unsafe { libc::atexit(leave) };
@@ -99,7 +92,7 @@ fn start() -> std::result::Result<Job, String> {
     if !is_oversubscribed {
         doorbell::spare_fences();
     }
-    let facts = simulated.as_ref().map(|hub| guest::lock(hub).facts().clone());
+    let facts = simulated.map(|guest| guest::lock(guest).facts().clone());
     let (contexts_max, clients_max) =
         facts.as_ref().map_or((CONTEXTS_MAX, CLIENTS_MAX), |f| guest::contexts_and_clients(f.contexts));
     let locals = match &facts {
@@ -127,10 +120,31 @@ fn start() -> std::result::Result<Job, String> {
     })
 }
 
+/// The job, which this process joins by the first call.
+///
+/// # Errors
+/// Why it cannot.
+pub fn job() -> std::result::Result<&'static Job, &'static str> {
+    let init = || {
+        IS_JOINING.store(true, Ordering::Relaxed);
+        let job = start();
+        IS_JOINING.store(false, Ordering::Relaxed);
+        job
+    };
+    JOB.get_or_init(init).as_ref().map_err(String::as_str)
+}
+
+static IS_JOINING: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process is about to join it.
+pub fn is_joining() -> bool {
+    IS_JOINING.load(Ordering::Relaxed)
+}
+
 /// The process ends: its node's time goes on without it.
 extern "C" fn leave() {
-    if let Some(hub) = JOB.get().and_then(|job| job.as_ref().ok()).and_then(|job| job.simulated.as_ref()) {
-        guest::lock(hub).leave();
+    if let Some(thread) = threads::current() {
+        thread.hub().leave();
     }
 }
 
@@ -258,12 +272,13 @@ pub unsafe extern "C" fn PAMI_Client_query(
             attribute::CLIENT_CLOCK_MHZ => {
                 value.intval = job
                     .simulated
-                    .as_ref()
-                    .map_or_else(clock_mhz, |hub| guest::lock(hub).facts().core_mhz.round() as usize)
+                    .map_or_else(clock_mhz, |guest| guest::lock(guest).facts().core_mhz.round() as usize)
             }
             attribute::CLIENT_CONST_CONTEXTS => value.intval = 1,
             attribute::CLIENT_HWTHREADS_AVAILABLE => {
-                value.intval = std::thread::available_parallelism().map_or(1, |n| n.get());
+                let here = || std::thread::available_parallelism().map_or(1, |n| n.get());
+                value.intval =
+                    job.simulated.map_or_else(here, |guest| guest::lock(guest).facts().threads as usize);
             }
             attribute::CLIENT_MEMREGION_SIZE => value.intval = size_of::<MemoryRegion>(),
             attribute::CLIENT_MEM_SIZE => value.intval = memory_mib(),
@@ -346,9 +361,9 @@ pub unsafe extern "C" fn PAMI_Endpoint_query(endpoint: u32, task: *mut u32, offs
 fn elapsed_ns(handle: *mut c_void) -> f64 {
     // SAFETY: the program gave it.
     let Some(client) = (unsafe { client(handle) }) else { return 0.0 };
-    match &client.job.simulated {
+    match client.job.simulated {
         None => client.job.began.elapsed().as_nanos() as f64,
-        Some(hub) => guest::lock(hub).now_ns(),
+        Some(guest) => guest::lock(guest).now_ns(),
     }
 }
 

@@ -15,6 +15,7 @@
 //! | predefined types and data functions | `symbols.rs` |
 //! | extensions | `extensions/` |
 //! | progress in the background | `communication_thread.rs` |
+//! | threads on a simulated node | `threads/` |
 //! | reports of misuse with `NETLOOM_CHECK=1` | `check.rs` |
 //! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
 //! | a context's device | `device/` |
@@ -36,6 +37,7 @@ mod geometry;
 mod rma;
 pub mod send;
 mod symbols;
+mod threads;
 mod typed;
 mod types;
 mod xfer;

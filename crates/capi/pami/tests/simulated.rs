@@ -2,71 +2,15 @@
 //! that misbehave: what happened is told, and nothing is left.
 
 mod common;
+mod guests;
 
-use common::{compile, library, sources};
-use netloom_guest::{Machine, Outcome, run};
-use netloom_shm::launch::{Bind, Job, share_core};
+use common::{compile, sources};
+use guests::{On, PAIR, alone, check, compile_text, simulate};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::time::Duration;
 
-/// How a job runs.
-#[derive(Clone, Copy)]
-struct On {
-    tasks: u32,
-    per_node: u32,
-    threads: usize,
-    patience_s: f64,
-}
-
-const PAIR: On = On { tasks: 2, per_node: 1, threads: 1, patience_s: 10.0 };
-
-/// A launcher waits for all children of its process: jobs and compilers take turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn simulate(program: &Path, on: On) -> (Outcome, String) {
-    // Guests take turns with the simulator, which is faster on one core.
-    static ONE_CORE: Once = Once::new();
-    ONE_CORE.call_once(share_core);
-    let job = Job {
-        program: program.into(),
-        arguments: vec![],
-        tasks: on.tasks,
-        bind: Bind::None,
-        label: true,
-        time_limit: Some(Duration::from_secs(120)),
-        grace: Duration::from_millis(100),
-        environment: vec![],
-        folder: None,
-        libraries: Some(library()),
-    };
-    let machine = Machine {
-        name: "bgq".into(),
-        sets: vec!["topology.dims=[2,2,2,2,1]".into()],
-        tasks_per_node: Some(on.per_node),
-        threads: on.threads,
-        compute_scale: 0.0,
-        patience_s: on.patience_s,
-    };
-    let (mut out, mut err) = (vec![], vec![]);
-    let outcome = run(&machine, job, &mut out, &mut err).unwrap_or_else(|error| panic!("{error}"));
-    (outcome, format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err)))
-}
-
-fn check(program: &Path, on: On) -> f64 {
-    let (outcome, output) = simulate(program, on);
-    let status = outcome.processes.status();
-    let is_expected = status == 0 && outcome.failures.is_empty();
-    assert!(is_expected, "{} with {} tasks: {outcome:?}\n{output}", program.display(), on.tasks);
-    outcome.simulated_us
-}
-
-/// Programs that end in other ways, or whose threads share a node without an order.
-const OTHERS: [&str; 4] = ["dies", "contexts", "leaves", "misuse"];
+/// Programs that end in other ways.
+const OTHERS: [&str; 3] = ["dies", "leaves", "misuse"];
 
 fn source(name: &str) -> std::path::PathBuf {
     sources().into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == name)).expect("a program")
@@ -116,14 +60,6 @@ fn simulated_times_are_the_same_on_every_run() {
     });
 }
 
-fn compile_text(name: &str, text: &str, folder: &Path) -> std::path::PathBuf {
-    let file = folder.join(format!("{name}.c"));
-    std::fs::write(&file, text).unwrap();
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/pami/common.h");
-    std::fs::copy(programs, folder.join("common.h")).unwrap();
-    compile(&file, folder)
-}
-
 #[test]
 fn tasks_that_wait_for_ever_are_told() {
     let _alone = alone();
@@ -134,6 +70,51 @@ fn tasks_that_wait_for_ever_are_told() {
     let (outcome, _) = simulate(&program, On { patience_s: 0.01, ..PAIR });
     assert_eq!(outcome.failures.iter().map(|(task, _)| *task).collect::<Vec<_>>(), [0, 1]);
     assert!(outcome.failures[0].1.contains("waits for ever"), "{outcome:?}");
+}
+
+#[test]
+fn tasks_that_wait_for_ever_tell_for_what() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"#include "common.h"
+static char data[8192];
+int main(void)
+{
+  pami_send_t send;
+  start("waits", 1);
+  memset(&send, 0, sizeof send);
+  send.send.dispatch = FIRST_ID; send.send.dest = endpoint(1, 0);
+  send.send.data.iov_base = data; send.send.data.iov_len = sizeof data;
+  if (task == 0)
+  {
+    set_dispatch(context[0], FIRST_ID, barrier_dispatch, NULL);
+    CHECK(PAMI_Send(context[0], &send));
+  }
+  for (;;) advance(context[0]);
+}
+"#;
+    let program = compile_text("waits", text, folder.path());
+    let (outcome, _) = simulate(&program, On { patience_s: 0.01, ..PAIR });
+    let of_first = &outcome.failures[0].1;
+    assert!(of_first.contains("unfinished: send of 8192 B to task 1 (rendezvous"), "{outcome:?}");
+    assert!(outcome.failures[1].1.contains("dispatch identifier is not set"), "{outcome:?}");
+    let text = r#"#include "common.h"
+int main(void)
+{
+  pami_geometry_t world;
+  pami_xfer_t xfer;
+  start("waits", 1);
+  CHECK(PAMI_Geometry_world(client, &world));
+  memset(&xfer, 0, sizeof xfer);
+  xfer.algorithm = first_algorithm(world, PAMI_XFER_BARRIER);
+  if (task != 1) run_collective(context[0], &xfer);
+  for (;;) advance(context[0]);
+}
+"#;
+    let program = compile_text("waits_in_barrier", text, folder.path());
+    let (outcome, _) = simulate(&program, On { tasks: 3, patience_s: 0.01, ..PAIR });
+    let tells = |task: usize, what: &str| outcome.failures[task].1.contains(what);
+    assert!(tells(0, "barrier of geometry 0 (waits for task ") && !tells(1, "barrier"), "{outcome:?}");
 }
 
 #[test]

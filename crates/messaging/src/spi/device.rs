@@ -25,6 +25,8 @@ use std::sync::{Arc, Mutex};
 pub struct UnitDevice {
     node: u32,
     process: u8,
+    /// The process of the node by which commands reach the unit.
+    runs_as: u8,
     thread: ThreadOf<MessageUnit>,
     shared: Arc<Mutex<Shared>>,
     contents: Arc<Mutex<Contents>>,
@@ -51,12 +53,27 @@ impl UnitDevice {
     pub fn new(slot: ProcessSlot<MessageUnit>, kernel: &Arc<Mutex<Kernel>>) -> Self {
         let ProcessSlot { node, process, thread, shared, common } = slot;
         let contents = Arc::clone(lock(&shared).contents());
-        UnitDevice { node, process, thread, shared, contents, kernel: Arc::clone(kernel), common }
+        UnitDevice {
+            node,
+            process,
+            runs_as: process,
+            thread,
+            shared,
+            contents,
+            kernel: Arc::clone(kernel),
+            common,
+        }
     }
 
     /// The number of this process on its node.
     pub fn process(&self) -> u8 {
         self.process
+    }
+
+    /// Another process of the node takes over what this device submits, until the next call: a hardware thread
+    /// that works for this one.
+    pub fn run_as(&mut self, process: u8) {
+        self.runs_as = process;
     }
 
     /// Processes per node.
@@ -373,7 +390,7 @@ impl UnitDevice {
 
     /// The interrupt cleared last.
     pub(super) fn taken_interrupt(&self) -> Option<Interrupt> {
-        lock(&self.shared).taken_interrupt(self.process)
+        lock(&self.shared).taken_interrupt(self.runs_as)
     }
 }
 
@@ -456,7 +473,7 @@ impl MuDevice for UnitDevice {
     }
 
     fn polled(&self) -> Option<Packet> {
-        lock(&self.shared).taken(self.process)
+        lock(&self.shared).taken(self.runs_as)
     }
 
     fn enter_barrier(&self, class: u8, turn: u64) {

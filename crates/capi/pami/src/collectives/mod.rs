@@ -17,6 +17,7 @@ mod messages;
 mod operation;
 pub mod plan;
 mod selection;
+mod unfinished;
 
 use crate::abi::*;
 use crate::check;

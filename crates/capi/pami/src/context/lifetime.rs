@@ -46,6 +46,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
     for offset in 0..count {
         // SAFETY: the only one, since the client had none.
         let device = unsafe { Device::new(client.job, client.number, offset) };
+        let number = device.number();
         let context = Box::new(Context {
             core: UnsafeCell::new(Core::new(device, limits(client.job))),
             dispatches: UnsafeCell::default(),
@@ -54,6 +55,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             work: WorkQueue::default(),
             again: UnsafeCell::default(),
             lock: RawMutex::INIT,
+            number,
             client,
             queue: client.number * CONTEXTS_MAX + offset,
             is_fenced: Cell::new(false),

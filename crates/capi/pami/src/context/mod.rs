@@ -23,7 +23,9 @@ use crate::device::Device;
 use crate::device::guest;
 use crate::dispatch::Dispatch;
 use crate::geometry::Geometry;
+use crate::threads;
 use netloom_messaging::pami::context::{self, Limits};
+use netloom_messaging::pami::device::PamiDevice;
 use netloom_messaging::pami::work::WorkQueue;
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
@@ -58,6 +60,8 @@ pub struct Context {
     /// Work that is to run again.
     again: UnsafeCell<Vec<usize>>,
     lock: RawMutex,
+    /// Its number among those of its task on a simulated node.
+    number: Option<u32>,
     client: *const Client,
     /// The number of its queue among those of the task.
     pub queue: usize,
@@ -177,7 +181,14 @@ impl Context {
     /// Wakes who sleeps for this context.
     pub fn ring(&self) {
         let job = self.client().job;
-        job.segment.task(job.task).doorbell.ring(self.queue);
+        match job.simulated {
+            None => job.segment.task(job.task).doorbell.ring(self.queue),
+            Some(guest) => {
+                if let Some(number) = self.number {
+                    guest::lock(guest).posted(number);
+                }
+            }
+        }
     }
 
     /// Looks for tasks that have ended, once in a while. Each poll calls it that finds nothing, or posted work, or as
@@ -200,19 +211,35 @@ impl Context {
         self.report_gone_members();
     }
 
+    /// Takes the lock if it is free.
     pub fn try_lock(&self) -> bool {
+        if let Some(thread) = threads::current() {
+            thread.hub().settle(true);
+        }
         self.lock.try_lock()
     }
 
+    /// Takes the lock, on a simulated node in the order of its time.
     pub fn take_lock(&self) {
-        self.lock.lock();
+        let Some(thread) = threads::current() else { return self.lock.lock() };
+        thread.hub().settle(true);
+        thread.wait_until(self.key(), None, || self.lock.try_lock());
     }
 
+    /// Releases the lock.
+    ///
     /// # Safety
-    /// The calling thread holds the lock.
+    /// The calling thread holds it.
     pub unsafe fn unlock(&self) {
+        let thread = threads::current();
+        if let Some(thread) = thread {
+            thread.hub().settle(true);
+        }
         // SAFETY: the caller's promise.
         unsafe { self.lock.unlock() };
+        if let Some(thread) = thread {
+            thread.wake(self.key(), 1);
+        }
     }
 
     /// Runs posted work; returns whether there was any that ended.
@@ -324,6 +351,9 @@ pub unsafe extern "C" fn PAMI_Context_post(
     if !found.may_post(work as usize) {
         return INVAL;
     }
+    if let Some(thread) = threads::current() {
+        thread.hub().settle(true);
+    }
     // SAFETY: a `pami_work_t` has six words.
     unsafe { work.cast::<Posted>().write(Posted { function, cookie }) };
     found.work.post(work as usize);
@@ -365,11 +395,30 @@ impl Context {
         self.work.post(work as usize);
         self.ring();
     }
+
+    /// Operations that are not complete, and why. No thread may be in a function of the context but to wait.
+    pub fn unfinished(&self) -> Vec<String> {
+        let mut list = self.collectives().unfinished();
+        // A message of a collective is told with it.
+        list.extend(self.core().unfinished());
+        if !self.work.is_empty() {
+            list.push("posted work that has not run".into());
+        }
+        if let offset @ 1.. = self.core().device().endpoint().offset() {
+            list.iter_mut().for_each(|line| line.push_str(&format!(" in context {offset}")));
+        }
+        list
+    }
+
+    /// For what threads wait that wait for the lock.
+    fn key(&self) -> usize {
+        std::ptr::from_ref(&self.lock) as usize
+    }
 }
 
 /// The limits of the protocols.
 fn limits(job: &Job) -> Limits {
-    let simulated = job.simulated.as_ref().map(|hub| guest::lock(hub).facts().rendezvous_from_bytes);
+    let simulated = job.simulated.map(|guest| guest::lock(guest).facts().rendezvous_from_bytes);
     let usual = Limits::default();
     Limits { rendezvous_from_bytes: simulated.unwrap_or(usual.rendezvous_from_bytes), ..usual }
 }
@@ -378,8 +427,8 @@ fn limits(job: &Job) -> Limits {
 fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool) -> Result {
     let _no_cancel = NoCancel::new();
     let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
-    let simulated = list.first().and_then(|context| context.client().job.simulated.as_ref());
-    let Some(hub) = simulated.filter(|_| maximum > 0) else {
+    let simulated = list.first().and_then(|context| context.client().job.simulated);
+    let Some(guest) = simulated.filter(|_| maximum > 0) else {
         return if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN };
     };
     if round() {
@@ -388,7 +437,8 @@ fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool)
     // The polls in vain are one wait in the simulator. Work that is to run again needs each of them.
     // SAFETY: one thread at a time.
     let has_work = list.iter().any(|context| unsafe { !(*context.again.get()).is_empty() });
-    guest::lock(hub).wait(if has_work { 1 } else { maximum as u64 });
+    let contexts = list.iter().filter_map(|context| context.number).collect();
+    guest::lock(guest).wait(contexts, if has_work { 1 } else { maximum as u64 });
     if round() { SUCCESS } else { EAGAIN }
 }
 

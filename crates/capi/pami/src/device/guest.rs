@@ -2,55 +2,99 @@
 //! has arrived comes back with the node's time.
 
 use super::{Payload, memory_of, store};
+use crate::context::{Context, context, live};
+use crate::threads::{self, Registry};
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{
     Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
-use netloom_messaging::pami::guest::hub::{Hub, Link};
-use netloom_messaging::pami::guest::{Arrived, Reply, Request, Requests};
+use netloom_messaging::pami::guest::hub::{Hub, Link, Shared};
+use netloom_messaging::pami::guest::{Arrived, Reply, Request, Requests, Then, ThreadNumber};
 use netloom_messaging::pami::message_unit::pieces_per_descriptor;
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::channel::{Channel, Channels, Side};
+use std::cell::RefMut;
+use std::ffi::c_void;
 use std::io::{Error, Result as IoResult};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-/// The way to the simulator.
+/// A guest: a process that runs on a simulated node.
+pub struct Guest {
+    pub task: u32,
+    channels: Arc<Channels>,
+    /// A child of it that did not start another program must not use it.
+    pid: u32,
+    shared: OnceLock<Arc<Shared>>,
+}
+
+/// Whether this process was forked by a guest.
+static IS_FORKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn forked() {
+    IS_FORKED.store(true, Ordering::Relaxed);
+    threads::forked();
+}
+
+impl Guest {
+    /// The guest that this process is as this task, if it runs on a simulated node. The calling thread is its first.
+    ///
+    /// # Errors
+    /// If it cannot reach the simulator.
+    pub fn attach(task: u32) -> IoResult<Option<&'static Self>> {
+        static GUEST: OnceLock<Guest> = OnceLock::new();
+        let Some(channels) = Channels::inherited()? else { return Ok(None) };
+        let channels = Arc::new(channels);
+        let guest = Guest { task, channels, pid: std::process::id(), shared: OnceLock::new() };
+        let guest = GUEST.get_or_init(|| guest);
+        // SAFETY: a function that may run in a forked child.
+        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        *threads::registry() = Registry::new(guest.channels.threads());
+        let first = threads::adopt(guest);
+        let _ = guest.shared.set(Arc::clone(first.hub().shared()));
+        Ok(Some(guest))
+    }
+
+    /// What its threads share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        self.shared.get().expect("the first thread has begun")
+    }
+
+    /// Whether this process was forked by a guest, and so is none.
+    pub fn is_forked() -> bool {
+        IS_FORKED.load(Ordering::Relaxed)
+    }
+
+    /// The way to the simulator of a thread that is about to begin.
+    pub fn link(&self, thread: ThreadNumber) -> ChannelLink {
+        // SAFETY: its thread is the only user of it.
+        let side = |thread| unsafe { self.channels.side(self.task, thread, Side::Guest) };
+        let nothing = Requests { list: vec![], then: Then::Go };
+        let first = postcard::to_stdvec(&nothing).unwrap_or_else(|error| give_up(error));
+        ChannelLink { channel: side(thread), first, pid: self.pid, computed_from_ns: 0.0 }
+    }
+
+    /// Tells the simulator that a thread begins which no thread of the guest has created.
+    pub fn add_foreign(&self, thread: ThreadNumber) {
+        // SAFETY: only an atomic word of it is used.
+        let first = unsafe { self.channels.side(self.task, 0, Side::Guest) };
+        first.add_foreign(thread);
+    }
+}
+
+/// A thread's way to the simulator.
 pub struct ChannelLink {
     channel: Channel,
-    /// The process that it belongs to: a child of it that did not start another program must not use it.
+    /// Its first message.
+    first: Vec<u8>,
     pid: u32,
-    /// The thread that first used it.
-    thread: std::thread::ThreadId,
-    has_warned: bool,
-    /// The processor time of the program at the last return, ns.
+    /// The processor time of the thread at the last return, ns.
     computed_from_ns: f64,
 }
 
-/// The state of a guest.
-pub type GuestHub = Mutex<Hub<ChannelLink>>;
-
-/// The hub of this process, if it runs on a simulated node as this task.
-///
-/// # Errors
-/// If it cannot reach the simulator.
-pub fn attach(task: u32) -> IoResult<Option<GuestHub>> {
-    let Some(channels) = Channels::inherited()? else { return Ok(None) };
-    // SAFETY: the hub is this process's only user of it, and behind a lock.
-    let channel = unsafe { Arc::new(channels).side(task, Side::Guest) };
-    let link = ChannelLink {
-        channel,
-        pid: std::process::id(),
-        thread: std::thread::current().id(),
-        has_warned: false,
-        computed_from_ns: processor_ns(),
-    };
-    Ok(Some(Mutex::new(Hub::new(link))))
-}
-
-/// Locks a hub.
-pub fn lock(hub: &GuestHub) -> MutexGuard<'_, Hub<ChannelLink>> {
-    hub.lock().unwrap_or_else(PoisonError::into_inner)
+/// The state of the calling thread of a guest.
+pub fn lock(guest: &'static Guest) -> RefMut<'static, Hub<ChannelLink>> {
+    threads::current().unwrap_or_else(|| threads::adopt(guest)).hub()
 }
 
 /// The processor time of this thread, ns.
@@ -62,46 +106,64 @@ fn processor_ns() -> f64 {
 }
 
 /// Ends the process, which cannot go on without the simulator; at once, because what runs at a regular end would
-/// wait for the hub that the caller has locked.
-fn give_up(why: impl std::fmt::Display) -> ! {
+/// wait for what the caller has locked.
+pub fn give_up(why: impl std::fmt::Display) -> ! {
     eprintln!("netloom: process {} on a simulated node: {why}", std::process::id());
     // SAFETY: a library call without pointers.
     unsafe { libc::_exit(1) }
 }
 
 impl ChannelLink {
-    fn pass(&mut self, requests: &Requests) {
-        if std::process::id() != self.pid {
-            give_up("a forked child calls PAMI; only its parent is a task");
-        }
-        if std::thread::current().id() != self.thread && !std::mem::replace(&mut self.has_warned, true) {
-            eprintln!(
-                "netloom: warning: several threads of process {} call PAMI: they share one simulated hardware thread, \
-                 and the order of their calls can differ from run to run",
-                self.pid
-            );
-        }
-        match postcard::to_stdvec(requests) {
-            Ok(message) => self.channel.pass(&message),
-            Err(error) => give_up(error),
-        }
+    fn wait(&mut self) -> Reply {
+        self.channel.wait();
+        threads::wait_for_leaving();
+        let reply = postcard::from_bytes(self.channel.message());
+        reply.unwrap_or_else(|error| give_up(Error::other(error)))
     }
 }
 
 impl Link for ChannelLink {
+    fn begin(&mut self) -> Reply {
+        if std::process::id() != self.pid {
+            give_up("a forked child calls PAMI; only its parent is a task");
+        }
+        // The last thread of this number may be about to end.
+        self.channel.wait();
+        // SAFETY: a system call without pointers.
+        self.channel.set_thread(unsafe { libc::syscall(libc::SYS_gettid) } as u32);
+        self.channel.pass(&self.first);
+        self.wait()
+    }
+
     fn exchange(&mut self, requests: &Requests) -> Reply {
-        self.pass(requests);
-        while !self.channel.sleep(Duration::from_secs(3600)) {}
-        let reply = postcard::from_bytes(self.channel.message());
-        self.computed_from_ns = processor_ns();
-        reply.unwrap_or_else(|error| give_up(Error::other(error)))
+        match postcard::to_stdvec(requests) {
+            Ok(message) => self.channel.pass(&message),
+            Err(error) => give_up(error),
+        }
+        self.wait()
     }
 
     fn leave(&mut self, requests: &Requests) {
         // A forked child ends for itself.
-        if std::process::id() == self.pid && self.channel.is_own_turn() {
-            self.pass(requests);
+        if std::process::id() == self.pid
+            && self.channel.is_own_turn()
+            && let Ok(message) = postcard::to_stdvec(requests)
+        {
+            self.channel.pass(&message);
         }
+    }
+
+    fn report(&self) -> Vec<String> {
+        let live: Vec<usize> = live().iter().copied().collect();
+        // SAFETY: they are live, and the simulator asks a thread that waits.
+        live.iter()
+            .filter_map(|&handle| unsafe { context(handle as *mut c_void) })
+            .flat_map(Context::unfinished)
+            .collect()
+    }
+
+    fn starts_computing(&mut self) {
+        self.computed_from_ns = processor_ns();
     }
 
     fn computed_ns(&mut self) -> f64 {
@@ -111,7 +173,7 @@ impl Link for ChannelLink {
 
 /// A context's device.
 pub struct GuestDevice {
-    hub: &'static GuestHub,
+    guest: &'static Guest,
     endpoint: Endpoint,
     /// The context's number among those of the task; the first of its client; and contexts of a client.
     number: u32,
@@ -135,18 +197,19 @@ pub fn contexts_and_clients(contexts: u32) -> (usize, usize) {
 
 impl GuestDevice {
     /// The device of the context with this offset of a client.
-    pub fn new(hub: &'static GuestHub, task: u32, client: usize, offset: usize) -> Self {
-        let mut locked = lock(hub);
+    pub fn new(guest: &'static Guest, task: u32, client: usize, offset: usize) -> Self {
+        let mut locked = lock(guest);
         let (tasks, packet_max) = (locked.facts().tasks, locked.facts().packet_max_bytes);
         let per_node = locked.facts().tasks_per_node;
         let per_client = contexts_and_clients(locked.facts().contexts).0 as u32;
         let first = client as u32 * per_client;
         let number = first + offset as u32;
         let has_world_group = locked.open(number);
+        drop(locked);
         let endpoint = Endpoint::new(task, offset as u32).expect("few contexts");
         let groups = usize::from(has_world_group);
         GuestDevice {
-            hub,
+            guest,
             endpoint,
             number,
             first,
@@ -158,6 +221,11 @@ impl GuestDevice {
             has_world_group,
             groups,
         }
+    }
+
+    /// Its context's number among those of the task.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// An endpoint of this client, among all of a task.
@@ -184,7 +252,7 @@ impl GuestDevice {
 
 impl Drop for GuestDevice {
     fn drop(&mut self) {
-        lock(self.hub).close(self.number);
+        lock(self.guest).close(self.number);
     }
 }
 
@@ -210,7 +278,7 @@ impl PamiDevice for GuestDevice {
     #[cold]
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
         let (from, to, head) = (self.number, self.outside(to), self.word(head));
-        let mut hub = lock(self.hub);
+        let mut hub = lock(self.guest);
         if hub.room(from) == 0 {
             return Err(Full);
         }
@@ -236,7 +304,7 @@ impl PamiDevice for GuestDevice {
             return Ok((part.bytes, Begun::Done));
         }
         let (from, to, head) = (self.number, self.outside(to), self.word(head));
-        let mut hub = lock(self.hub);
+        let mut hub = lock(self.guest);
         if hub.room(from) == 0 {
             return Err(Full);
         }
@@ -248,7 +316,7 @@ impl PamiDevice for GuestDevice {
     #[cold]
     fn poll(&mut self) -> Option<Arrival<Payload>> {
         if self.polled.is_none() {
-            match lock(self.hub).take(self.number)? {
+            match lock(self.guest).take(self.number)? {
                 Arrived::Finished(ticket) => return Some(Arrival::Finished(ticket)),
                 Arrived::Packet(word, bytes) => self.polled = Some((self.head(word)?, bytes.into())),
             }
@@ -288,12 +356,12 @@ impl PamiDevice for GuestDevice {
 
     #[cold]
     fn expose(&mut self, memory: Range) -> u64 {
-        lock(self.hub).expose(memory)
+        lock(self.guest).expose(memory)
     }
 
     #[cold]
     fn own_address(&self, exposed: u64) -> u64 {
-        lock(self.hub).own_address(exposed).unwrap_or(0)
+        lock(self.guest).own_address(exposed).unwrap_or(0)
     }
 
     #[cold]
@@ -315,7 +383,7 @@ impl PamiDevice for GuestDevice {
         pieces: &[Piece],
     ) -> Result<(usize, Begun), Remote> {
         let (from, with) = (self.number, self.outside(with));
-        let mut hub = lock(self.hub);
+        let mut hub = lock(self.guest);
         let (room, each) = (hub.room(from) as usize, pieces_per_descriptor(way));
         if room == 0 {
             return Err(Remote::Full);
@@ -331,7 +399,7 @@ impl PamiDevice for GuestDevice {
     #[cold]
     fn flush(&mut self, with: Endpoint) -> Result<Begun, Remote> {
         let (from, with) = (self.number, self.outside(with));
-        let mut hub = lock(self.hub);
+        let mut hub = lock(self.guest);
         if hub.room(from) == 0 {
             return Err(Remote::Full);
         }
@@ -342,7 +410,7 @@ impl PamiDevice for GuestDevice {
 
     #[cold]
     fn spend(&mut self, step: Step) {
-        lock(self.hub).spend(step);
+        lock(self.guest).spend(step);
     }
 
     #[cold]
@@ -352,27 +420,27 @@ impl PamiDevice for GuestDevice {
 
     #[cold]
     fn free_classes(&mut self, tasks: &[(u32, u32)]) -> u64 {
-        lock(self.hub).classes(self.number, tasks)
+        lock(self.guest).classes(self.number, tasks)
     }
 
     #[cold]
     fn join(&mut self, tasks: &[(u32, u32)], class: u8) -> usize {
         let (by, tasks, group) = (self.number, tasks.to_vec(), self.groups);
         self.groups += 1;
-        lock(self.hub).submit(by, 0, Request::Join { by, tasks, class, group });
+        lock(self.guest).submit(by, 0, Request::Join { by, tasks, class, group });
         group
     }
 
     #[cold]
     fn leave(&mut self, group: usize) {
         let by = self.number;
-        lock(self.hub).submit(by, 0, Request::Leave { by, group });
+        lock(self.guest).submit(by, 0, Request::Leave { by, group });
     }
 
     #[cold]
     fn collective(&mut self, group: usize, operation: Collective) -> Ticket {
         let by = self.number;
-        let mut hub = lock(self.hub);
+        let mut hub = lock(self.guest);
         let ticket = hub.ticket();
         hub.submit(by, 0, Request::Collective { by, group, operation, ticket });
         ticket

@@ -89,7 +89,15 @@ impl Device {
         match &job.simulated {
             // SAFETY: the caller's promise.
             None => Device::Shm(unsafe { ShmDevice::new(job, client, offset) }),
-            Some(hub) => Device::Guest(GuestDevice::new(hub, job.task, client, offset)),
+            Some(guest) => Device::Guest(GuestDevice::new(guest, job.task, client, offset)),
+        }
+    }
+
+    /// The context's number among those of its task on a simulated node.
+    pub fn number(&self) -> Option<u32> {
+        match self {
+            Device::Shm(_) => None,
+            Device::Guest(device) => Some(device.number()),
         }
     }
 

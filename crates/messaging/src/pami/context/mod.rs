@@ -19,6 +19,7 @@ mod packing;
 mod receiving;
 mod sending;
 mod slab;
+mod unfinished;
 
 use super::device::{
     Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,

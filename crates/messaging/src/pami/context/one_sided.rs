@@ -25,8 +25,8 @@ pub(super) enum Purpose {
 /// Data that the device moves, a part at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Movement {
-    purpose: Purpose,
-    with: Endpoint,
+    pub purpose: Purpose,
+    pub with: Endpoint,
     pieces: Pieces<Piece>,
 }
 

@@ -1,87 +1,156 @@
-//! A guest's side: what its contexts did, what has arrived for them, and the time.
+//! A guest's side: what its threads did, what has arrived for its contexts, and the time.
 
-use super::{Arrived, ContextNumber, Facts, Reply, Request, Requests, Then};
+use super::{Arrived, ContextNumber, Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::pami::device::{Range, Step, Ticket};
 use crate::pami::message_unit::memory::Mapping;
+use netloom_node::program::lock;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
-/// The way to the simulator.
+/// A thread's way to the simulator.
 pub trait Link {
-    /// Hands over to the simulator and waits until the guest may go on.
+    /// Hands over for the first time, and waits until the thread begins on its node. Allocates no memory before.
+    fn begin(&mut self) -> Reply;
+
+    /// Hands over to the simulator and waits until the thread may go on.
     fn exchange(&mut self, requests: &Requests) -> Reply;
 
     /// Hands over for the last time.
     fn leave(&mut self, requests: &Requests);
 
-    /// The time that the program has computed since the last exchange, ns.
+    /// What the guest waits for, a line for each thing.
+    fn report(&self) -> Vec<String>;
+
+    /// The thread begins to compute.
+    fn starts_computing(&mut self);
+
+    /// The time that it has computed since, ns.
     fn computed_ns(&mut self) -> f64;
 }
 
 /// Bytes of packets after which they are handed over.
 const BATCH_B: usize = 1 << 16;
+/// Requests that take little time after which they are handed over.
+const BATCH: usize = 1000;
+/// The same before a call that synchronises threads.
+const BATCH_OF_CALLS: usize = 100;
+/// Most polls that a thread that gives way takes.
+const POLLS_MAX: usize = 64;
 
-/// What a context knows.
+/// What is known of a context.
 #[derive(Debug, Default)]
 struct Context {
     inbox: VecDeque<Arrived>,
     room: u64,
+    /// Descriptors in lists that have not been handed over.
+    pending: u64,
 }
 
-/// The state of a guest that its contexts share.
-pub struct Hub<L> {
-    link: L,
+/// What the threads of a guest share.
+pub struct Shared {
     facts: Facts,
-    list: Vec<Request>,
-    batch_bytes: usize,
+    /// Threads that have begun and not ended.
+    threads: AtomicU32,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
     contexts: BTreeMap<ContextNumber, Context>,
-    now_ns: f64,
-    next_ticket: Ticket,
     /// Memory that others reach.
     exposed: Vec<Mapping>,
-    /// Whether the list has more than steps, so that its duration is known to the simulator only.
-    has_operations: bool,
+    next_ticket: Ticket,
     /// Whether no context has the group of all tasks.
     has_world_group: bool,
+    /// Threads that poll in the simulator, and what.
+    polling: Vec<(ThreadNumber, Contexts)>,
+}
+
+/// The state of a thread of a guest.
+pub struct Hub<L> {
+    link: L,
+    number: ThreadNumber,
+    shared: Arc<Shared>,
+    list: Vec<Request>,
+    batch_bytes: usize,
+    /// Descriptors in the list.
+    descriptors: BTreeMap<ContextNumber, u64>,
+    now_ns: f64,
+    /// Whether the list has more than steps, so that its duration is known to the simulator only.
+    has_operations: bool,
+    /// Times in a row that it gave way and did nothing else.
+    given_way: u32,
 }
 
 impl<L: Link> Hub<L> {
-    /// A guest that starts: it waits until its node does.
+    /// The first thread of a guest: it waits until its node does.
     ///
     /// # Panics
     /// If the simulator does not tell it its job.
     pub fn new(mut link: L) -> Self {
-        let reply = link.exchange(&Requests { list: vec![], then: Then::Go });
-        let facts = reply.facts.expect("the first reply has the job");
+        let reply = link.begin();
+        let facts = reply.facts.clone().expect("the first reply has the job");
+        let state = State { has_world_group: facts.has_world_group, ..State::default() };
+        let shared = Shared { facts, threads: AtomicU32::new(0), state: Mutex::new(state) };
+        let mut hub = Self::thread(&Arc::new(shared), link, 0);
+        hub.take_reply(reply);
+        hub
+    }
+
+    /// Another thread, which is about to begin.
+    pub fn thread(shared: &Arc<Shared>, link: L, number: ThreadNumber) -> Self {
+        shared.threads.fetch_add(1, Ordering::Relaxed);
         Hub {
             link,
-            has_world_group: facts.has_world_group,
-            facts,
+            number,
+            shared: Arc::clone(shared),
             list: vec![],
             batch_bytes: 0,
-            contexts: BTreeMap::new(),
-            now_ns: reply.now_ns,
-            next_ticket: 0,
-            exposed: vec![],
+            descriptors: BTreeMap::new(),
+            now_ns: 0.0,
             has_operations: false,
+            given_way: 0,
         }
+    }
+
+    /// Waits until the thread begins on its node.
+    pub fn begin(&mut self) {
+        let reply = self.link.begin();
+        self.take_reply(reply);
+    }
+
+    /// It does not begin after all.
+    pub fn discard(&mut self) {
+        self.shared.threads.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Its number.
+    pub fn number(&self) -> ThreadNumber {
+        self.number
+    }
+
+    /// What its threads share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Its job.
     pub fn facts(&self) -> &Facts {
-        &self.facts
+        &self.shared.facts
     }
 
     /// Creates a context. Returns whether its first group is that of all tasks.
     pub fn open(&mut self, context: ContextNumber) -> bool {
-        self.contexts.insert(context, Context::default());
+        lock(&self.shared.state).contexts.insert(context, Context::default());
         self.list.push(Request::Open(context));
         self.exchange(Then::Go);
-        context == 0 && std::mem::take(&mut self.has_world_group)
+        context == 0 && std::mem::take(&mut lock(&self.shared.state).has_world_group)
     }
 
     /// Destroys a context; what has arrived for it is lost.
     pub fn close(&mut self, context: ContextNumber) {
-        self.contexts.remove(&context);
+        lock(&self.shared.state).contexts.remove(&context);
         self.list.push(Request::Close(context));
         self.exchange(Then::Go);
     }
@@ -90,7 +159,7 @@ impl<L: Link> Hub<L> {
     pub fn spend(&mut self, step: Step) {
         self.list.push(Request::Spend(step));
         if step == Step::Clock {
-            self.now_ns += self.facts.clock_ns;
+            self.now_ns += self.facts().clock_ns;
         } else {
             self.has_operations = true;
         }
@@ -98,7 +167,7 @@ impl<L: Link> Hub<L> {
 
     /// The time, ns.
     pub fn now_ns(&mut self) -> f64 {
-        if self.has_operations || self.list.len() > 1000 || self.facts.compute_scale > 0.0 {
+        if self.has_operations || self.list.len() > BATCH || self.facts().compute_scale > 0.0 {
             self.exchange(Then::Go);
         }
         self.spend(Step::Clock);
@@ -110,14 +179,16 @@ impl<L: Link> Hub<L> {
         if self.batch_bytes >= BATCH_B {
             self.exchange(Then::Go);
         }
-        self.contexts.get(&context).map_or(0, |c| c.room)
+        lock(&self.shared.state).contexts.get(&context).map_or(0, |c| c.room)
     }
 
     /// Sends a packet, or begins another operation of a context, which has room for this number of descriptors.
     pub fn submit(&mut self, context: ContextNumber, descriptors: u64, request: Request) {
-        if let Some(context) = self.contexts.get_mut(&context) {
+        if let Some(context) = lock(&self.shared.state).contexts.get_mut(&context) {
             context.room = context.room.saturating_sub(descriptors);
+            context.pending += descriptors;
         }
+        *self.descriptors.entry(context).or_insert(0) += descriptors;
         self.batch_bytes += match &request {
             Request::Inject { bytes, .. } => bytes.len() + 32,
             Request::Transfer { pieces, .. } => 24 * pieces.len() + 32,
@@ -129,23 +200,25 @@ impl<L: Link> Hub<L> {
 
     /// A number for an operation.
     pub fn ticket(&mut self) -> Ticket {
-        self.next_ticket += 1;
-        self.next_ticket
+        let mut state = lock(&self.shared.state);
+        state.next_ticket += 1;
+        state.next_ticket
     }
 
     /// The address by which other tasks reach memory.
     pub fn expose(&mut self, memory: Range) -> u64 {
-        if let Some(known) = self.exposed.iter().find_map(|mapping| mapping.physical(memory)) {
+        let known = |mapping: &Mapping| mapping.physical(memory);
+        if let Some(known) = lock(&self.shared.state).exposed.iter().find_map(known) {
             return known;
         }
         let mapping = self.exchange(Then::Expose(memory.address, memory.bytes)).exposed;
-        self.exposed.push(mapping);
+        lock(&self.shared.state).exposed.push(mapping);
         mapping.physical(memory).expect("it was asked for")
     }
 
     /// The reverse.
     pub fn own_address(&self, exposed: u64) -> Option<u64> {
-        self.exposed.iter().find_map(|mapping| mapping.own(exposed))
+        lock(&self.shared.state).exposed.iter().find_map(|mapping| mapping.own(exposed))
     }
 
     /// The classes that a context may take for a group of tasks.
@@ -155,14 +228,98 @@ impl<L: Link> Hub<L> {
 
     /// What has arrived for a context.
     pub fn take(&mut self, context: ContextNumber) -> Option<Arrived> {
-        self.contexts.get_mut(&context)?.inbox.pop_front()
+        lock(&self.shared.state).contexts.get_mut(&context)?.inbox.pop_front()
     }
 
-    /// Waits until something arrives, for at most this number of polls.
-    pub fn wait(&mut self, polls: u64) {
-        if self.contexts.values().all(|context| context.inbox.is_empty()) {
-            self.exchange(Then::Wait(polls));
+    /// Waits until something arrives at any of these contexts, for at most this number of polls.
+    pub fn wait(&mut self, contexts: Contexts, polls: u64) {
+        let number = self.number;
+        {
+            let mut state = lock(&self.shared.state);
+            if state.contexts.iter().any(|(&number, c)| contexts.has(number) && !c.inbox.is_empty()) {
+                return;
+            }
+            state.polling.push((number, contexts));
         }
+        self.exchange(Then::Wait(contexts, polls));
+        lock(&self.shared.state).polling.retain(|&(thread, _)| thread != number);
+    }
+
+    /// Threads of the guest, and this one.
+    pub fn threads(&self) -> u32 {
+        self.shared.threads.load(Ordering::Relaxed)
+    }
+
+    /// Call it before what other threads of the guest see: what this one did until now has then taken its time.
+    /// `is_call` is a call that takes time itself.
+    pub fn settle(&mut self, is_call: bool) {
+        if self.threads() < 2 {
+            return;
+        }
+        if is_call {
+            self.list.push(Request::Spend(Step::Poll));
+        }
+        let takes_time = self.has_operations || self.facts().compute_scale > 0.0;
+        if takes_time || self.list.len() > BATCH_OF_CALLS {
+            self.exchange(Then::Go);
+        }
+    }
+
+    /// Lets other threads run: it polls something that they change.
+    pub fn give_way(&mut self) {
+        self.given_way = if self.has_operations { 0 } else { self.given_way + 1 };
+        let polls = POLLS_MAX.min(1 << self.given_way.min(16));
+        self.list.extend(std::iter::repeat_n(Request::Spend(Step::Poll), polls));
+        let given_way = self.given_way;
+        self.exchange(Then::Go);
+        self.given_way = given_way;
+    }
+
+    /// The time at the last exchange, ns.
+    pub fn last_ns(&self) -> f64 {
+        self.now_ns
+    }
+
+    /// Another thread begins.
+    pub fn start(&mut self, thread: ThreadNumber) {
+        self.list.push(Request::Start(thread));
+        self.exchange(Then::Go);
+    }
+
+    /// Threads that are blocked, or about to be, go on.
+    pub fn unpark(&mut self, threads: &[ThreadNumber]) {
+        // At once: this thread may look next at what the others do, without a call.
+        if !threads.is_empty() {
+            self.list.extend(threads.iter().map(|&thread| Request::Unpark(thread)));
+            self.exchange(Then::Go);
+        }
+    }
+
+    /// Work was posted to a context: threads that poll it go on.
+    pub fn posted(&mut self, context: ContextNumber) {
+        let polling =
+            |&(thread, contexts): &(ThreadNumber, Contexts)| contexts.has(context).then_some(thread);
+        let threads: Vec<ThreadNumber> =
+            lock(&self.shared.state).polling.iter().filter_map(polling).collect();
+        self.unpark(&threads);
+    }
+
+    /// Waits until another thread unparks this one, for at most this time, ns.
+    pub fn block(&mut self, at_most_ns: Option<f64>) {
+        self.exchange(Then::Block(at_most_ns));
+    }
+
+    /// Waits for a time, ns.
+    pub fn sleep(&mut self, ns: f64) {
+        self.exchange(Then::Sleep(ns));
+    }
+
+    /// The thread ends, for which these wait.
+    pub fn end_thread(&mut self, awaited_by: &[ThreadNumber]) {
+        self.shared.threads.fetch_sub(1, Ordering::Relaxed);
+        self.list.extend(awaited_by.iter().map(|&thread| Request::Unpark(thread)));
+        let requests = self.requests(Then::EndThread);
+        self.link.leave(&requests);
     }
 
     /// The guest ends.
@@ -173,27 +330,50 @@ impl<L: Link> Hub<L> {
 
     fn requests(&mut self, then: Then) -> Requests {
         let mut list = std::mem::take(&mut self.list);
-        if self.facts.compute_scale > 0.0 {
-            let computed_ns = self.link.computed_ns() * self.facts.compute_scale;
+        if self.facts().compute_scale > 0.0 {
+            let computed_ns = self.link.computed_ns() * self.facts().compute_scale;
             list.insert(0, Request::Compute(computed_ns));
+        }
+        if !self.descriptors.is_empty() {
+            let mut state = lock(&self.shared.state);
+            for (context, count) in std::mem::take(&mut self.descriptors) {
+                if let Some(context) = state.contexts.get_mut(&context) {
+                    context.pending = context.pending.saturating_sub(count);
+                }
+            }
         }
         self.batch_bytes = 0;
         self.has_operations = false;
+        self.given_way = 0;
         Requests { list, then }
     }
 
     fn exchange(&mut self, then: Then) -> Reply {
         let requests = self.requests(then);
         let mut reply = self.link.exchange(&requests);
+        while reply.wants_report {
+            let list = vec![Request::Report(self.link.report())];
+            reply = self.link.exchange(&Requests { list, then: requests.then.clone() });
+        }
+        self.take_reply(reply)
+    }
+
+    /// Notes what a reply tells; returns the rest of it.
+    fn take_reply(&mut self, mut reply: Reply) -> Reply {
+        // A system call for nothing where computing does not count.
+        if self.facts().compute_scale > 0.0 {
+            self.link.starts_computing();
+        }
         self.now_ns = reply.now_ns;
+        let mut state = lock(&self.shared.state);
         for (context, arrived) in reply.arrivals.drain(..) {
-            if let Some(context) = self.contexts.get_mut(&context) {
+            if let Some(context) = state.contexts.get_mut(&context) {
                 context.inbox.push_back(arrived);
             }
         }
         for (context, room) in reply.room.drain(..) {
-            if let Some(context) = self.contexts.get_mut(&context) {
-                context.room = room;
+            if let Some(context) = state.contexts.get_mut(&context) {
+                context.room = room.saturating_sub(context.pending);
             }
         }
         reply

@@ -4,11 +4,17 @@
 //! So what only begins an operation costs no hand-over, and a guest runs only while its node's time stands still:
 //! whatever the computer does meanwhile, the simulated times are the same.
 //!
+//! Each thread of a guest is a hardware thread of its node, and has a channel to the simulator. Since their node's
+//! time stands still while one of them runs, one runs at a time, in the order of simulated times. A thread that
+//! blocks hands over; who releases it tells the simulator so ([`Request::Unpark`]).
+//!
 //! - [`hub`] – the guest's side.
-//! - [`process`] – the simulator's side: the process of a node.
+//! - [`process`] – the simulator's side: a hardware thread.
+//! - [`task`] – what the hardware threads of a task share.
 
 pub mod hub;
 pub mod process;
+pub mod task;
 
 use super::device::{Collective, Step, Ticket, Transfer};
 use super::message_unit::memory::Mapping;
@@ -17,7 +23,50 @@ use serde::{Deserialize, Serialize};
 /// The number of a context among those of a task, over all of its clients.
 pub type ContextNumber = u32;
 
-/// What a guest did and what it waits for.
+/// The number of a thread among those of a task. The first calls the library first; numbers of threads that have
+/// ended are used again.
+pub type ThreadNumber = u32;
+
+/// Contexts of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contexts(u64);
+
+impl Contexts {
+    /// All that there can be.
+    pub const ALL: Contexts = Contexts(u64::MAX);
+
+    /// These and another.
+    #[must_use]
+    pub fn with(self, context: ContextNumber) -> Self {
+        assert!(context < u64::BITS, "context {context}");
+        Contexts(self.0 | 1 << context)
+    }
+
+    /// These and others.
+    #[must_use]
+    pub fn or(self, others: Contexts) -> Self {
+        Contexts(self.0 | others.0)
+    }
+
+    /// These without others.
+    #[must_use]
+    pub fn without(self, others: Contexts) -> Self {
+        Contexts(self.0 & !others.0)
+    }
+
+    /// Whether a context is one of them.
+    pub fn has(self, context: ContextNumber) -> bool {
+        context < u64::BITS && self.0 & 1 << context != 0
+    }
+}
+
+impl FromIterator<ContextNumber> for Contexts {
+    fn from_iter<I: IntoIterator<Item = ContextNumber>>(list: I) -> Self {
+        list.into_iter().fold(Contexts::default(), Contexts::with)
+    }
+}
+
+/// What a thread of a guest did and what it waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Requests {
     /// In order.
@@ -37,6 +86,12 @@ pub enum Request {
     Spend(Step),
     /// The program computed for this long, ns.
     Compute(f64),
+    /// A thread begins.
+    Start(ThreadNumber),
+    /// What the guest waits for, a line for each thing.
+    Report(Vec<String>),
+    /// A thread that is blocked or polls goes on, or does not begin to wait.
+    Unpark(ThreadNumber),
     /// A packet is sent.
     Inject {
         /// By this context.
@@ -123,9 +178,15 @@ pub enum Then {
     Expose(u64, u64),
     /// The same, with the classes that a context may take for a group: ranges of tasks, both ends included.
     Classes(ContextNumber, Vec<(u32, u32)>),
-    /// When something has arrived at any of its contexts, or after this number of polls.
-    Wait(u64),
-    /// Never: it ends.
+    /// When something has arrived at any of these contexts, when it is unparked, or after this number of polls.
+    Wait(Contexts, u64),
+    /// When it is unparked, or after this time, ns.
+    Block(Option<f64>),
+    /// After this time, ns.
+    Sleep(f64),
+    /// Never: the thread ends.
+    EndThread,
+    /// Never: the process ends.
     End,
 }
 
@@ -140,6 +201,8 @@ pub struct Reply {
     pub room: Vec<(ContextNumber, u64)>,
     /// The answer to [`Then::Expose`].
     pub exposed: Mapping,
+    /// The guest must tell what it waits for, and goes on waiting.
+    pub wants_report: bool,
     /// The answer to [`Then::Classes`], one bit each.
     pub classes: u64,
     /// What it must know of its job; only in the first reply.
@@ -176,6 +239,8 @@ pub struct Facts {
     pub torus: Vec<(u32, bool)>,
     /// Contexts that a task may have.
     pub contexts: u32,
+    /// Hardware threads of a task.
+    pub threads: u32,
     /// Whether the first of them has the group of all tasks, as its first group.
     pub has_world_group: bool,
     /// Most bytes of a packet.

@@ -1,38 +1,48 @@
-//! The simulator's side of a guest: a process of a node that does what the guest asks for, and lets it go on when
-//! that is done.
+//! The simulator's side of a guest: a process of a node for each of its threads, which does what the thread asks for,
+//! and lets it go on when that is done.
 
-use super::{Arrived, ContextNumber, Facts, Reply, Request, Requests, Then};
+use super::task::{Doing, Task};
+use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::device::Simulated;
-use crate::pami::Endpoint;
-use crate::pami::device::{Arrival, Begun, PamiDevice, Piece, Range, Step as Software, Ticket};
+use crate::pami::device::{PamiDevice, Range, Step as Software};
 use crate::pami::message_unit::collective::group::{Group, Members};
-use crate::pami::message_unit::memory::{Open, ProcessMemory};
-use crate::pami::message_unit::{Costs, Placement, UnitContext};
-use crate::pami::packet::Head;
-use crate::spi::Spi;
-use crate::spi::device::UnitDevice;
-use netloom_fabric::collective::CLASS_ROUTES;
+use crate::pami::message_unit::{Costs, Placement};
 use netloom_nic::message_unit::commands::{Command, Watch};
 use netloom_node::process::{Failure, Operations, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// The way to a guest.
+/// The way to a thread of a guest. `Ok(None)`: it still runs, and others must not wait for it.
 pub trait Guest: Send {
-    /// Waits for what the guest does first.
+    /// Waits for what the thread does first.
     ///
     /// # Errors
     /// Why it does nothing any more.
     fn begin(&mut self) -> Result<Requests, Failure>;
 
-    /// Lets the guest go on, and waits for what it does next.
+    /// Lets the thread go on, and waits for what it does next; not for long if other threads of its process run.
     ///
     /// # Errors
     /// Why it does nothing any more.
-    fn exchange(&mut self, reply: &Reply) -> Result<Requests, Failure>;
+    fn exchange(&mut self, reply: &Reply, others_run: bool) -> Result<Option<Requests>, Failure>;
+
+    /// Waits again.
+    ///
+    /// # Errors
+    /// Why it does nothing any more.
+    fn look(&mut self, others_run: bool) -> Result<Option<Requests>, Failure>;
+
+    /// The thread has handed over for the last time: its place is free for another.
+    fn ended(&mut self);
+
+    /// Threads of its process that have begun by themselves, and must be started.
+    fn foreign(&self) -> Vec<ThreadNumber>;
+
+    /// Whether its process has ended, or the job.
+    fn is_over(&self) -> bool;
 
     /// Why memory of the guest could not be accessed, if it could not.
     fn fault(&self) -> Option<String>;
@@ -57,331 +67,382 @@ pub struct Settings {
 
 /// The class of the group of all tasks.
 const WORLD_CLASS: u8 = 0;
-/// Bytes of packets in a reply.
-const REPLY_B: usize = 1 << 17;
-/// The longest wait of a guest that polls in vain, before it may look at something else; and of one that reads the
+/// The longest wait of a thread that polls in vain, before it may look at something else; and of one that reads the
 /// clock between its polls.
 const LONGEST_NS: f64 = 1e6;
 const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
+/// Most waits in vain that a thread skips, because it waited for as long before a packet came last.
+const USUAL_MAX: u32 = 5;
+/// The time after which it is asked again what a thread does that still runs: at first, and at most.
+const RUNS_NS: f64 = 1e3;
+const RUNS_MAX_NS: f64 = 2e4;
 
-/// A guest's process.
+/// A hardware thread of a guest.
 pub struct GuestProcess<G> {
     guest: G,
-    settings: Settings,
-    device: UnitDevice,
-    memory: Arc<Mutex<ProcessMemory>>,
-    task: u32,
-    contexts: Vec<(ContextNumber, UnitContext)>,
-    /// The guest's numbers of operations, by those of the device.
-    tickets: HashMap<(ContextNumber, Ticket), Ticket>,
-    /// Operations of the guest that ended at once, of which it has not heard.
-    ended: Vec<(ContextNumber, Ticket)>,
-    /// The group of all tasks, until a context takes it.
-    world: Option<Group>,
+    task: Arc<Mutex<Task>>,
+    number: ThreadNumber,
+    state: State,
+}
+
+/// What a hardware thread does.
+struct State {
     then: Then,
     /// Whether it waits, for which contexts' packets, by the place of the condition.
     is_waiting: bool,
-    watched: Vec<ContextNumber>,
-    /// Waits in a row that ended with nothing, while it sent nothing either, and their length in all.
+    watched: Vec<u32>,
+    /// What it may be told of: the contexts that it polls, and those that no other thread does.
+    awaited: Contexts,
+    /// Waits in a row that ended with nothing, while its task did nothing either, and their length in all.
     in_vain: u32,
+    /// As many as would have been enough in one wait before a packet came last.
+    usual: u32,
     waited: Microticks,
-    /// The begin of the last.
+    seen_progress: u64,
+    /// The begin of the last, and when it ends.
     began: Microticks,
+    ends: Option<Microticks>,
     reads_clock: bool,
-    is_started: bool,
+    /// Its own turns that may have changed what other threads look at, and those of others when it looked last.
+    turns: u64,
+    seen_turns: u64,
+    is_told: bool,
+    is_idle: bool,
+    /// It runs, and others do not wait for it; how long until it is asked again, ns.
+    runs_alone_ns: Option<f64>,
 }
 
 impl<G: Guest> GuestProcess<G> {
-    /// The process of a task; `open` gives access to the guest's memory.
-    ///
-    /// # Panics
-    /// If the process has no task.
-    pub fn new(spi: &Spi, guest: G, settings: Settings, open: Open) -> Self {
-        let device = spi.device().clone();
-        let task = settings.placement.task(device.node(), device.process()).expect("a task of this process");
-        let memory = Arc::new(Mutex::new(ProcessMemory::new(device.clone(), Some(open))));
-        GuestProcess {
-            guest,
-            settings,
-            device,
-            memory,
-            task,
-            contexts: vec![],
-            tickets: HashMap::new(),
-            ended: vec![],
-            world: None,
+    /// A hardware thread of a task. The first begins by itself.
+    pub fn new(task: &Arc<Mutex<Task>>, number: ThreadNumber, guest: G) -> Self {
+        let state = State {
             then: Then::Go,
             is_waiting: false,
             watched: vec![],
             in_vain: 0,
+            usual: 0,
+            awaited: Contexts::default(),
             waited: Microticks::ZERO,
+            seen_progress: 0,
             began: Microticks::ZERO,
+            ends: None,
             reads_clock: false,
-            is_started: false,
+            turns: 0,
+            seen_turns: 0,
+            is_told: false,
+            is_idle: true,
+            runs_alone_ns: None,
+        };
+        GuestProcess { guest, task: Arc::clone(task), number, state }
+    }
+
+    fn step(&mut self, task: &mut Task, now: Microticks, why: Resumed) -> Result<Step, Failure> {
+        if task.is_over {
+            return Ok(Step::Ended(Ok(())));
         }
-    }
-
-    fn context(&mut self, number: ContextNumber) -> Result<&mut UnitContext, Failure> {
-        let found = self.contexts.iter_mut().find(|(n, _)| *n == number);
-        found.map(|(_, context)| context).ok_or_else(|| invalid(format!("there is no context {number}")))
-    }
-
-    /// Does what the guest asked for.
-    fn execute(&mut self, request: Request) -> Result<(), Failure> {
-        use Request::{Collective, Data, Flush, Inject, Transfer};
-        if matches!(request, Inject { .. } | Data { .. } | Transfer { .. } | Flush { .. } | Collective { .. })
-        {
-            self.moves();
-        }
-        match request {
-            Request::Open(number) => {
-                let endpoint =
-                    Endpoint::new(self.task, number).ok_or_else(|| invalid("too many contexts"))?;
-                let (device, costs) = (self.device.clone(), self.settings.costs.clone());
-                let mut context =
-                    UnitContext::new(device, &self.settings.placement, &self.memory, costs, endpoint);
-                if number == 0
-                    && let Some(world) = self.world.take()
-                {
-                    context.adopt(world);
-                }
-                self.contexts.push((number, context));
-            }
-            Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
-            Request::Spend(step) => {
-                self.reads_clock |= step == Software::Clock;
-                self.device.thread().spend(self.settings.costs.of(step));
-            }
-            Request::Compute(ns) => self.device.thread().spend(self.time(ns)),
-            Request::Inject { from, to, head, bytes } => {
-                let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
-                let (context, to) = (self.context(from)?, Endpoint(to));
-                if context.inject(to, head, [&bytes, &[]]).is_err() {
-                    if !context.is_local(to) {
-                        return Err(invalid("a packet without space"));
-                    }
-                    context.overflow(to, head, bytes);
-                }
-            }
-            Request::Data { from, to, head, data, ticket } => {
-                let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
-                let data = Range { address: data.0, bytes: data.1 };
-                let begun = self.context(from)?.inject_data(Endpoint(to), head, data);
-                let (_, begun) = begun.map_err(|_| invalid("data without space"))?;
-                self.note(from, begun, ticket);
-            }
-            Request::Transfer { from, way, with, pieces, ticket } => {
-                let of = |(address, bytes, remote)| (Range { address, bytes }, remote);
-                let pieces: Vec<Piece> = pieces.into_iter().map(of).collect();
-                let begun = self.context(from)?.transfer_pieces(way, Endpoint(with), &pieces);
-                match begun {
-                    Ok((count, begun)) if count == pieces.len() => self.note(from, begun, ticket),
-                    _ => return Err(invalid("a transfer without space")),
-                }
-            }
-            Request::Flush { from, with, ticket } => {
-                let begun = self.context(from)?.flush(Endpoint(with));
-                self.note(from, begun.map_err(|_| invalid("a flush without space"))?, ticket);
-            }
-            Request::Join { by, tasks, class, group } => {
-                if usize::from(class) >= CLASS_ROUTES || self.context(by)?.members(&tasks).is_none() {
-                    return Err(invalid(format!("class {class} for tasks {tasks:?}")));
-                }
-                if self.context(by)?.join(&tasks, class) != group {
-                    return Err(invalid(format!("a group with number {group}")));
-                }
-            }
-            Request::Leave { by, group } => self.context(by)?.leave(group),
-            Collective { by, group, operation, ticket } => {
-                let own = self.context(by)?.collective(group, operation);
-                self.note(by, Begun::Later(own), ticket);
-            }
-        }
-        Ok(())
-    }
-
-    /// It does not wait in vain any more.
-    fn moves(&mut self) {
-        (self.in_vain, self.waited) = (0, Microticks::ZERO);
-    }
-
-    fn note(&mut self, context: ContextNumber, begun: Begun, ticket: Ticket) {
-        match begun {
-            Begun::Later(own) => drop(self.tickets.insert((context, own), ticket)),
-            Begun::Done => self.ended.push((context, ticket)),
-        }
-    }
-
-    fn time(&self, ns: f64) -> Microticks {
-        Microticks::of_f64((ns * self.settings.ticks_per_ns * 1e6).clamp(0.0, 1e18))
-    }
-
-    fn ns(&self, time: Microticks) -> f64 {
-        time.0 as f64 / 1e6 / self.settings.ticks_per_ns
-    }
-
-    /// Begins to wait for something to arrive, for at most this number of polls of a guest that has not waited.
-    fn wait(&mut self, now: Microticks, polls: u64) {
-        let poll_ns = self.ns(self.settings.costs.of(Software::Poll)).max(1.0);
-        // A guest that polls again and again is asked less and less often. What arrives ends the wait at once.
-        let growth = f64::from(1u32 << self.in_vain.min(20));
-        let limit_ns = poll_ns * polls.clamp(1, 1 << 20) as f64;
-        let longest = if std::mem::take(&mut self.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
-        let limit = self.time((limit_ns * growth).min(longest.max(limit_ns)));
-        self.began = now;
-        let mut any: SmallVec<[Watch; 2]> = SmallVec::new();
-        self.watched.clear();
-        for (number, context) in &self.contexts {
-            any.push(context.watches()[0]);
-            self.watched.push(*number);
-        }
-        for (_, context) in &self.contexts {
-            any.extend(context.watches().into_iter().skip(1));
-            any.extend(context.without_room());
-        }
-        self.is_waiting = true;
-        self.device.thread().wait(Wait { any, at_most: Some(limit) });
-    }
-
-    /// Adds to a reply what has arrived.
-    fn complete(&mut self, reply: &mut Reply) {
-        if !std::mem::replace(&mut self.is_started, true) {
-            reply.facts = Some(self.settings.facts.clone());
-        }
-        let ended = self.ended.drain(..).map(|(context, ticket)| (context, Arrived::Finished(ticket)));
-        reply.arrivals.extend(ended);
-        let mut bytes = 0;
-        for (number, context) in &mut self.contexts {
-            while bytes < REPLY_B
-                && let Some(arrival) = context.poll()
-            {
-                let arrived = match arrival {
-                    Arrival::Finished(own) => match self.tickets.remove(&(*number, own)) {
-                        Some(ticket) => Arrived::Finished(ticket),
-                        None => continue,
-                    },
-                    Arrival::Packet(head, ()) => {
-                        let packet = context.bytes(()).to_vec();
-                        bytes += packet.len() + 32;
-                        context.release();
-                        Arrived::Packet(head.to_word(), packet)
-                    }
-                };
-                reply.arrivals.push((*number, arrived));
-            }
-            reply.room.push((*number, context.room().min().unwrap_or(0)));
-        }
-    }
-
-    fn has_arrivals(&self) -> bool {
-        !self.ended.is_empty() || self.contexts.iter().any(|(_, context)| context.has_arrivals())
-    }
-
-    /// The guest has polled in vain for so long that nothing will come.
-    fn waits_for_ever(&self) -> Option<Failure> {
-        (self.waited >= self.settings.patience).then(|| {
-            let seconds = self.ns(self.waited) / 1e9;
-            let contexts = self.contexts.len();
-            let reason = format!(
-                "task {} waits for ever: it has polled its {contexts} contexts for {seconds:.1} s of simulated time, and nothing came",
-                self.task
-            );
-            Failure::new("PAMI_Context_advance", reason)
-        })
-    }
-
-    fn step(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
-        if why == Resumed::Started {
+        if why == Resumed::Started && self.number == 0 {
             // The kernel sets up the network for the whole job before its programs start.
-            let world = self.settings.world.as_ref();
-            self.world = world.and_then(|members| Group::new(members, WORLD_CLASS, &self.device));
+            let world = task.settings.world.as_ref();
+            task.world = world.and_then(|members| Group::new(members, WORLD_CLASS, &task.device));
+            task.set(0, Doing::Runs);
+            self.state.is_idle = false;
             let requests = self.guest.begin()?;
-            return self.go_on(requests);
+            return self.go_on(task, requests);
         }
-        for (_, context) in &mut self.contexts {
-            context.collect();
-        }
-        if std::mem::take(&mut self.is_waiting) {
-            match why {
-                Resumed::Found(place) if usize::from(place) < self.watched.len() => {
-                    let number = self.watched[usize::from(place)];
-                    self.context(number)?.take();
-                }
-                Resumed::TimedOut if !self.has_arrivals() => {
-                    self.in_vain += 1;
-                    self.waited += now - self.began;
-                    if let Some(failure) = self.waits_for_ever() {
-                        return Err(failure);
-                    }
-                    return self.answer(Reply::at(self.ns(now)));
-                }
-                // Space for packets, if nothing has arrived.
-                Resumed::Found(_) if !self.device.thread().has_pending() => {
-                    self.moves();
-                    return self.answer(Reply::at(self.ns(now)));
-                }
-                _ => {}
+        if self.state.is_idle {
+            if !task.begins(self.number) {
+                task.device.thread().park(Wait { any: SmallVec::new(), at_most: None });
+                return Ok(Step::Running);
             }
+            self.state.is_idle = false;
+            task.set(self.number, Doing::Runs);
+            let requests = self.guest.begin()?;
+            return self.go_on(task, requests);
         }
-        if self.device.thread().has_pending() {
+        task.collect(task.hardware_thread(self.number));
+        if self.state.runs_alone_ns.is_some() {
+            let requests = self.guest.look(task.others_run(self.number))?;
+            return self.take(task, requests);
+        }
+        if self.state.seen_progress != task.progress {
+            self.moves(task);
+        }
+        if std::mem::take(&mut self.state.is_waiting)
+            && let Some(end) = self.waited(task, now, why)?
+        {
+            return end;
+        }
+        if task.device.thread().has_pending() {
             return Ok(Step::Running);
         }
-        match std::mem::replace(&mut self.then, Then::Go) {
-            Then::End => return Ok(Step::Ended(Ok(()))),
+        match self.state.then.clone() {
+            Then::End => {
+                task.end(self.number, now);
+                return Ok(Step::Ended(Ok(())));
+            }
+            Then::EndThread => {
+                self.guest.ended();
+                task.set(self.number, Doing::Nothing);
+                self.moves(task);
+                self.state.is_idle = true;
+                task.device.thread().park(Wait { any: SmallVec::new(), at_most: None });
+            }
             Then::Expose(address, bytes) => {
-                let exposed = lock(&self.memory).mapping(Range { address, bytes });
-                return self.answer(Reply { exposed, ..Reply::at(self.ns(now)) });
+                let exposed = task.mapping(Range { address, bytes });
+                return self.answer_with(task, now, |reply| reply.exposed = exposed);
             }
             Then::Classes(context, tasks) => {
-                let classes = self.context(context)?.free_classes(&tasks);
-                return self.answer(Reply { classes, ..Reply::at(self.ns(now)) });
+                let classes = task.context(context)?.free_classes(&tasks);
+                return self.answer_with(task, now, |reply| reply.classes = classes);
             }
-            Then::Go => return self.answer(Reply::at(self.ns(now))),
-            Then::Wait(_) if self.has_arrivals() => {
-                self.moves();
-                return self.answer(Reply::at(self.ns(now)));
+            Then::Go => return self.answer(task, now),
+            Then::Wait(contexts, polls) => {
+                let others = task.polled_by_others(self.number);
+                self.state.awaited = contexts.or(Contexts::ALL.without(others));
+                if task.has_arrivals(self.state.awaited) {
+                    task.progress += 1;
+                    return self.answer(task, now);
+                }
+                self.poll(task, now, contexts, polls);
             }
-            Then::Wait(polls) => {
-                self.then = Then::Wait(polls);
-                self.wait(now, polls);
+            Then::Block(at_most_ns) => {
+                let at_most = at_most_ns.map(|ns| task.time(ns));
+                self.state.ends = at_most.map(|most| now + most);
+                self.block(task, now);
+            }
+            Then::Sleep(ns) => {
+                self.state.is_waiting = true;
+                let at_most = Some(task.time(ns));
+                task.device.thread().wait(Wait { any: SmallVec::new(), at_most });
             }
         }
         Ok(Step::Running)
     }
 
-    /// Lets the guest go on, until it does something that takes time.
-    fn answer(&mut self, mut reply: Reply) -> Result<Step, Failure> {
-        self.complete(&mut reply);
-        let requests = self.guest.exchange(&reply)?;
-        self.go_on(requests)
+    /// It does not wait in vain any more.
+    fn moves(&mut self, task: &Task) {
+        let state = &mut self.state;
+        (state.in_vain, state.waited, state.seen_progress) = (0, Microticks::ZERO, task.progress);
     }
 
-    fn go_on(&mut self, requests: Requests) -> Result<Step, Failure> {
+    /// Its wait has ended: what it does next, unless it goes on as if it began to wait.
+    #[allow(clippy::type_complexity)]
+    fn waited(
+        &mut self,
+        task: &mut Task,
+        now: Microticks,
+        why: Resumed,
+    ) -> Result<Option<Result<Step, Failure>>, Failure> {
+        match (self.state.then.clone(), why) {
+            (Then::Sleep(_), _) | (Then::Wait(..) | Then::Block(_), Resumed::Unparked) => {
+                self.moves(task);
+                Ok(Some(self.answer(task, now)))
+            }
+            (Then::Block(_), _) => {
+                self.state.waited += now - self.state.began;
+                if self.state.ends.is_some_and(|ends| now >= ends) {
+                    return Ok(Some(self.answer(task, now)));
+                }
+                if self.guest.is_over() {
+                    return Ok(Some(Ok(Step::Ended(Ok(())))));
+                }
+                self.start_foreign(task)?;
+                if let Some(threads) =
+                    task.all_blocked().filter(|_| self.state.waited >= task.settings.patience)
+                {
+                    let reason = format!(
+                        "each of its {threads} threads waits for another one (in pthread_join, or at a lock, a \
+                         condition, a barrier or a semaphore)"
+                    );
+                    return Err(self.waits_for_ever(task, now, "pthread", &reason)?);
+                }
+                self.block(task, now);
+                Ok(Some(Ok(Step::Running)))
+            }
+            (_, Resumed::Found(place)) if usize::from(place) < self.state.watched.len() => {
+                let number = self.state.watched[usize::from(place)];
+                task.context(number)?.take();
+                if let Then::Wait(_, polls) = self.state.then {
+                    let waited_ns = task.ns(self.state.waited + (now - self.state.began));
+                    let polls = (waited_ns / task.poll_ns() / polls.max(1) as f64).clamp(1.0, 1e6);
+                    // A little longer, so that it is enough for a packet that comes a little later.
+                    self.state.usual = ((1.2 * polls).log2().ceil() as u32).min(USUAL_MAX);
+                }
+                Ok(None)
+            }
+            (Then::Wait(contexts, _), Resumed::TimedOut) if !task.has_arrivals(self.state.awaited) => {
+                self.state.in_vain += 1;
+                self.state.waited += now - self.state.began;
+                if self.state.waited >= task.settings.patience {
+                    let count = task.contexts(contexts).count();
+                    let contexts = if count == 1 { "a context".into() } else { format!("{count} contexts") };
+                    let reason = format!(
+                        "it has polled {contexts} for {:.1} s of simulated time, and nothing came",
+                        task.ns(self.state.waited) / 1e9
+                    );
+                    return Err(self.waits_for_ever(task, now, "PAMI_Context_advance", &reason)?);
+                }
+                Ok(Some(self.answer(task, now)))
+            }
+            // Space for packets, if nothing has arrived.
+            (_, Resumed::Found(_)) if !task.device.thread().has_pending() => {
+                self.moves(task);
+                Ok(Some(self.answer(task, now)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Begins to wait for something to arrive, for at most this number of polls of a thread that has not waited.
+    fn poll(&mut self, task: &mut Task, now: Microticks, contexts: Contexts, polls: u64) {
+        let state = &mut self.state;
+        // A thread that polls again and again is asked less and less often. What arrives ends the wait at once.
+        // So does what another thread of its task does, which may be a store that it looks at.
+        let has_news = task.turns - state.turns != state.seen_turns;
+        let (growth, polls) = if has_news {
+            (1.0, 1)
+        } else {
+            (f64::from(1u32 << state.in_vain.max(state.usual).min(20)), polls)
+        };
+        let limit_ns = task.poll_ns() * polls.clamp(1, 1 << 20) as f64;
+        let longest = if std::mem::take(&mut state.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
+        let at_most = Some(task.time((limit_ns * growth).min(longest.max(limit_ns))));
+        let mut any: SmallVec<[Watch; 2]> = SmallVec::new();
+        state.watched.clear();
+        let contexts_of = task.contexts(state.awaited);
+        for (number, context) in contexts_of.clone() {
+            any.push(context.watches()[0]);
+            state.watched.push(number);
+        }
+        for (_, context) in contexts_of {
+            any.extend(context.watches().into_iter().skip(1));
+            any.extend(context.without_room());
+        }
+        (state.began, state.is_waiting) = (now, true);
+        task.set(self.number, Doing::Polls(contexts));
+        task.device.thread().park(Wait { any, at_most });
+    }
+
+    /// Waits until another thread unparks it.
+    fn block(&mut self, task: &mut Task, now: Microticks) {
+        let state = &mut self.state;
+        let patience = task.settings.patience;
+        let at_most = Some(state.ends.map_or(patience, |ends| patience.min(ends - now)));
+        (state.began, state.is_waiting) = (now, true);
+        task.set(self.number, if state.ends.is_some() { Doing::Runs } else { Doing::Blocked });
+        task.device.thread().park(Wait { any: SmallVec::new(), at_most });
+    }
+
+    /// The guest has waited in vain for so long that nothing will come: what it says itself.
+    fn waits_for_ever(
+        &mut self,
+        task: &Task,
+        now: Microticks,
+        call: &str,
+        reason: &str,
+    ) -> Result<Failure, Failure> {
+        let reply = Reply { wants_report: true, ..Reply::at(task.ns(now)) };
+        let requests = self.guest.exchange(&reply, false)?;
+        let reports = requests.into_iter().flat_map(|requests| requests.list);
+        let lines: Vec<String> = reports
+            .flat_map(|request| if let Request::Report(lines) = request { lines } else { vec![] })
+            .collect();
+        let unfinished = match lines.is_empty() {
+            true => String::new(),
+            false => format!("; unfinished: {}", lines.join(", ")),
+        };
+        Ok(Failure::new(call, format!("waits for ever: {reason}{unfinished}")))
+    }
+
+    fn start_foreign(&self, task: &mut Task) -> Result<(), Failure> {
+        self.guest.foreign().into_iter().try_for_each(|thread| task.start(thread))
+    }
+
+    fn answer(&mut self, task: &mut Task, now: Microticks) -> Result<Step, Failure> {
+        self.answer_with(task, now, |_| {})
+    }
+
+    /// Lets the guest go on, until it does something that takes time.
+    fn answer_with(
+        &mut self,
+        task: &mut Task,
+        now: Microticks,
+        answer: impl FnOnce(&mut Reply),
+    ) -> Result<Step, Failure> {
+        let mut reply = task.reply(self.number, now);
+        answer(&mut reply);
+        if self.number == 0 && !std::mem::replace(&mut self.state.is_told, true) {
+            reply.facts = Some(task.settings.facts.clone());
+        }
+        task.set(self.number, Doing::Runs);
+        self.state.seen_turns = task.turns - self.state.turns;
+        let requests = self.guest.exchange(&reply, task.others_run(self.number))?;
+        self.take(task, requests)
+    }
+
+    fn take(&mut self, task: &mut Task, requests: Option<Requests>) -> Result<Step, Failure> {
+        if let Some(requests) = requests {
+            self.state.runs_alone_ns = None;
+            return self.go_on(task, requests);
+        }
+        self.start_foreign(task)?;
+        let ns = self.state.runs_alone_ns.map_or(RUNS_NS, |ns| (2.0 * ns).min(RUNS_MAX_NS));
+        self.state.runs_alone_ns = Some(ns);
+        task.device.thread().spend(task.time(ns));
+        Ok(Step::Running)
+    }
+
+    fn go_on(&mut self, task: &mut Task, requests: Requests) -> Result<Step, Failure> {
+        self.start_foreign(task)?;
+        if !only_polls(&requests) {
+            self.state.turns += 1;
+            task.turn(self.number);
+        }
         for request in requests.list {
-            self.execute(request)?;
+            self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
+            task.execute(request)?;
         }
         if let Some(why) = self.guest.fault() {
             return Err(Failure::new("memory", why));
         }
-        self.then = requests.then;
+        self.state.then = requests.then;
         // Also where nothing takes time the process is resumed: an operation must be there.
-        self.device.thread().spend(Microticks(1));
+        task.device.thread().spend(Microticks(1));
         Ok(Step::Running)
     }
 }
 
-fn invalid(reason: impl std::fmt::Display) -> Failure {
+/// Whether a thread did nothing but poll in its turn.
+fn only_polls(requests: &Requests) -> bool {
+    let is_poll = |request: &Request| {
+        matches!(request, Request::Spend(Software::Poll | Software::Clock) | Request::Compute(_))
+    };
+    matches!(requests.then, Then::Go | Then::Wait(..)) && requests.list.iter().all(is_poll)
+}
+
+pub(super) fn invalid(reason: impl std::fmt::Display) -> Failure {
     Failure::new("guest", format!("the program's library asks for what cannot be: {reason}"))
 }
 
 impl<G: Guest> Process<Command, Watch> for GuestProcess<G> {
     fn resume(&mut self, now: Microticks, why: Resumed, operations: &mut Operations<Command, Watch>) -> Step {
-        self.device.thread().resumed(now, why);
-        let step = self.step(now, why);
-        self.device.thread().take(operations);
-        step.unwrap_or_else(|failure| {
+        let task = Arc::clone(&self.task);
+        // One thread of the simulator resumes all processes of a node, so this never waits.
+        let mut task = lock(&task);
+        // The device of the task has one such thread: whichever process is resumed takes its operations over.
+        let thread: Thread<Command, Watch> = task.device.thread().clone();
+        thread.resumed(now, why);
+        let step = self.step(&mut task, now, why).unwrap_or_else(|failure| {
+            thread.take(operations);
             operations.clear();
+            task.end(self.number, now);
             Step::Ended(Err(failure))
-        })
+        });
+        thread.take(operations);
+        step
+    }
+
+    fn is_idle(&self) -> bool {
+        self.state.is_idle
     }
 }

@@ -333,6 +333,11 @@ impl UnitContext {
         &self.device
     }
 
+    /// See [`UnitDevice::run_as`].
+    pub fn run_as(&mut self, process: u8) {
+        self.device.run_as(process);
+    }
+
     /// The process's memory.
     pub fn memory(&self) -> &Arc<Mutex<ProcessMemory>> {
         &self.memory

@@ -10,7 +10,7 @@ const INJECTION: u16 = 544 - 16;
 /// The first of those for collective operations, one a class; the others are for contexts.
 pub const COLLECTIVE_FIFOS: u16 = INJECTION - CLASS_ROUTES as u16;
 /// Hardware threads of a node: a process has no more contexts than its part of them, and at most this many.
-const THREADS: u16 = 64;
+pub const THREADS: u16 = 64;
 const CONTEXTS_MAX: u16 = 16;
 /// Most FIFOs for one purpose: enough for the ten directions.
 const FIFOS_MAX: u16 = 16;

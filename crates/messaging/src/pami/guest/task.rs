@@ -1,0 +1,343 @@
+//! What the hardware threads of a task share in the simulator: its contexts' devices, and what each thread does.
+
+use super::process::{Settings, invalid};
+use super::{Arrived, ContextNumber, Contexts, Reply, Request, ThreadNumber};
+use crate::device::Simulated;
+use crate::pami::Endpoint;
+use crate::pami::device::{Arrival, Begun, PamiDevice, Piece, Range, Step as Software, Ticket};
+use crate::pami::message_unit::UnitContext;
+use crate::pami::message_unit::collective::group::Group;
+use crate::pami::message_unit::memory::{Mapping, Open, ProcessMemory};
+use crate::pami::packet::Head;
+use crate::spi::Spi;
+use crate::spi::device::UnitDevice;
+use netloom_fabric::collective::CLASS_ROUTES;
+use netloom_node::process::Failure;
+use netloom_node::program::lock;
+use netloom_node::time::Microticks;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Bytes of packets in a reply.
+const REPLY_B: usize = 1 << 17;
+
+/// What a hardware thread does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Doing {
+    /// Nothing: it has no thread of the guest.
+    #[default]
+    Nothing,
+    /// It runs, or waits for a known time.
+    Runs,
+    /// It polls these contexts.
+    Polls(Contexts),
+    /// It is blocked until another thread unparks it.
+    Blocked,
+}
+
+/// A task on its node.
+pub struct Task {
+    pub(super) settings: Settings,
+    pub(super) device: UnitDevice,
+    pub(super) number: u32,
+    memory: Arc<Mutex<ProcessMemory>>,
+    contexts: Vec<(ContextNumber, UnitContext)>,
+    /// The guest's numbers of operations, by those of the device.
+    tickets: HashMap<(ContextNumber, Ticket), Ticket>,
+    /// Operations of the guest that ended at once, of which it has not heard.
+    ended_at_once: Vec<(ContextNumber, Ticket)>,
+    /// The group of all tasks, until a context takes it.
+    pub(super) world: Option<Group>,
+    /// Its hardware threads.
+    threads: Vec<Doing>,
+    /// Threads that are to begin.
+    starting: Vec<ThreadNumber>,
+    /// Operations that its threads have begun, and packets that they have received: those that wait in vain see
+    /// whether there were any.
+    pub(super) progress: u64,
+    /// Turns of its threads that may have changed what other threads look at.
+    pub(super) turns: u64,
+    /// Its process has ended, and when.
+    pub(super) is_over: bool,
+    pub(super) ended: Microticks,
+}
+
+impl Task {
+    /// The task of a process of a node; `open` gives access to the guest's memory.
+    ///
+    /// # Panics
+    /// If the process has no task.
+    pub fn new(spi: &Spi, settings: Settings, open: Open) -> Self {
+        let device = spi.device().clone();
+        let number =
+            settings.placement.task(device.node(), device.process()).expect("a task of this process");
+        let memory = Arc::new(Mutex::new(ProcessMemory::new(device.clone(), Some(open))));
+        let threads = vec![Doing::Nothing; settings.facts.threads as usize];
+        Task {
+            settings,
+            device,
+            number,
+            memory,
+            contexts: vec![],
+            tickets: HashMap::new(),
+            ended_at_once: vec![],
+            world: None,
+            threads,
+            starting: vec![],
+            progress: 0,
+            turns: 0,
+            is_over: false,
+            ended: Microticks::ZERO,
+        }
+    }
+
+    /// When its process ended, ns.
+    pub fn ended_ns(&self) -> f64 {
+        self.ns(self.ended)
+    }
+
+    /// The process of the node that is a hardware thread of this task.
+    pub(super) fn hardware_thread(&self, thread: ThreadNumber) -> u8 {
+        hardware_thread(self.settings.placement.processes, self.device.process(), thread)
+    }
+
+    /// A hardware thread does this from now on.
+    pub(super) fn set(&mut self, thread: ThreadNumber, doing: Doing) {
+        self.threads[thread as usize] = doing;
+    }
+
+    /// Whether other threads can make progress without this one.
+    pub(super) fn others_run(&self, thread: ThreadNumber) -> bool {
+        let mut others = self.threads.iter().enumerate().filter(|&(number, _)| number != thread as usize);
+        others.any(|(_, doing)| matches!(doing, Doing::Runs | Doing::Polls(_)))
+    }
+
+    /// Contexts that other threads poll.
+    pub(super) fn polled_by_others(&self, thread: ThreadNumber) -> Contexts {
+        let others = self.threads.iter().enumerate().filter(|&(number, _)| number != thread as usize);
+        others.fold(Contexts::default(), |all, (_, doing)| match doing {
+            Doing::Polls(contexts) => all.or(*contexts),
+            _ => all,
+        })
+    }
+
+    /// Threads that are blocked, if all are.
+    pub(super) fn all_blocked(&self) -> Option<usize> {
+        let is_blocked = |doing: &&Doing| **doing == Doing::Blocked;
+        let busy = self.threads.iter().filter(|&&doing| doing != Doing::Nothing);
+        let (blocked, busy) = (self.threads.iter().filter(is_blocked).count(), busy.count());
+        (blocked == busy && busy > 0).then_some(blocked)
+    }
+
+    /// Unparks its other threads, which see that it is over.
+    pub(super) fn end(&mut self, own: ThreadNumber, now: Microticks) {
+        (self.is_over, self.ended) = (true, now);
+        for thread in (0..self.threads.len() as ThreadNumber).filter(|&thread| thread != own) {
+            if self.threads[thread as usize] != Doing::Nothing {
+                self.device.thread().unpark(self.hardware_thread(thread));
+            }
+        }
+    }
+
+    /// A thread had a turn: those that poll look again.
+    pub(super) fn turn(&mut self, own: ThreadNumber) {
+        self.turns += 1;
+        for thread in (0..self.threads.len() as ThreadNumber).filter(|&thread| thread != own) {
+            if matches!(self.threads[thread as usize], Doing::Polls(_)) {
+                self.device.thread().unpark(self.hardware_thread(thread));
+            }
+        }
+    }
+
+    /// A thread begins on its hardware thread, when the last one there has ended.
+    pub(super) fn start(&mut self, thread: ThreadNumber) -> Result<(), Failure> {
+        match self.threads.get_mut(thread as usize) {
+            Some(doing @ Doing::Nothing) => *doing = Doing::Runs,
+            Some(_) => {}
+            None => return Err(invalid(format!("thread {thread} begins"))),
+        }
+        self.starting.push(thread);
+        self.device.thread().unpark(self.hardware_thread(thread));
+        Ok(())
+    }
+
+    /// Whether a thread is to begin.
+    pub(super) fn begins(&mut self, thread: ThreadNumber) -> bool {
+        let place = self.starting.iter().position(|&starting| starting == thread);
+        place.map(|place| self.starting.remove(place)).is_some()
+    }
+
+    pub(super) fn context(&mut self, number: ContextNumber) -> Result<&mut UnitContext, Failure> {
+        let found = self.contexts.iter_mut().find(|(n, _)| *n == number);
+        found.map(|(_, context)| context).ok_or_else(|| invalid(format!("there is no context {number}")))
+    }
+
+    /// These contexts.
+    pub(super) fn contexts(
+        &self,
+        which: Contexts,
+    ) -> impl Iterator<Item = (ContextNumber, &UnitContext)> + Clone {
+        let all = self.contexts.iter().map(|(number, context)| (*number, context));
+        all.filter(move |&(number, _)| which.has(number))
+    }
+
+    /// Notes what has happened until now, in a process of the node that is resumed.
+    pub(super) fn collect(&mut self, process: u8) {
+        for (_, context) in &mut self.contexts {
+            context.run_as(process);
+            context.collect();
+        }
+    }
+
+    pub(super) fn has_arrivals(&self, contexts: Contexts) -> bool {
+        self.ended_at_once.iter().any(|&(context, _)| contexts.has(context))
+            || self.contexts(contexts).any(|(_, context)| context.has_arrivals())
+    }
+
+    /// Does what a thread of the guest asked for.
+    pub(super) fn execute(&mut self, request: Request) -> Result<(), Failure> {
+        use Request::{Collective, Data, Flush, Inject, Transfer};
+        if matches!(request, Inject { .. } | Data { .. } | Transfer { .. } | Flush { .. } | Collective { .. })
+        {
+            self.progress += 1;
+        }
+        match request {
+            Request::Open(number) => {
+                let endpoint =
+                    Endpoint::new(self.number, number).ok_or_else(|| invalid("too many contexts"))?;
+                let (device, costs) = (self.device.clone(), self.settings.costs.clone());
+                let mut context =
+                    UnitContext::new(device, &self.settings.placement, &self.memory, costs, endpoint);
+                if number == 0
+                    && let Some(world) = self.world.take()
+                {
+                    context.adopt(world);
+                }
+                self.contexts.push((number, context));
+            }
+            Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
+            Request::Spend(step) => self.device.thread().spend(self.settings.costs.of(step)),
+            Request::Report(_) => {}
+            Request::Compute(ns) => self.device.thread().spend(self.time(ns)),
+            Request::Start(thread) => self.start(thread)?,
+            Request::Unpark(thread) => {
+                let thread = self.hardware_thread(thread.min(self.settings.facts.threads - 1));
+                self.device.thread().unpark(thread);
+            }
+            Request::Inject { from, to, head, bytes } => {
+                let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
+                let (context, to) = (self.context(from)?, Endpoint(to));
+                if context.inject(to, head, [&bytes, &[]]).is_err() {
+                    if !context.is_local(to) {
+                        return Err(invalid("a packet without space"));
+                    }
+                    context.overflow(to, head, bytes);
+                }
+            }
+            Request::Data { from, to, head, data, ticket } => {
+                let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
+                let data = Range { address: data.0, bytes: data.1 };
+                let begun = self.context(from)?.inject_data(Endpoint(to), head, data);
+                let (_, begun) = begun.map_err(|_| invalid("data without space"))?;
+                self.note(from, begun, ticket);
+            }
+            Request::Transfer { from, way, with, pieces, ticket } => {
+                let of = |(address, bytes, remote)| (Range { address, bytes }, remote);
+                let pieces: Vec<Piece> = pieces.into_iter().map(of).collect();
+                let begun = self.context(from)?.transfer_pieces(way, Endpoint(with), &pieces);
+                match begun {
+                    Ok((count, begun)) if count == pieces.len() => self.note(from, begun, ticket),
+                    _ => return Err(invalid("a transfer without space")),
+                }
+            }
+            Request::Flush { from, with, ticket } => {
+                let begun = self.context(from)?.flush(Endpoint(with));
+                self.note(from, begun.map_err(|_| invalid("a flush without space"))?, ticket);
+            }
+            Request::Join { by, tasks, class, group } => {
+                if usize::from(class) >= CLASS_ROUTES || self.context(by)?.members(&tasks).is_none() {
+                    return Err(invalid(format!("class {class} for tasks {tasks:?}")));
+                }
+                if self.context(by)?.join(&tasks, class) != group {
+                    return Err(invalid(format!("a group with number {group}")));
+                }
+            }
+            Request::Leave { by, group } => self.context(by)?.leave(group),
+            Collective { by, group, operation, ticket } => {
+                let own = self.context(by)?.collective(group, operation);
+                self.note(by, Begun::Later(own), ticket);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, context: ContextNumber, begun: Begun, ticket: Ticket) {
+        match begun {
+            Begun::Later(own) => drop(self.tickets.insert((context, own), ticket)),
+            Begun::Done => self.ended_at_once.push((context, ticket)),
+        }
+    }
+
+    pub(super) fn time(&self, ns: f64) -> Microticks {
+        Microticks::of_f64((ns * self.settings.ticks_per_ns * 1e6).clamp(0.0, 1e18))
+    }
+
+    pub(super) fn ns(&self, time: Microticks) -> f64 {
+        time.0 as f64 / 1e6 / self.settings.ticks_per_ns
+    }
+
+    /// The duration of a poll, ns.
+    pub(super) fn poll_ns(&self) -> f64 {
+        self.ns(self.settings.costs.of(Software::Poll)).max(1.0)
+    }
+
+    /// The mapping with a range of the guest's memory.
+    pub(super) fn mapping(&self, range: Range) -> Mapping {
+        lock(&self.memory).mapping(range)
+    }
+
+    /// What a thread is told.
+    pub(super) fn reply(&mut self, thread: ThreadNumber, now: Microticks) -> Reply {
+        let mut reply = Reply::at(self.ns(now));
+        // A thread that polls a context is told what arrives there itself.
+        let others = self.polled_by_others(thread);
+        let own = match self.threads[thread as usize] {
+            Doing::Polls(contexts) => contexts,
+            _ => Contexts::default(),
+        };
+        let withheld = others.without(own);
+        let ended = self.ended_at_once.extract_if(.., |(context, _)| !withheld.has(*context));
+        reply.arrivals.extend(ended.map(|(context, ticket)| (context, Arrived::Finished(ticket))));
+        let mut bytes = 0;
+        for (number, context) in &mut self.contexts {
+            reply.room.push((*number, context.room().min().unwrap_or(0)));
+            if withheld.has(*number) {
+                continue;
+            }
+            while bytes < REPLY_B
+                && let Some(arrival) = context.poll()
+            {
+                let arrived = match arrival {
+                    Arrival::Finished(own) => match self.tickets.remove(&(*number, own)) {
+                        Some(ticket) => Arrived::Finished(ticket),
+                        None => continue,
+                    },
+                    Arrival::Packet(head, ()) => {
+                        let packet = context.bytes(()).to_vec();
+                        bytes += packet.len() + 32;
+                        context.release();
+                        Arrived::Packet(head.to_word(), packet)
+                    }
+                };
+                reply.arrivals.push((*number, arrived));
+            }
+        }
+        reply
+    }
+}
+
+/// The process of a node that is a hardware thread of one of its tasks, which has this number among those of the node.
+/// So the threads of a task are on cores of their own as long as there are any, and at most four on each.
+pub fn hardware_thread(tasks_per_node: u8, task: u8, thread: ThreadNumber) -> u8 {
+    task + tasks_per_node * thread as u8
+}
