@@ -5,7 +5,7 @@ use crate::traffic::scripted::{Arrival, Script, build, run};
 use netloom_engine::{Progress, Stream, Time};
 use netloom_fabric::collective::route::{Rectangle, check};
 use netloom_fabric::collective::{
-    ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, combine,
+    ByteOrder, ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, combine,
 };
 use netloom_fabric::config::{QueuedConfig, SoftError};
 use netloom_fabric::packet::{Data, Header};
@@ -117,9 +117,9 @@ proptest! {
                     scripts[n as usize].sends.entry(USER).or_default().push_back((header.pack(), Some(from(n))));
                 }
                 let all: Vec<_> = senders.iter().map(|&n| (header, Some(from(n)))).collect();
-                let mut result = combine(&all[..1]);
+                let mut result = combine(&all[..1], ByteOrder::Big);
                 for one in &all[1..] {
-                    result = combine(&[(result.header, result.data), one.clone()]);
+                    result = combine(&[(result.header, result.data), one.clone()], ByteOrder::Big);
                 }
                 for &n in &members {
                     if !matches!(delivers, Delivers::Reduce(to) if torus.node(to) != n) {
