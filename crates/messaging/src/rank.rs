@@ -12,7 +12,6 @@ use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_node::process::{Failure, Operations, Outcome, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
-use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -594,7 +593,7 @@ impl<T: Transport> Rank<T> {
         let (any, most) = self.transport.watches();
         let timer = self.timers.first_key_value().map(|(key, _)| key.0 - now);
         let at_most = [most, timer].into_iter().flatten().min();
-        self.transport.thread().wait(Wait { any: SmallVec::from_iter(any), at_most });
+        self.transport.thread().wait(Wait { at_most, ..Wait::for_any(any) });
         Ok(Step::Running)
     }
 }

@@ -32,6 +32,11 @@ impl Polling {
         Polling { looks_after: Microticks::ZERO, ends_after: Microticks::ZERO, turn: Microticks::ZERO, found }
     }
 
+    /// The same, but the process sleeps until a wake-up unit sees that the condition holds, and then polls once.
+    pub fn woken(self) -> Self {
+        Self::asleep(self.ends_after + self.found)
+    }
+
     /// When a process that has waited since `since` resumes, for a condition that holds from `at` on.
     pub fn seen(&self, since: Microticks, at: Microticks) -> Microticks {
         if self.turn.is_zero() {
@@ -81,6 +86,12 @@ mod tests {
             [0, 5, 6, 17, 18].map(|at| p.seen(Microticks(100), Microticks(100 + at)).0),
             [113, 113, 125, 125, 137]
         );
+    }
+
+    #[test]
+    fn who_is_woken_polls_once() {
+        let woken = Polling::register(Microticks(5), Microticks(2), Microticks(3)).woken();
+        assert_eq!([0, 6, 17].map(|at| woken.seen(Microticks(100), Microticks(100 + at)).0), [113, 119, 130]);
     }
 
     #[test]

@@ -37,12 +37,19 @@ pub struct Wait<W> {
     pub any: SmallVec<[W; 2]>,
     /// The time limit.
     pub at_most: Option<Microticks>,
+    /// The process sleeps, and a wake-up unit wakes it: it does not poll meanwhile.
+    pub sleeps: bool,
 }
 
 impl<W> Wait<W> {
     /// A wait for one condition without a time limit.
     pub fn for_one(watch: W) -> Self {
-        Wait { any: SmallVec::from_iter([watch]), at_most: None }
+        Self::for_any([watch])
+    }
+
+    /// The same for any of several.
+    pub fn for_any(watches: impl IntoIterator<Item = W>) -> Self {
+        Wait { any: SmallVec::from_iter(watches), at_most: None, sleeps: false }
     }
 }
 

@@ -28,6 +28,8 @@ struct Progress<W> {
     operation: u32,
     /// The conditions of its wait, and its start, while none of them holds.
     wait: Option<(Microticks, SmallVec<[W; 2]>)>,
+    /// It sleeps meanwhile.
+    sleeps: bool,
     /// Its wait ends when it is unparked.
     is_parked: bool,
     /// It was unparked while it was not parked.
@@ -36,7 +38,7 @@ struct Progress<W> {
 
 impl<W> Default for Progress<W> {
     fn default() -> Self {
-        Progress { operation: 0, wait: None, is_parked: false, has_token: false }
+        Progress { operation: 0, wait: None, sleeps: false, is_parked: false, has_token: false }
     }
 }
 
@@ -116,7 +118,7 @@ impl<A, W: Copy> Schedule<A, W> {
     pub fn wait(&mut self, now: Microticks, process: ProcessId, wait: Wait<W>) {
         let progress = self.progress(process);
         let operation = progress.operation;
-        progress.wait = Some((now, wait.any));
+        (progress.wait, progress.sleeps) = (Some((now, wait.any)), wait.sleeps);
         if let Some(most) = wait.at_most {
             self.agenda.at(now + most, Due::TimeOut { process, operation });
         }
@@ -169,7 +171,11 @@ impl<A, W: Copy> Schedule<A, W> {
             let process = number as ProcessId;
             let Some((since, any)) = &self.processes[number].wait else { continue };
             let Some(place) = any.iter().position(|&watch| is_it(process, watch)) else { continue };
-            let at = Polling::of_all(any.iter().map(|&w| polling(w)), place).seen(*since, now);
+            let polling = match self.processes[number].sleeps {
+                true => polling(any[place]).woken(),
+                false => Polling::of_all(any.iter().map(|&w| polling(w)), place),
+            };
+            let at = polling.seen(*since, now);
             self.found_at(at, process, place);
             count += 1;
         }
@@ -244,7 +250,7 @@ mod tests {
         s.wait(
             Microticks(0),
             0,
-            Wait { any: SmallVec::from_slice(&['a', 'b']), at_most: Some(Microticks(100)) },
+            Wait { at_most: Some(Microticks(100)), ..Wait::for_any(['a', 'b']) },
         );
         s.found(Microticks(5), poll, |_, w| w == 'b');
         s.found(Microticks(6), poll, |_, w| w == 'a');
@@ -260,7 +266,7 @@ mod tests {
     #[test]
     fn a_process_is_unparked_while_it_is_parked_or_before() {
         let mut s: Schedule<(), char> = Schedule::default();
-        let limit = |at_most| Wait { any: SmallVec::from_slice(&['a']), at_most };
+        let limit = |at_most| Wait { at_most, ..Wait::for_one('a') };
         s.unpark(Microticks(1), 0);
         s.unpark(Microticks(2), 0);
         assert!(s.park(Microticks(3), 0, limit(None)), "unparked before, which counts once");
@@ -289,7 +295,7 @@ mod tests {
             let mut in_flight = 0;
             let begin = |s: &mut Schedule<u8, u8>, t: Microticks, number: u64| match number % 4 {
                 0 => s.wait(t, 0, Wait::for_one(0)),
-                2 => s.wait(t, 0, Wait { any: SmallVec::from_slice(&[1, 2]), at_most: limit.map(Microticks) }),
+                2 => s.wait(t, 0, Wait { at_most: limit.map(Microticks), ..Wait::for_any([1, 2]) }),
                 _ => s.resume_at(t + Microticks(7), 0),
             };
             begin(&mut s, Microticks(0), 0);

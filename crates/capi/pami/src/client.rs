@@ -292,7 +292,7 @@ pub unsafe extern "C" fn PAMI_Client_query(
             attribute::CLIENT_WTICK => value.doubleval = 1e-9,
             attribute::CLIENT_NONCONTIG => value.intval = 1,
             attribute::CLIENT_MEMORY_OPTIMIZE => value.intval = 0,
-            attribute::CLIENT_ASYNC_GUARANTEE => value.intval = usize::from(job.simulated.is_none()),
+            attribute::CLIENT_ASYNC_GUARANTEE => value.intval = 1,
             other => return fail(INVAL, format!("PAMI_Client_query: attribute {other} is not a client's")),
         }
     }

@@ -14,8 +14,10 @@
 
 use crate::abi::{ERROR, Result, SUCCESS};
 use crate::check::enter;
-use crate::client::fail;
+use crate::client::{Job, fail};
 use crate::context::{Context, LOOK_AFTER};
+use crate::device::guest;
+use netloom_messaging::pami::guest::Contexts;
 use netloom_shm::doorbell::{BELLS, Doorbell};
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -36,6 +38,11 @@ const SHOWN: Duration = Duration::from_millis(20);
 const SLEEP: Duration = Duration::from_millis(100);
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
+/// On a simulated node: polls after which it looks again where something is left; and how long it waits at most for a
+/// lock, which who has it rings for unless other contexts took its attention, ns.
+const POLLS: u64 = 100;
+const LOCKED_NS: f64 = 2e4;
+
 /// What is known of a context's background progress.
 #[derive(Default)]
 pub struct Background {
@@ -49,6 +56,8 @@ pub struct Background {
     vain: AtomicU32,
     /// Whether the communication thread keeps the lock until a thread of the program has found it taken.
     shows_lock: AtomicBool,
+    /// On a simulated node: somebody rang for the context since the thread last looked at it.
+    is_rung: AtomicBool,
     /// Runs instead of the library's advance, with this cookie.
     progress: Mutex<Handlers>,
 }
@@ -99,12 +108,21 @@ fn setting(name: &str) -> Option<u32> {
     std::env::var(name).ok()?.trim().parse().ok()
 }
 
+/// Hardware threads of a core of Blue Gene/Q.
+const THREADS_PER_CORE: u32 = 4;
+
 /// Most threads of a process: as many as it has cores, if all tasks get the same number.
-fn threads_max(tasks: u32) -> usize {
+fn threads_max(job: &Job) -> usize {
     let set = setting("PAMI_MAX_COMMTHREADS").map(|count| count as usize);
-    // SAFETY: a library call without pointers.
-    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize;
-    set.unwrap_or((cores / tasks as usize).max(1)).min(BELLS - 1)
+    let cores = match job.simulated {
+        Some(guest) => guest::lock(guest).facts().threads / THREADS_PER_CORE,
+        None => {
+            // SAFETY: a library call without pointers.
+            let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1);
+            cores as u32 / job.segment.tasks()
+        }
+    };
+    set.unwrap_or(cores.max(1) as usize).min(BELLS - 1)
 }
 
 /// Sets what runs instead of the library's advance.
@@ -120,20 +138,20 @@ pub fn is_enabled(context: &Context) -> bool {
 /// Gives a context to the communication thread that has the fewest.
 pub fn enable(context: &Context) -> Result {
     let job = context.client().job;
-    if job.simulated.is_some() {
-        return fail(ERROR, "enable: there are no communication threads on a simulated machine");
-    }
     let mut threads = locked(&THREADS);
     if context.background.is_on.swap(true, Ordering::Relaxed) {
         return SUCCESS;
     }
     threads.retain(|thread| !locked(&thread.contexts).is_over);
-    let most = threads_max(job.segment.tasks());
+    let most = threads_max(job);
     let doorbell = &job.segment.task(job.task).doorbell;
     let found = if threads.len() < most {
-        start(&mut threads, doorbell)
+        start(&mut threads, doorbell, context)
     } else {
         let least = threads.iter().min_by_key(|thread| locked(&thread.contexts).contexts.len());
+        if let Some(thread) = least {
+            locked(&thread.contexts).contexts.push(context);
+        }
         least.cloned().ok_or_else(|| "PAMI_MAX_COMMTHREADS is 0".to_string())
     };
     let thread = match found {
@@ -143,16 +161,16 @@ pub fn enable(context: &Context) -> Result {
             return fail(ERROR, format!("enable: there is no communication thread: {reason}"));
         }
     };
-    locked(&thread.contexts).contexts.push(context);
     doorbell.set_bell(context.queue, thread.bell);
-    doorbell.ring(context.queue);
+    context.ring();
     SUCCESS
 }
 
-/// Starts a thread, at a bell that no other has.
+/// Starts a thread for a context, at a bell that no other has.
 fn start(
     threads: &mut Vec<Arc<Thread>>,
     doorbell: &'static Doorbell,
+    context: &Context,
 ) -> std::result::Result<Arc<Thread>, String> {
     let is_free = |bell: &usize| threads.iter().all(|thread| thread.bell != *bell);
     let bell = (1..BELLS).find(is_free).ok_or("there are too many")?;
@@ -160,8 +178,7 @@ fn start(
         bell,
         doorbell,
         rounds: setting("PAMI_COMMTHREAD_MAX_LOOPS").unwrap_or(ROUNDS).max(1),
-        // It does not end before it has had a context.
-        contexts: Mutex::new(List { contexts: vec![], is_over: false }),
+        contexts: Mutex::new(List { contexts: vec![context], is_over: false }),
         current: AtomicPtr::default(),
     });
     let own = Arc::clone(&thread);
@@ -189,7 +206,7 @@ pub fn disable(context: &Context) {
         }
         list.is_over = list.contexts.is_empty();
         drop(list);
-        thread.doorbell.ring(context.queue);
+        context.ring();
         thread.doorbell.set_bell(context.queue, 0);
         context.background.is_on.store(false, Ordering::Relaxed);
         let thread = Arc::clone(thread);
@@ -230,6 +247,8 @@ impl Drop for NoSignals {
 enum Found {
     /// Nothing; who rings when there is something is known.
     Nothing,
+    /// The lock was taken; who has it rings.
+    Locked,
     /// Nothing that could be done now, but something is left that nobody rings for.
     Left,
     /// Something was done.
@@ -239,6 +258,9 @@ enum Found {
 impl Thread {
     fn run(&self) {
         OWN.set(self);
+        if crate::threads::current().is_some() {
+            return self.run_on_node();
+        }
         let (mut vain, mut rounds) = (0, 0u32);
         loop {
             rounds = rounds.wrapping_add(1);
@@ -254,9 +276,40 @@ impl Thread {
             let at_most = match found {
                 Found::Progress => continue,
                 Found::Left => SHORT_SLEEP,
-                Found::Nothing => SLEEP,
+                Found::Nothing | Found::Locked => SLEEP,
             };
             self.doorbell.sleep(self.bell, at_most, || self.round(false).is_none_or(|now| now > found));
+        }
+    }
+
+    /// The same on a simulated node: when there is nothing to do, the thread waits until the wake-up unit sees a message,
+    /// posted work, or a lock that is released with something left to do, and does not poll meanwhile.
+    fn run_on_node(&self) {
+        let own = crate::threads::current().expect("it is a guest's");
+        loop {
+            let Some(found) = self.round(false) else { return };
+            if found == Found::Progress {
+                continue;
+            }
+            let list = locked(&self.contexts);
+            // SAFETY: a context is not destroyed before it has been removed from the list.
+            let numbers = list.contexts.iter().filter_map(|&context| unsafe { (*context).number });
+            let contexts = numbers.fold(Contexts::default(), Contexts::with);
+            let is_rung = |&context: &*const Context| {
+                // SAFETY: the same.
+                unsafe { (*context).background.is_rung.load(Ordering::Relaxed) }
+            };
+            let is_rung = list.contexts.iter().any(is_rung);
+            drop(list);
+            // Nobody else runs from here on until this thread sleeps.
+            if is_rung {
+                continue;
+            }
+            match found {
+                Found::Left => own.hub().wait(contexts, POLLS),
+                Found::Locked => own.hub().sleep_until_woken(contexts, Some(LOCKED_NS)),
+                _ => own.hub().sleep_until_woken(contexts, None),
+            }
         }
     }
 
@@ -283,8 +336,9 @@ impl Thread {
 impl Context {
     /// For the communication thread: advances the context once, or lets the program's handler do so.
     fn advance_in_background(&self, looks: bool) -> Found {
+        self.background.is_rung.store(false, Ordering::Relaxed);
         if !self.try_lock_in_background() {
-            return Found::Nothing;
+            return Found::Locked;
         }
         let call = "a communication thread";
         let Handlers(progress, cookie) = *locked(&self.background.progress);
@@ -337,6 +391,10 @@ impl Context {
     #[cold]
     fn show_lock(&self) {
         let background = &self.background;
+        // On a simulated node the threads of the program run in an order that does not leave them out.
+        if crate::threads::current().is_some() {
+            return background.shows_lock.store(false, Ordering::Relaxed);
+        }
         let began = Instant::now();
         while background.shows_lock.load(Ordering::Relaxed)
             && background.waiting.load(Ordering::Relaxed) == 0
@@ -350,6 +408,11 @@ impl Context {
     /// A thread of the program has found the lock taken.
     pub fn lock_is_seen(&self) {
         self.background.shows_lock.store(false, Ordering::Relaxed);
+    }
+
+    /// On a simulated node: the communication thread must look at the context before it sleeps.
+    pub fn note_ring(&self) {
+        self.background.is_rung.store(true, Ordering::Relaxed);
     }
 
     /// Takes the lock, for a thread of the program.

@@ -76,6 +76,11 @@ impl UnitDevice {
         self.runs_as = process;
     }
 
+    /// The process that takes over what this device submits.
+    pub fn runs_as(&self) -> u8 {
+        self.runs_as
+    }
+
     /// Processes per node.
     pub fn processes(&self) -> u8 {
         self.common.processes

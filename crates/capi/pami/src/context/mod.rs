@@ -61,7 +61,7 @@ pub struct Context {
     again: UnsafeCell<Vec<usize>>,
     lock: RawMutex,
     /// Its number among those of its task on a simulated node.
-    number: Option<u32>,
+    pub number: Option<u32>,
     client: *const Client,
     /// The number of its queue among those of the task.
     pub queue: usize,
@@ -184,6 +184,7 @@ impl Context {
         match job.simulated {
             None => job.segment.task(job.task).doorbell.ring(self.queue),
             Some(guest) => {
+                self.note_ring();
                 if let Some(number) = self.number {
                     guest::lock(guest).posted(number);
                 }

@@ -233,6 +233,11 @@ impl GuestDevice {
         Endpoint::new(endpoint.task(), self.first + endpoint.offset()).expect("it exists").0
     }
 
+    /// Whether something has arrived.
+    pub fn has_arrived(&self) -> bool {
+        self.polled.is_some() || lock(self.guest).has_arrived(self.number)
+    }
+
     /// Whether an endpoint is on this node.
     fn is_local(&self, endpoint: Endpoint) -> bool {
         endpoint.task() / self.per_node == self.endpoint.task() / self.per_node

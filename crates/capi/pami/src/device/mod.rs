@@ -105,7 +105,7 @@ impl Device {
     pub fn has_claimed(&self) -> bool {
         match self {
             Device::Shm(device) => device.has_claimed(),
-            Device::Guest(_) => false,
+            Device::Guest(device) => device.has_arrived(),
         }
     }
 

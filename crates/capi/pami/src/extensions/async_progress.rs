@@ -1,7 +1,7 @@
 //! `EXT_async_progress`: communication threads advance contexts in the background.
 
 use super::{Extension, everywhere};
-use crate::abi::{ERROR, INVAL, Result, SUCCESS, UNIMPL};
+use crate::abi::{INVAL, Result, SUCCESS, UNIMPL};
 use crate::check::shared;
 use crate::client::fail;
 use crate::communication_thread::{self as threads, Handler};
@@ -33,9 +33,6 @@ unsafe extern "C" fn register(
     let Some(context) = (unsafe { shared("register", handle) }) else {
         return fail(INVAL, "register: there is no such context");
     };
-    if context.client().job.simulated.is_some() {
-        return fail(ERROR, "register: there are no communication threads on a simulated machine");
-    }
     threads::register(context, progress, cookie);
     SUCCESS
 }

@@ -233,6 +233,34 @@ impl<L: Link> Hub<L> {
 
     /// Waits until something arrives at any of these contexts, for at most this number of polls.
     pub fn wait(&mut self, contexts: Contexts, polls: u64) {
+        self.await_arrival(contexts, Then::Wait(contexts, polls));
+    }
+
+    /// Sleeps until something arrives at any of these contexts, or work is posted to one; or, if their lock is taken and
+    /// nothing can be done before, only until work is posted or the lock is released, for at most this time, ns.
+    pub fn sleep_until_woken(&mut self, contexts: Contexts, locked_ns: Option<f64>) {
+        let then = match locked_ns {
+            None => Then::WakeUp(contexts),
+            Some(at_most_ns) => Then::Block(Some(at_most_ns)),
+        };
+        if locked_ns.is_none() {
+            return self.await_arrival(contexts, then);
+        }
+        lock(&self.shared.state).polling.push((self.number, contexts));
+        self.exchange(then);
+        self.stop_polling();
+    }
+
+    /// Whether something has arrived for a context.
+    pub fn has_arrived(&self, context: ContextNumber) -> bool {
+        lock(&self.shared.state).contexts.get(&context).is_some_and(|found| !found.inbox.is_empty())
+    }
+
+    fn stop_polling(&self) {
+        lock(&self.shared.state).polling.retain(|&(thread, _)| thread != self.number);
+    }
+
+    fn await_arrival(&mut self, contexts: Contexts, then: Then) {
         let number = self.number;
         {
             let mut state = lock(&self.shared.state);
@@ -241,8 +269,8 @@ impl<L: Link> Hub<L> {
             }
             state.polling.push((number, contexts));
         }
-        self.exchange(Then::Wait(contexts, polls));
-        lock(&self.shared.state).polling.retain(|&(thread, _)| thread != number);
+        self.exchange(then);
+        self.stop_polling();
     }
 
     /// Threads of the guest, and this one.

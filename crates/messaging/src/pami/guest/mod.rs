@@ -54,6 +54,12 @@ impl Contexts {
         Contexts(self.0 & !others.0)
     }
 
+    /// Those of these that are among others.
+    #[must_use]
+    pub fn and(self, others: Contexts) -> Self {
+        Contexts(self.0 & others.0)
+    }
+
     /// Whether a context is one of them.
     pub fn has(self, context: ContextNumber) -> bool {
         context < u64::BITS && self.0 & 1 << context != 0
@@ -180,6 +186,8 @@ pub enum Then {
     Classes(ContextNumber, Vec<(u32, u32)>),
     /// When something has arrived at any of these contexts, when it is unparked, or after this number of polls.
     Wait(Contexts, u64),
+    /// When something has arrived at any of these contexts, or another thread unparks it: until then it sleeps.
+    WakeUp(Contexts),
     /// When it is unparked, or after this time, ns.
     Block(Option<f64>),
     /// After this time, ns.

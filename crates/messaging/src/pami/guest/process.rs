@@ -108,6 +108,8 @@ struct State {
     seen_turns: u64,
     is_told: bool,
     is_idle: bool,
+    /// It sleeps, and takes no part of its core.
+    is_asleep: bool,
     /// It runs, and others do not wait for it; how long until it is asked again, ns.
     runs_alone_ns: Option<f64>,
 }
@@ -131,6 +133,7 @@ impl<G: Guest> GuestProcess<G> {
             seen_turns: 0,
             is_told: false,
             is_idle: true,
+            is_asleep: false,
             runs_alone_ns: None,
         };
         GuestProcess { guest, task: Arc::clone(task), number, state }
@@ -151,7 +154,7 @@ impl<G: Guest> GuestProcess<G> {
         }
         if self.state.is_idle {
             if !task.begins(self.number) {
-                task.device.thread().park(Wait { any: SmallVec::new(), at_most: None });
+                task.device.thread().park(Wait::for_any([]));
                 return Ok(Step::Running);
             }
             self.state.is_idle = false;
@@ -159,6 +162,7 @@ impl<G: Guest> GuestProcess<G> {
             let requests = self.guest.begin()?;
             return self.go_on(task, requests);
         }
+        self.state.is_asleep = false;
         task.collect(task.hardware_thread(self.number));
         if self.state.runs_alone_ns.is_some() {
             let requests = self.guest.look(task.others_run(self.number))?;
@@ -185,7 +189,7 @@ impl<G: Guest> GuestProcess<G> {
                 task.set(self.number, Doing::Nothing);
                 self.moves(task);
                 self.state.is_idle = true;
-                task.device.thread().park(Wait { any: SmallVec::new(), at_most: None });
+                task.device.thread().park(Wait::for_any([]));
             }
             Then::Expose(address, bytes) => {
                 let exposed = task.mapping(Range { address, bytes });
@@ -205,6 +209,17 @@ impl<G: Guest> GuestProcess<G> {
                 }
                 self.poll(task, now, contexts, polls);
             }
+            Then::WakeUp(contexts) => {
+                self.state.awaited = contexts;
+                if task.has_arrivals(contexts) {
+                    task.progress += 1;
+                    return self.answer(task, now);
+                }
+                let any = self.watches(task);
+                self.state.is_asleep = true;
+                task.set(self.number, Doing::Sleeps(contexts));
+                task.device.thread().park(Wait { sleeps: true, ..Wait::for_any(any) });
+            }
             Then::Block(at_most_ns) => {
                 let at_most = at_most_ns.map(|ns| task.time(ns));
                 self.state.ends = at_most.map(|most| now + most);
@@ -213,7 +228,7 @@ impl<G: Guest> GuestProcess<G> {
             Then::Sleep(ns) => {
                 self.state.is_waiting = true;
                 let at_most = Some(task.time(ns));
-                task.device.thread().wait(Wait { any: SmallVec::new(), at_most });
+                task.device.thread().wait(Wait { at_most, ..Wait::for_any([]) });
             }
         }
         Ok(Step::Running)
@@ -234,7 +249,7 @@ impl<G: Guest> GuestProcess<G> {
         why: Resumed,
     ) -> Result<Option<Result<Step, Failure>>, Failure> {
         match (self.state.then.clone(), why) {
-            (Then::Sleep(_), _) | (Then::Wait(..) | Then::Block(_), Resumed::Unparked) => {
+            (Then::Sleep(_), _) | (Then::Wait(..) | Then::WakeUp(_) | Then::Block(_), Resumed::Unparked) => {
                 self.moves(task);
                 Ok(Some(self.answer(task, now)))
             }
@@ -307,6 +322,15 @@ impl<G: Guest> GuestProcess<G> {
         let limit_ns = task.poll_ns() * polls.clamp(1, 1 << 20) as f64;
         let longest = if std::mem::take(&mut state.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
         let at_most = Some(task.time((limit_ns * growth).min(longest.max(limit_ns))));
+        state.began = now;
+        let any = self.watches(task);
+        task.set(self.number, Doing::Polls(contexts));
+        task.device.thread().park(Wait { at_most, ..Wait::for_any(any) });
+    }
+
+    /// It begins to wait: the conditions under which there is something for the contexts that it waits for.
+    fn watches(&mut self, task: &Task) -> SmallVec<[Watch; 2]> {
+        let state = &mut self.state;
         let mut any: SmallVec<[Watch; 2]> = SmallVec::new();
         state.watched.clear();
         let contexts_of = task.contexts(state.awaited);
@@ -318,9 +342,8 @@ impl<G: Guest> GuestProcess<G> {
             any.extend(context.watches().into_iter().skip(1));
             any.extend(context.without_room());
         }
-        (state.began, state.is_waiting) = (now, true);
-        task.set(self.number, Doing::Polls(contexts));
-        task.device.thread().park(Wait { any, at_most });
+        state.is_waiting = true;
+        any
     }
 
     /// Waits until another thread unparks it.
@@ -330,7 +353,7 @@ impl<G: Guest> GuestProcess<G> {
         let at_most = Some(state.ends.map_or(patience, |ends| patience.min(ends - now)));
         (state.began, state.is_waiting) = (now, true);
         task.set(self.number, if state.ends.is_some() { Doing::Runs } else { Doing::Blocked });
-        task.device.thread().park(Wait { any: SmallVec::new(), at_most });
+        task.device.thread().park(Wait { at_most, ..Wait::for_any([]) });
     }
 
     /// The guest has waited in vain for so long that nothing will come: what it says itself.
@@ -443,6 +466,6 @@ impl<G: Guest> Process<Command, Watch> for GuestProcess<G> {
     }
 
     fn is_idle(&self) -> bool {
-        self.state.is_idle
+        self.state.is_idle || self.state.is_asleep
     }
 }

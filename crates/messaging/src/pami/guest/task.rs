@@ -31,8 +31,16 @@ pub enum Doing {
     Runs,
     /// It polls these contexts.
     Polls(Contexts),
+    /// It sleeps until the wake-up unit sees something for these contexts, or another thread unparks it.
+    Sleeps(Contexts),
     /// It is blocked until another thread unparks it.
     Blocked,
+}
+
+impl Doing {
+    fn waits_for(self, any: Contexts) -> bool {
+        matches!(self, Doing::Polls(contexts) | Doing::Sleeps(contexts) if contexts.and(any) != Contexts::default())
+    }
 }
 
 /// A task on its node.
@@ -109,22 +117,23 @@ impl Task {
     /// Whether other threads can make progress without this one.
     pub(super) fn others_run(&self, thread: ThreadNumber) -> bool {
         let mut others = self.threads.iter().enumerate().filter(|&(number, _)| number != thread as usize);
-        others.any(|(_, doing)| matches!(doing, Doing::Runs | Doing::Polls(_)))
+        others.any(|(_, doing)| matches!(doing, Doing::Runs | Doing::Polls(_) | Doing::Sleeps(_)))
     }
 
     /// Contexts that other threads poll.
     pub(super) fn polled_by_others(&self, thread: ThreadNumber) -> Contexts {
         let others = self.threads.iter().enumerate().filter(|&(number, _)| number != thread as usize);
         others.fold(Contexts::default(), |all, (_, doing)| match doing {
-            Doing::Polls(contexts) => all.or(*contexts),
+            Doing::Polls(contexts) | Doing::Sleeps(contexts) => all.or(*contexts),
             _ => all,
         })
     }
 
-    /// Threads that are blocked, if all are.
+    /// Threads that are blocked, if all are, or sleep.
     pub(super) fn all_blocked(&self) -> Option<usize> {
         let is_blocked = |doing: &&Doing| **doing == Doing::Blocked;
-        let busy = self.threads.iter().filter(|&&doing| doing != Doing::Nothing);
+        let is_busy = |doing: &&Doing| !matches!(**doing, Doing::Nothing | Doing::Sleeps(_));
+        let busy = self.threads.iter().filter(is_busy);
         let (blocked, busy) = (self.threads.iter().filter(is_blocked).count(), busy.count());
         (blocked == busy && busy > 0).then_some(blocked)
     }
@@ -183,9 +192,28 @@ impl Task {
 
     /// Notes what has happened until now, in a process of the node that is resumed.
     pub(super) fn collect(&mut self, process: u8) {
-        for (_, context) in &mut self.contexts {
+        let mut brought = Contexts::default();
+        for (number, context) in &mut self.contexts {
+            let had_arrivals = context.has_arrivals();
+            let takes = context.taken_by() == Some(process);
             context.run_as(process);
             context.collect();
+            if takes && !had_arrivals && context.has_arrivals() {
+                brought = brought.with(*number);
+            }
+        }
+        // A packet that this thread took out of the FIFO of a context which another one has begun to wait for since:
+        // the FIFO tells that one nothing.
+        self.wake_waiting(brought, Some(process));
+    }
+
+    /// Threads that wait for these contexts look again, except the one that does.
+    fn wake_waiting(&self, brought: Contexts, except: Option<u8>) {
+        for (thread, doing) in self.threads.iter().enumerate() {
+            let its = self.hardware_thread(thread as ThreadNumber);
+            if doing.waits_for(brought) && except != Some(its) {
+                self.device.thread().unpark(its);
+            }
         }
     }
 
@@ -274,7 +302,10 @@ impl Task {
     fn note(&mut self, context: ContextNumber, begun: Begun, ticket: Ticket) {
         match begun {
             Begun::Later(own) => drop(self.tickets.insert((context, own), ticket)),
-            Begun::Done => self.ended_at_once.push((context, ticket)),
+            Begun::Done => {
+                self.ended_at_once.push((context, ticket));
+                self.wake_waiting(Contexts::default().with(context), None);
+            }
         }
     }
 
@@ -302,7 +333,7 @@ impl Task {
         // A thread that polls a context is told what arrives there itself.
         let others = self.polled_by_others(thread);
         let own = match self.threads[thread as usize] {
-            Doing::Polls(contexts) => contexts,
+            Doing::Polls(contexts) | Doing::Sleeps(contexts) => contexts,
             _ => Contexts::default(),
         };
         let withheld = others.without(own);

@@ -155,7 +155,7 @@ pub struct UnitContext {
     pending: BTreeMap<Ticket, Pending>,
     next_ticket: Ticket,
     /// Whether a packet is being taken out of the reception FIFO.
-    is_taking: bool,
+    taken_by: Option<u8>,
     /// Packets of the protocols that are not complete, by sender.
     partial: HashMap<Endpoint, Vec<u8>>,
     inbox: VecDeque<(Head, Vec<u8>)>,
@@ -207,7 +207,7 @@ impl UnitContext {
             scratch: None,
             pending: BTreeMap::new(),
             next_ticket: 0,
-            is_taking: false,
+            taken_by: None,
             partial: HashMap::new(),
             inbox: VecDeque::new(),
             finished: VecDeque::new(),
@@ -241,7 +241,7 @@ impl UnitContext {
 
     /// Reports what has happened until now: call it when the process is resumed.
     pub fn collect(&mut self) {
-        if std::mem::take(&mut self.is_taking)
+        if self.taken_by.take_if(|taken_by| *taken_by == self.device.runs_as()).is_some()
             && let Some(packet) = self.device.polled()
         {
             self.taken(packet);
@@ -279,10 +279,18 @@ impl UnitContext {
         self.collectives.add(group, &self.device, &self.placement, &self.costs, &self.memory)
     }
 
-    /// Takes the next packet out of the reception FIFO, if there is one.
+    /// Takes the next packet out of the reception FIFO, if there is one. If another hardware thread is about to, it takes
+    /// what follows too.
     pub fn take(&mut self) {
-        self.is_taking = true;
-        self.device.take(self.reception());
+        if self.taken_by.is_none() {
+            self.taken_by = Some(self.device.runs_as());
+            self.device.take(self.reception());
+        }
+    }
+
+    /// The hardware thread that takes a packet out of the reception FIFO, as a process of the node.
+    pub fn taken_by(&self) -> Option<u8> {
+        self.taken_by
     }
 
     fn reception(&self) -> u16 {
@@ -325,7 +333,7 @@ impl UnitContext {
         let any = self.watches();
         self.is_full = None;
         self.queues.retry();
-        self.device.thread().wait(Wait { any, at_most });
+        self.device.thread().wait(Wait { at_most, ..Wait::for_any(any) });
     }
 
     /// The unit's interface.
