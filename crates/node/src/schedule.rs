@@ -247,11 +247,7 @@ mod tests {
     #[test]
     fn a_late_wake_up_does_nothing() {
         let mut s: Schedule<(), char> = Schedule::default();
-        s.wait(
-            Microticks(0),
-            0,
-            Wait { at_most: Some(Microticks(100)), ..Wait::for_any(['a', 'b']) },
-        );
+        s.wait(Microticks(0), 0, Wait { at_most: Some(Microticks(100)), ..Wait::for_any(['a', 'b']) });
         s.found(Microticks(5), poll, |_, w| w == 'b');
         s.found(Microticks(6), poll, |_, w| w == 'a');
         s.found(Microticks(7), poll, |_, w| w == 'b');

@@ -42,6 +42,8 @@ const SHORT_SLEEP: Duration = Duration::from_micros(50);
 /// lock, which who has it rings for unless other contexts took its attention, ns.
 const POLLS: u64 = 100;
 const LOCKED_NS: f64 = 2e4;
+/// On a simulated node: the time for which it keeps the lock until somebody has seen it, ns.
+const SHOWN_NS: f64 = 2e4;
 
 /// What is known of a context's background progress.
 #[derive(Default)]
@@ -150,7 +152,13 @@ pub fn enable(context: &Context) -> Result {
     } else {
         let least = threads.iter().min_by_key(|thread| locked(&thread.contexts).contexts.len());
         if let Some(thread) = least {
-            locked(&thread.contexts).contexts.push(context);
+            let mut list = locked(&thread.contexts);
+            list.contexts.push(context);
+            let known = list.contexts[0];
+            drop(list);
+            // On a simulated node it may sleep, and not yet for this context.
+            // SAFETY: a context is not destroyed before it has been removed from the list, which takes THREADS.
+            unsafe { &*known }.ring();
         }
         least.cloned().ok_or_else(|| "PAMI_MAX_COMMTHREADS is 0".to_string())
     };
@@ -307,8 +315,8 @@ impl Thread {
             }
             match found {
                 Found::Left => own.hub().wait(contexts, POLLS),
-                Found::Locked => own.hub().sleep_until_woken(contexts, Some(LOCKED_NS)),
-                _ => own.hub().sleep_until_woken(contexts, None),
+                Found::Locked => own.hub().sleep_until_rung(contexts, LOCKED_NS),
+                _ => own.hub().sleep_until_woken(contexts),
             }
         }
     }
@@ -391,16 +399,19 @@ impl Context {
     #[cold]
     fn show_lock(&self) {
         let background = &self.background;
-        // On a simulated node the threads of the program run in an order that does not leave them out.
-        if crate::threads::current().is_some() {
-            return background.shows_lock.store(false, Ordering::Relaxed);
-        }
-        let began = Instant::now();
-        while background.shows_lock.load(Ordering::Relaxed)
-            && background.waiting.load(Ordering::Relaxed) == 0
-            && began.elapsed() < SHOWN
-        {
-            std::thread::yield_now();
+        let is_wanted = || {
+            background.shows_lock.load(Ordering::Relaxed) && background.waiting.load(Ordering::Relaxed) == 0
+        };
+        if let Some(own) = crate::threads::current() {
+            let until_ns = own.hub().last_ns() + SHOWN_NS;
+            while is_wanted() && own.hub().last_ns() < until_ns {
+                own.hub().give_way();
+            }
+        } else {
+            let began = Instant::now();
+            while is_wanted() && began.elapsed() < SHOWN {
+                std::thread::yield_now();
+            }
         }
         background.shows_lock.store(false, Ordering::Relaxed);
     }

@@ -9,9 +9,8 @@ use guests::{On, PAIR, alone, check, compile_text, simulate};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Programs that end in other ways, or wait for their communication threads in loops without a call, for which the
-/// simulator waits a second each time.
-const OTHERS: [&str; 4] = ["dies", "leaves", "misuse", "async_progress"];
+/// Programs that end in other ways.
+const OTHERS: [&str; 3] = ["dies", "leaves", "misuse"];
 
 fn source(name: &str) -> std::path::PathBuf {
     sources().into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == name)).expect("a program")

@@ -54,7 +54,8 @@ unsafe extern "C-unwind" {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sched_yield() -> c_int {
-    let Some(thread) = current_of_several() else {
+    // Also without other threads, the program may wait for what comes from another node.
+    let Some(thread) = current().filter(|thread| thread.hub.try_borrow_mut().is_ok()) else {
         // SAFETY: without arguments.
         return unsafe { real::sched_yield() };
     };

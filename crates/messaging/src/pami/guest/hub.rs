@@ -37,6 +37,8 @@ const BATCH: usize = 1000;
 const BATCH_OF_CALLS: usize = 100;
 /// Most polls that a thread that gives way takes.
 const POLLS_MAX: usize = 64;
+/// Times in a row that it gives way after which it is asked less and less often, as one that polls in vain.
+const GIVEN_WAY_LONG: u32 = 2000;
 
 /// What is known of a context.
 #[derive(Debug, Default)]
@@ -236,18 +238,16 @@ impl<L: Link> Hub<L> {
         self.await_arrival(contexts, Then::Wait(contexts, polls));
     }
 
-    /// Sleeps until something arrives at any of these contexts, or work is posted to one; or, if their lock is taken and
-    /// nothing can be done before, only until work is posted or the lock is released, for at most this time, ns.
-    pub fn sleep_until_woken(&mut self, contexts: Contexts, locked_ns: Option<f64>) {
-        let then = match locked_ns {
-            None => Then::WakeUp(contexts),
-            Some(at_most_ns) => Then::Block(Some(at_most_ns)),
-        };
-        if locked_ns.is_none() {
-            return self.await_arrival(contexts, then);
-        }
+    /// Sleeps until something arrives at any of these contexts, or another thread rings for one.
+    pub fn sleep_until_woken(&mut self, contexts: Contexts) {
+        self.await_arrival(contexts, Then::WakeUp(contexts));
+    }
+
+    /// Sleeps until another thread rings for any of these contexts, for at most this time, ns: their lock is taken, and
+    /// what arrives is of no use before it is released.
+    pub fn sleep_until_rung(&mut self, contexts: Contexts, at_most_ns: f64) {
         lock(&self.shared.state).polling.push((self.number, contexts));
-        self.exchange(then);
+        self.exchange(Then::Block(Some(at_most_ns)));
         self.stop_polling();
     }
 
@@ -299,7 +299,8 @@ impl<L: Link> Hub<L> {
         let polls = POLLS_MAX.min(1 << self.given_way.min(16));
         self.list.extend(std::iter::repeat_n(Request::Spend(Step::Poll), polls));
         let given_way = self.given_way;
-        self.exchange(Then::Go);
+        let is_long = given_way > GIVEN_WAY_LONG;
+        self.exchange(if is_long { Then::Wait(Contexts::default(), 1) } else { Then::Go });
         self.given_way = given_way;
     }
 

@@ -174,7 +174,7 @@ impl<G: Guest> GuestProcess<G> {
         if std::mem::take(&mut self.state.is_waiting)
             && let Some(end) = self.waited(task, now, why)?
         {
-            return end;
+            return Ok(end);
         }
         if task.device.thread().has_pending() {
             return Ok(Step::Running);
@@ -207,17 +207,16 @@ impl<G: Guest> GuestProcess<G> {
                     task.progress += 1;
                     return self.answer(task, now);
                 }
-                self.poll(task, now, contexts, polls);
+                self.poll(task, now, polls);
             }
             Then::WakeUp(contexts) => {
                 self.state.awaited = contexts;
-                if task.has_arrivals(contexts) {
+                if task.has_arrivals(contexts) || task.take_unparked(self.number) {
                     task.progress += 1;
                     return self.answer(task, now);
                 }
                 let any = self.watches(task);
                 self.state.is_asleep = true;
-                task.set(self.number, Doing::Sleeps(contexts));
                 task.device.thread().park(Wait { sleeps: true, ..Wait::for_any(any) });
             }
             Then::Block(at_most_ns) => {
@@ -241,25 +240,21 @@ impl<G: Guest> GuestProcess<G> {
     }
 
     /// Its wait has ended: what it does next, unless it goes on as if it began to wait.
-    #[allow(clippy::type_complexity)]
-    fn waited(
-        &mut self,
-        task: &mut Task,
-        now: Microticks,
-        why: Resumed,
-    ) -> Result<Option<Result<Step, Failure>>, Failure> {
+    fn waited(&mut self, task: &mut Task, now: Microticks, why: Resumed) -> Result<Option<Step>, Failure> {
         match (self.state.then.clone(), why) {
+            // Its conditions may have changed.
+            (Then::WakeUp(_), Resumed::Unparked) if !task.take_unparked(self.number) => Ok(None),
             (Then::Sleep(_), _) | (Then::Wait(..) | Then::WakeUp(_) | Then::Block(_), Resumed::Unparked) => {
                 self.moves(task);
-                Ok(Some(self.answer(task, now)))
+                self.answer(task, now).map(Some)
             }
             (Then::Block(_), _) => {
                 self.state.waited += now - self.state.began;
                 if self.state.ends.is_some_and(|ends| now >= ends) {
-                    return Ok(Some(self.answer(task, now)));
+                    return self.answer(task, now).map(Some);
                 }
                 if self.guest.is_over() {
-                    return Ok(Some(Ok(Step::Ended(Ok(())))));
+                    return Ok(Some(Step::Ended(Ok(()))));
                 }
                 self.start_foreign(task)?;
                 if let Some(threads) =
@@ -272,7 +267,7 @@ impl<G: Guest> GuestProcess<G> {
                     return Err(self.waits_for_ever(task, now, "pthread", &reason)?);
                 }
                 self.block(task, now);
-                Ok(Some(Ok(Step::Running)))
+                Ok(Some(Step::Running))
             }
             (_, Resumed::Found(place)) if usize::from(place) < self.state.watched.len() => {
                 let number = self.state.watched[usize::from(place)];
@@ -289,27 +284,30 @@ impl<G: Guest> GuestProcess<G> {
                 self.state.in_vain += 1;
                 self.state.waited += now - self.state.began;
                 if self.state.waited >= task.settings.patience {
-                    let count = task.contexts(contexts).count();
-                    let contexts = if count == 1 { "a context".into() } else { format!("{count} contexts") };
+                    let (call, does) = match task.contexts(contexts).count() {
+                        0 => ("sched_yield", "given way".to_string()),
+                        1 => ("PAMI_Context_advance", "polled a context".to_string()),
+                        count => ("PAMI_Context_advance", format!("polled {count} contexts")),
+                    };
                     let reason = format!(
-                        "it has polled {contexts} for {:.1} s of simulated time, and nothing came",
+                        "it has {does} for {:.1} s of simulated time, and nothing came",
                         task.ns(self.state.waited) / 1e9
                     );
-                    return Err(self.waits_for_ever(task, now, "PAMI_Context_advance", &reason)?);
+                    return Err(self.waits_for_ever(task, now, call, &reason)?);
                 }
-                Ok(Some(self.answer(task, now)))
+                self.answer(task, now).map(Some)
             }
             // Space for packets, if nothing has arrived.
             (_, Resumed::Found(_)) if !task.device.thread().has_pending() => {
                 self.moves(task);
-                Ok(Some(self.answer(task, now)))
+                self.answer(task, now).map(Some)
             }
             _ => Ok(None),
         }
     }
 
     /// Begins to wait for something to arrive, for at most this number of polls of a thread that has not waited.
-    fn poll(&mut self, task: &mut Task, now: Microticks, contexts: Contexts, polls: u64) {
+    fn poll(&mut self, task: &Task, now: Microticks, polls: u64) {
         let state = &mut self.state;
         // A thread that polls again and again is asked less and less often. What arrives ends the wait at once.
         // So does what another thread of its task does, which may be a store that it looks at.
@@ -324,7 +322,6 @@ impl<G: Guest> GuestProcess<G> {
         let at_most = Some(task.time((limit_ns * growth).min(longest.max(limit_ns))));
         state.began = now;
         let any = self.watches(task);
-        task.set(self.number, Doing::Polls(contexts));
         task.device.thread().park(Wait { at_most, ..Wait::for_any(any) });
     }
 
@@ -398,6 +395,7 @@ impl<G: Guest> GuestProcess<G> {
             reply.facts = Some(task.settings.facts.clone());
         }
         task.set(self.number, Doing::Runs);
+        task.take_unparked(self.number);
         self.state.seen_turns = task.turns - self.state.turns;
         let requests = self.guest.exchange(&reply, task.others_run(self.number))?;
         self.take(task, requests)
@@ -421,12 +419,22 @@ impl<G: Guest> GuestProcess<G> {
             self.state.turns += 1;
             task.turn(self.number);
         }
+        let begins = requests.list.iter().any(|request| !takes_time_only(request));
         for request in requests.list {
             self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
             task.execute(request)?;
         }
         if let Some(why) = self.guest.fault() {
             return Err(Failure::new("memory", why));
+        }
+        if begins {
+            task.wake_sleeping();
+        }
+        // From now on others are not told what arrives for the contexts that it waits for.
+        match requests.then {
+            Then::Wait(contexts, _) => task.set(self.number, Doing::Polls(contexts)),
+            Then::WakeUp(contexts) => task.set(self.number, Doing::Sleeps(contexts)),
+            _ => {}
         }
         self.state.then = requests.then;
         // Also where nothing takes time the process is resumed: an operation must be there.
@@ -441,6 +449,11 @@ fn only_polls(requests: &Requests) -> bool {
         matches!(request, Request::Spend(Software::Poll | Software::Clock) | Request::Compute(_))
     };
     matches!(requests.then, Then::Go | Then::Wait(..)) && requests.list.iter().all(is_poll)
+}
+
+/// Whether a request does nothing that another thread could wait for.
+fn takes_time_only(request: &Request) -> bool {
+    matches!(request, Request::Spend(_) | Request::Compute(_) | Request::Report(_))
 }
 
 pub(super) fn invalid(reason: impl std::fmt::Display) -> Failure {

@@ -58,6 +58,8 @@ pub struct Task {
     pub(super) world: Option<Group>,
     /// Its hardware threads.
     threads: Vec<Doing>,
+    /// Those that another one has unparked since they were answered, one bit each.
+    unparked: u64,
     /// Threads that are to begin.
     starting: Vec<ThreadNumber>,
     /// Operations that its threads have begun, and packets that they have received: those that wait in vain see
@@ -91,6 +93,7 @@ impl Task {
             ended_at_once: vec![],
             world: None,
             threads,
+            unparked: 0,
             starting: vec![],
             progress: 0,
             turns: 0,
@@ -141,21 +144,33 @@ impl Task {
     /// Unparks its other threads, which see that it is over.
     pub(super) fn end(&mut self, own: ThreadNumber, now: Microticks) {
         (self.is_over, self.ended) = (true, now);
-        for thread in (0..self.threads.len() as ThreadNumber).filter(|&thread| thread != own) {
-            if self.threads[thread as usize] != Doing::Nothing {
-                self.device.thread().unpark(self.hardware_thread(thread));
-            }
-        }
+        self.unpark_if(|thread, doing| thread != own && doing != Doing::Nothing);
     }
 
     /// A thread had a turn: those that poll look again.
     pub(super) fn turn(&mut self, own: ThreadNumber) {
         self.turns += 1;
-        for thread in (0..self.threads.len() as ThreadNumber).filter(|&thread| thread != own) {
-            if matches!(self.threads[thread as usize], Doing::Polls(_)) {
+        self.unpark_if(|thread, doing| thread != own && matches!(doing, Doing::Polls(_)));
+    }
+
+    fn unpark_if(&self, which: impl Fn(ThreadNumber, Doing) -> bool) {
+        for (thread, &doing) in (0..).zip(&self.threads) {
+            if which(thread, doing) {
                 self.device.thread().unpark(self.hardware_thread(thread));
             }
         }
+    }
+
+    /// A thread has begun something: those that sleep see whether it is something of theirs.
+    pub(super) fn wake_sleeping(&self) {
+        self.unpark_if(|_, doing| matches!(doing, Doing::Sleeps(_)));
+    }
+
+    /// Whether another thread of the guest has unparked this one since it was answered last.
+    pub(super) fn take_unparked(&mut self, thread: ThreadNumber) -> bool {
+        let is_unparked = self.unparked & 1 << thread != 0;
+        self.unparked &= !(1 << thread);
+        is_unparked
     }
 
     /// A thread begins on its hardware thread, when the last one there has ended.
@@ -204,17 +219,7 @@ impl Task {
         }
         // A packet that this thread took out of the FIFO of a context which another one has begun to wait for since:
         // the FIFO tells that one nothing.
-        self.wake_waiting(brought, Some(process));
-    }
-
-    /// Threads that wait for these contexts look again, except the one that does.
-    fn wake_waiting(&self, brought: Contexts, except: Option<u8>) {
-        for (thread, doing) in self.threads.iter().enumerate() {
-            let its = self.hardware_thread(thread as ThreadNumber);
-            if doing.waits_for(brought) && except != Some(its) {
-                self.device.thread().unpark(its);
-            }
-        }
+        self.unpark_if(|thread, doing| doing.waits_for(brought) && self.hardware_thread(thread) != process);
     }
 
     pub(super) fn has_arrivals(&self, contexts: Contexts) -> bool {
@@ -249,8 +254,9 @@ impl Task {
             Request::Compute(ns) => self.device.thread().spend(self.time(ns)),
             Request::Start(thread) => self.start(thread)?,
             Request::Unpark(thread) => {
-                let thread = self.hardware_thread(thread.min(self.settings.facts.threads - 1));
-                self.device.thread().unpark(thread);
+                let thread = thread.min(self.settings.facts.threads - 1);
+                self.unparked |= 1 << thread;
+                self.device.thread().unpark(self.hardware_thread(thread));
             }
             Request::Inject { from, to, head, bytes } => {
                 let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
@@ -304,7 +310,7 @@ impl Task {
             Begun::Later(own) => drop(self.tickets.insert((context, own), ticket)),
             Begun::Done => {
                 self.ended_at_once.push((context, ticket));
-                self.wake_waiting(Contexts::default().with(context), None);
+                self.unpark_if(|_, doing| doing.waits_for(Contexts::default().with(context)));
             }
         }
     }
