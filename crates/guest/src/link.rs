@@ -252,6 +252,10 @@ impl Guest for GuestLink {
         self.shared.is_over.load(Ordering::Acquire)
     }
 
+    fn end_job(&mut self) {
+        self.shared.is_over.store(true, Ordering::Release);
+    }
+
     fn fault(&self) -> Option<String> {
         self.status.fault()
     }

@@ -82,6 +82,18 @@ fn tasks_that_wait_for_ever_are_told() {
 }
 
 #[test]
+fn tasks_that_give_way_for_ever_are_told() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = "#include \"common.h\"\n#include <sched.h>\n\
+                int main(void) { start(\"waits\", 1); for (;;) sched_yield(); }\n";
+    let program = compile_text("waits", text, folder.path());
+    let (outcome, _) = simulate(&program, On { patience_s: 0.1, ..PAIR });
+    let told = |(_, reason): &(u32, String)| reason.contains("it has given way for 0.1 s");
+    assert!(outcome.failures.len() == 2 && outcome.failures.iter().all(told), "{outcome:?}");
+}
+
+#[test]
 fn tasks_that_wait_for_ever_tell_for_what() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
@@ -143,11 +155,8 @@ fn a_guest_that_crashes_ends_the_job() {
     }
 }
 
-#[test]
-fn memory_of_a_task_that_has_ended_is_not_read() {
-    let _alone = alone();
-    let folder = tempfile::tempdir().unwrap();
-    let text = r#"#include "common.h"
+/// A program that receives data.
+const RECEIVES: &str = r#"#include "common.h"
 static char data[100000];
 static volatile size_t received;
 static void all(pami_context_t on, void * cookie, pami_result_t result) { (void) on; (void) cookie; (void) result; received = 1; }
@@ -158,7 +167,13 @@ static void receive(pami_context_t on, void * cookie, const void * header, size_
   memset(recv, 0, sizeof *recv);
   recv->addr = data; recv->type = PAMI_TYPE_BYTE; recv->data_fn = PAMI_DATA_COPY; recv->local_fn = all;
 }
-int main(void)
+"#;
+
+#[test]
+fn memory_of_a_task_that_has_ended_is_not_read() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"int main(void)
 {
   pami_send_t send;
   start("leaves", 1);
@@ -172,10 +187,33 @@ int main(void)
   return 0;
 }
 "#;
-    let program = compile_text("leaves_early", text, folder.path());
+    let program = compile_text("leaves_early", &(RECEIVES.to_string() + text), folder.path());
     let (outcome, output) = simulate(&program, PAIR);
     assert_eq!(outcome.failures.len(), 1, "{outcome:?}\n{output}");
     assert!(outcome.failures[0].1.contains("task 0, which has ended"), "{outcome:?}");
+}
+
+#[test]
+fn a_task_that_fails_ends_the_job() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"int main(void)
+{
+  pami_send_t send;
+  start("fails", 1);
+  set_dispatch(context[0], FIRST_ID, receive, NULL);
+  barrier();
+  memset(&send, 0, sizeof send);
+  send.send.dispatch = FIRST_ID; send.send.dest = endpoint(1, 0);
+  send.send.data.iov_base = (void *) 4096; send.send.data.iov_len = 100000;
+  if (task == 0) CHECK(PAMI_Send(context[0], &send));
+  for (;;) advance(context[0]);
+}
+"#;
+    let program = compile_text("fails", &(RECEIVES.to_string() + text), folder.path());
+    let (outcome, output) = simulate(&program, On { patience_s: 1e3, ..PAIR });
+    let [(0, reason)] = &outcome.failures[..] else { panic!("{outcome:?}\n{output}") };
+    assert!(reason.contains("memory"), "{outcome:?}");
 }
 
 /// The Message Unit serves puts and gets of memory regions: their target reads the clock until it sees the data.

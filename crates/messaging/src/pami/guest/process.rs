@@ -44,6 +44,9 @@ pub trait Guest: Send {
     /// Whether its process has ended, or the job.
     fn is_over(&self) -> bool;
 
+    /// The task has failed, so the others must end too.
+    fn end_job(&mut self);
+
     /// Why memory of the guest could not be accessed, if it could not.
     fn fault(&self) -> Option<String>;
 }
@@ -110,6 +113,8 @@ struct State {
     is_idle: bool,
     /// It sleeps, and takes no part of its core.
     is_asleep: bool,
+    /// It has waited in vain for so long that nothing will come.
+    waits_for_ever: bool,
     /// It runs, and others do not wait for it; how long until it is asked again, ns.
     runs_alone_ns: Option<f64>,
 }
@@ -134,6 +139,7 @@ impl<G: Guest> GuestProcess<G> {
             is_told: false,
             is_idle: true,
             is_asleep: false,
+            waits_for_ever: false,
             runs_alone_ns: None,
         };
         GuestProcess { guest, task: Arc::clone(task), number, state }
@@ -361,6 +367,7 @@ impl<G: Guest> GuestProcess<G> {
         call: &str,
         reason: &str,
     ) -> Result<Failure, Failure> {
+        self.state.waits_for_ever = true;
         let reply = Reply { wants_report: true, ..Reply::at(task.ns(now)) };
         let requests = self.guest.exchange(&reply, false)?;
         let reports = requests.into_iter().flat_map(|requests| requests.list);
@@ -472,6 +479,10 @@ impl<G: Guest> Process<Command, Watch> for GuestProcess<G> {
             thread.take(operations);
             operations.clear();
             task.end(self.number, now);
+            // Others that wait for ever tell for what themselves.
+            if !self.state.waits_for_ever {
+                self.guest.end_job();
+            }
             Step::Ended(Err(failure))
         });
         thread.take(operations);
