@@ -77,6 +77,22 @@ static void torus(void)
   CHECK(PAMI_Extension_close(extension));
 }
 
+/* On a simulated machine a program says how long it computes. */
+static void compute(void)
+{
+  pamix_compute_seconds_fn seconds;
+  double                   before, took;
+  if (PAMI_Extension_open(client, "NETLOOM_compute", &extension) == PAMI_UNIMPL) return;
+  seconds = (pamix_compute_seconds_fn) symbol("seconds");
+  before  = PAMI_Wtime(client);
+  CHECK(seconds(0.25));
+  CHECK(seconds(0));
+  took = PAMI_Wtime(client) - before;
+  REQUIRE(took >= 0.25 && took < 0.2501);
+  EXPECT(PAMI_INVAL, seconds(-1));
+  CHECK(PAMI_Extension_close(extension));
+}
+
 /* Words of one line: a counter and its bound between two others. */
 static uint64_t * words;
 
@@ -217,6 +233,7 @@ int main(void)
   start("extensions", 1);
   names();
   torus();
+  compute();
   l2_atomics();
   local_tasks();
   return finish();

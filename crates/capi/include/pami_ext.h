@@ -69,7 +69,7 @@ typedef void (*pamix_async_function)(pami_context_t context, void * cookie);
  *  @param[in] progress_fn runs when the context should be advanced, instead of the library's own advance; it or
  *             another thread advances the context, with the lock. NULL: the library advances.
  *  @param[in] suspend_fn, resume_fn run when progress is suspended and resumed; here neither ever runs.
- *  @return PAMI_SUCCESS; PAMI_INVAL if there is no such context; PAMI_ERROR on a simulated machine. */
+ *  @return PAMI_SUCCESS; PAMI_INVAL if there is no such context. */
 typedef pami_result_t (*async_progress_register_function)(pami_context_t       context,
                                                           pamix_async_function progress_fn,
                                                           pamix_async_function suspend_fn,
@@ -78,7 +78,7 @@ typedef pami_result_t (*async_progress_register_function)(pami_context_t       c
 
 /** Symbol "enable": starts background progress of a context.
  *  @return PAMI_SUCCESS; PAMI_UNIMPL for a kind of events that is not supported; PAMI_INVAL if there is no such
- *          context; PAMI_ERROR if there can be no thread, or on a simulated machine. */
+ *          context; PAMI_ERROR if there can be no thread. */
 typedef pami_result_t (*async_progress_enable_function)(pami_context_t context, pamix_async_t events);
 
 /** Symbol "disable": ends background progress of a context. After it has returned, no thread of the library uses
@@ -111,6 +111,16 @@ typedef pamix_proc_free_fn pamix_node_free_fn;
  * BGQ_bgq_mapping has the symbol "mapcache": a uint32_t for each task, in which this bit is set for tasks of the
  * caller's node. */
 #define PAMI_EXTENSION_BGQ_MAPPING_IS_LOCAL_MASK 0x40000000
+
+/* -------------------------------------------- NETLOOM_compute ------------------------------------------- */
+
+/* An extension of this library: a program tells how long it computes on the simulated machine, by a model of its own.
+ * With `netloom mpirun` its real computing takes no simulated time, unless `--compute` counts it; the two add up.
+ * PAMI_Extension_open() returns PAMI_UNIMPL where the program runs for real. */
+
+/** Symbol "seconds": the calling thread computes for so long, on its hardware thread, which shares a core with others.
+ *  @return PAMI_SUCCESS; PAMI_INVAL if it is no time from 0 to 1e9 s. */
+typedef pami_result_t (*pamix_compute_seconds_fn)(double seconds);
 
 #ifdef __cplusplus
 }

@@ -4,9 +4,11 @@
 //! - `async_progress` – progress in the background.
 //! - `torus` – the torus of a simulated machine.
 //! - `l2_atomic` – memory for atomic operations.
+//! - `compute` – how long a program computes on a simulated machine.
 //! - `local_tasks` – which tasks run on the same node.
 
 mod async_progress;
+mod compute;
 mod l2_atomic;
 mod local_tasks;
 mod torus;
@@ -26,12 +28,13 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 5] = [
+static LIST: [Extension; 6] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
     local_tasks::EXTENSION,
     local_tasks::MAPPING,
+    compute::EXTENSION,
 ];
 
 /// Always there.

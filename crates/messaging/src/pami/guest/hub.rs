@@ -167,6 +167,12 @@ impl<L: Link> Hub<L> {
         }
     }
 
+    /// The program computes for this long, ns.
+    pub fn compute(&mut self, ns: f64) {
+        self.list.push(Request::Compute(ns));
+        self.has_operations = true;
+    }
+
     /// The time, ns.
     pub fn now_ns(&mut self) -> f64 {
         if self.has_operations || self.list.len() > BATCH || self.facts().compute_scale > 0.0 {
