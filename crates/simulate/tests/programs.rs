@@ -186,40 +186,42 @@ fn the_default_is_hardware_where_the_library_takes_it() {
             file.display()
         )
     };
-    let texts: [&dyn Fn(&str, &str, u32) -> String; 2] = [&of_skeleton, &of_trace];
-    let operations =
-        [("barrier", 0), ("broadcast", 100), ("broadcast", 100_000), ("reduce", 4096), ("allreduce", 20_000)];
-    for text in texts {
-        let [bgq, th] = [&["machine=bgq"][..], &["machine=th", "topology.down=[8,4]"]];
-        for (operation, bytes) in operations {
-            let figures = |algorithm: &str, machine: &[&str]| {
-                finished(&run(&text(operation, algorithm, bytes), machine, 1)).clone()
-            };
-            let default = figures("by-size", bgq);
-            assert_eq!(default, figures("hardware", bgq), "{operation}");
-            assert_eq!((default.hardware_collectives, default.messages), (3, 0), "{operation}");
-            let messages = figures("messages", bgq);
-            assert!(messages.hardware_collectives == 0 && messages.messages > 0, "{operation}");
-            assert!(default.last_end_us < messages.last_end_us, "{operation}: {default:?} {messages:?}");
-            // No box: the nodes of three coordinates in one dimension and part of the next.
-            for machine in [&["machine=bgq", "nodes=36"][..], &["machine=bgl"], &["machine=xc"], th] {
-                let default = figures("by-size", machine);
-                assert_eq!(default, figures("messages", machine), "{operation}: {machine:?}");
-                assert_eq!(default.hardware_collectives, 0, "{operation}: {machine:?}");
-            }
+    let bgq = ["machine=bgq"];
+    let others = [
+        // Ranks that fill no box of nodes.
+        &["machine=bgq", "nodes=36"][..],
+        &["machine=bgl"],
+        &["machine=xc"],
+        &["machine=th", "topology.down=[8,4]"],
+    ];
+    let figures = |text: String, machine: &[&str]| finished(&run(&text, machine, 1)).clone();
+    for (operation, bytes) in
+        [("barrier", 0), ("broadcast", 100), ("broadcast", 100_000), ("reduce", 4096), ("allreduce", 20_000)]
+    {
+        let default = figures(of_skeleton(operation, "by-size", bytes), &bgq);
+        assert_eq!(default, figures(of_skeleton(operation, "hardware", bytes), &bgq), "{operation}");
+        assert_eq!((default.hardware_collectives, default.messages), (3, 0), "{operation}");
+        let messages = figures(of_skeleton(operation, "messages", bytes), &bgq);
+        assert!(messages.hardware_collectives == 0 && messages.messages > 0, "{operation}");
+        assert!(default.last_end_us < messages.last_end_us, "{operation}: {default:?} {messages:?}");
+        let trace = figures(of_trace(operation, "by-size", bytes), &bgq);
+        assert_eq!(trace.last_end_us, default.last_end_us, "{operation}");
+        assert_eq!(trace, figures(of_trace(operation, "hardware", bytes), &bgq), "{operation}");
+        for machine in others {
+            let default = figures(of_skeleton(operation, "by-size", bytes), machine);
+            let messages = figures(of_skeleton(operation, "messages", bytes), machine);
+            assert_eq!(default, messages, "{operation}: {machine:?}");
+            assert_eq!(default.hardware_collectives, 0, "{operation}: {machine:?}");
         }
-        let others = run(&text("all-to-all", "by-size", 8), bgq, 1);
-        assert_eq!(finished(&others).hardware_collectives, 0);
+        let trace = figures(of_trace(operation, "by-size", bytes), others[0]);
+        assert_eq!(trace, figures(of_trace(operation, "messages", bytes), others[0]), "{operation}");
     }
+    let all_to_all = figures(of_skeleton("all-to-all", "by-size", 8), &bgq);
+    assert_eq!(all_to_all.hardware_collectives, 0);
     // More than the hardware's buffer in memory, of 16 MiB.
-    let long = "broadcast";
-    let figures = finished(&run(
-        &of_skeleton(long, "by-size", (16 << 20) + 8),
-        &["machine=bgq", "workload.iterations=1"],
-        1,
-    ))
-    .clone();
-    assert!(figures.hardware_collectives == 0 && figures.messages > 0, "{figures:?}");
+    let long = of_skeleton("broadcast", "by-size", (16 << 20) + 8);
+    let long = figures(long, &["machine=bgq", "workload.iterations=1"]);
+    assert!(long.hardware_collectives == 0 && long.messages > 0, "{long:?}");
 }
 
 /// A job beside others has no hardware for its collective operations: by default it takes messages.
