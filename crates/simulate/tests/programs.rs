@@ -261,6 +261,26 @@ fn a_reduction_by_hardware_ends_at_its_root() {
     assert_eq!(finished(&run(&text, &[], 4)), p);
 }
 
+/// A rank that never leaves a collective operation by hardware says so.
+#[test]
+fn a_rank_that_waits_for_hardware_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("circle.goal");
+    let goal = "num_ranks 2\nrank 0 {\nr: recv 8b from 1 tag 3\nb: barrier\nb requires r\n}\n\
+        rank 1 {\nb: barrier\ns: send 8b to 0 tag 3\ns requires b\n}\n";
+    std::fs::write(&file, goal).unwrap();
+    let text = format!(
+        "name = 'circle'\nmachine = 'bgq'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n\
+        workload = {{ kind = 'trace', file = '{}' }}\n",
+        file.display()
+    );
+    let result = run(&text, &[], 1);
+    assert_eq!(result.simulated.ended, Ended::Stalled);
+    let why = result.partial.unwrap();
+    assert!(why.contains("rank 0 waits for a message from rank 1 with tag 3"), "{why}");
+    assert!(why.contains("rank 1 waits for the end of the barrier by hardware"), "{why}");
+}
+
 /// In a trace, no rank leaves a collective operation by hardware before the last rank has entered it.
 #[test]
 fn hardware_waits_for_the_last_rank() {
