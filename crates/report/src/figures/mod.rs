@@ -56,7 +56,7 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
             ),
         ];
         if p.hardware_collectives > 0 {
-            rows.insert(2, ("collectives by hardware", count(p.hardware_collectives)));
+            rows.insert(2, ("hardware collectives", count(p.hardware_collectives)));
         }
         let parts = [
             ("computing", p.compute_us),
