@@ -18,7 +18,8 @@ fn doubles(numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
 const OF_ANY_GROUP: u64 = 4;
 const OF_THE_ONLY_GROUP: u64 = 5;
 
-/// The same operations for all members, one after the other, in random order, length and place; each checks what it gets.
+/// The same operations for all members, one after the other, in random order, length and place; each checks
+/// what it gets.
 async fn operations(
     task: &mut Task,
     placement: &Placement,
