@@ -25,6 +25,8 @@ pub enum Collective {
     Barrier,
     /// Rank 0's data to all.
     Broadcast,
+    /// The sum of all ranks' doubles to rank 0.
+    Reduce,
     /// The sum of all ranks' doubles to all.
     Allreduce,
 }
@@ -35,8 +37,30 @@ impl Collective {
         match self {
             Collective::Barrier => "barrier",
             Collective::Broadcast => "broadcast",
+            Collective::Reduce => "reduce",
             Collective::Allreduce => "allreduce",
         }
+    }
+}
+
+/// The collective operations that a rank's library executes by the machine's hardware unless an algorithm is
+/// named; none by default. It is the same for all ranks of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HardwareCollectives {
+    /// The most data of each, bytes, in the order of the variants; `None`: by messages.
+    max_bytes: [Option<u64>; 4],
+}
+
+impl HardwareCollectives {
+    /// Those for which there is a maximum of data, bytes.
+    pub fn new(max_bytes: impl Fn(Collective) -> Option<u64>) -> Self {
+        use Collective::{Allreduce, Barrier, Broadcast, Reduce};
+        HardwareCollectives { max_bytes: [Barrier, Broadcast, Reduce, Allreduce].map(max_bytes) }
+    }
+
+    /// Whether an operation on this number of bytes is one of them.
+    pub fn include(&self, what: Collective, bytes: u64) -> bool {
+        self.max_bytes[what as usize].is_some_and(|most| bytes <= most)
     }
 }
 
@@ -86,6 +110,10 @@ pub enum Operation {
 
 /// One rank's program.
 pub trait Program: Send {
+    /// Called at most once, before [`Program::start`]: which collective operations its library executes by
+    /// hardware unless an algorithm is named.
+    fn set_hardware(&mut self, _collectives: HardwareCollectives) {}
+
     /// Called once, at time zero.
     fn start(&mut self, issue: &mut Issue);
 
@@ -238,6 +266,19 @@ impl<T> Processors<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hardware_has_a_limit_for_each_operation() {
+        let some = HardwareCollectives::new(|what| match what {
+            Collective::Barrier => Some(0),
+            Collective::Allreduce => Some(16),
+            Collective::Broadcast | Collective::Reduce => None,
+        });
+        assert!(some.include(Collective::Barrier, 0) && some.include(Collective::Allreduce, 16));
+        assert!(!some.include(Collective::Allreduce, 17) && !some.include(Collective::Broadcast, 0));
+        assert!(!some.include(Collective::Reduce, 0));
+        assert!(!HardwareCollectives::default().include(Collective::Barrier, 0));
+    }
 
     #[test]
     fn a_cpu_runs_one_thing_at_a_time_in_order() {

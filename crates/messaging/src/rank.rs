@@ -5,7 +5,7 @@
 
 use crate::config::{MessagingConfig, ProgressMode, Steps};
 use crate::matching::Contexts;
-use crate::program::{Collective, Issue, OpId, Operation, Program};
+use crate::program::{Collective, HardwareCollectives, Issue, OpId, Operation, Program};
 use crate::timeline::{Activity, MessageEnd, RankTimeline, Waiting};
 use crate::transit::{Part, Passage, Transit};
 use crate::transport::{Envelope, Event, Kind, Transport};
@@ -41,6 +41,10 @@ pub struct RankReport {
     pub message_bytes: u64,
     /// Messages sent by rendezvous.
     pub rendezvous: u64,
+    /// Collective operations by hardware in which it has taken part.
+    pub hardware_collectives: u64,
+    /// The collective operation by hardware that it waits for.
+    pub collective: Option<Collective>,
     /// The first receive that it waits for.
     pub waits_for: Option<Awaited>,
     /// The receiver of the first of its messages that has not been received.
@@ -72,6 +76,14 @@ struct Receive {
     announced: Envelope,
     /// When it met the message; the data are fetched then, if this side does so.
     met_at: Microticks,
+}
+
+/// A collective operation by hardware in which the rank takes part, and its number.
+#[derive(Clone, Copy, Debug)]
+struct Joined {
+    op: OpId,
+    what: Collective,
+    number: usize,
 }
 
 /// The current activity of the rank.
@@ -116,8 +128,8 @@ pub struct Rank<T> {
     /// Start of the wait that the next event ends, and the waiting time since then.
     waits: Option<(Microticks, Microticks)>,
     transit: Arc<Transit>,
-    /// The current collective operation and its number; the number of collective operations so far.
-    collective: Option<(OpId, usize)>,
+    /// The current collective operation by hardware, and the number of those so far.
+    collective: Option<Joined>,
     collectives: usize,
     report: Arc<Mutex<RankReport>>,
 }
@@ -283,9 +295,10 @@ impl<T: Transport> Rank<T> {
             return Err(Failure::new(what.name(), format!("{reason}; use an algorithm by messages")));
         }
         self.spend(self.steps.send);
-        self.collective = Some((op, self.collectives));
+        self.collective = Some(Joined { op, what, number: self.collectives });
         self.transit.enters(self.collectives, now + self.spent);
         self.collectives += 1;
+        lock(&self.report).hardware_collectives += 1;
         self.transport.collective(what, bytes);
         Ok(())
     }
@@ -410,16 +423,18 @@ impl<T: Transport> Rank<T> {
                 };
                 (Passage { part: Part::Bulk, bytes: announced.bytes, from, to: self.rank }, met_at)
             }
+            // A reduction ends where its result does not come when the interface has taken the data.
+            Event::Collected if self.rank > 0 && self.joined(Collective::Reduce) => {
+                self.waited_for_the_interface(waits);
+                return;
+            }
             Event::Sent { .. } => {
-                let (_, waited) = waits.unwrap_or_default();
-                let mut report = lock(&self.report);
-                report.injection += waited;
-                report.waited(Microticks::ZERO, Microticks::ZERO, Microticks::ZERO);
+                self.waited_for_the_interface(waits);
                 return;
             }
             Event::Collected => {
                 let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
-                let entered = self.collective.map_or(began, |(_, number)| self.transit.last_to_enter(number));
+                let entered = self.collective.map_or(began, |own| self.transit.last_to_enter(own.number));
                 let in_flight = waited.min(now.saturating_sub(entered.max(began)));
                 let mut report = lock(&self.report);
                 let partner = waited.saturating_sub(in_flight);
@@ -440,6 +455,19 @@ impl<T: Transport> Rank<T> {
         report.wire += wire;
         report.queueing += queueing;
         report.waited(partner, wire, queueing);
+    }
+
+    /// Whether this operation is the one in which the rank takes part.
+    fn joined(&self, what: Collective) -> bool {
+        self.collective.is_some_and(|own| own.what == what)
+    }
+
+    /// The rank has waited until the interface had taken its data.
+    fn waited_for_the_interface(&self, waits: Option<(Microticks, Microticks)>) {
+        let (_, waited) = waits.unwrap_or_default();
+        let mut report = lock(&self.report);
+        report.injection += waited;
+        report.waited(Microticks::ZERO, Microticks::ZERO, Microticks::ZERO);
     }
 
     /// An event of the transport.
@@ -485,7 +513,7 @@ impl<T: Transport> Rank<T> {
             },
             Event::Collected => match self.collective.take() {
                 None => unknown("the end of a collective operation", 0),
-                Some((op, _)) => {
+                Some(Joined { op, .. }) => {
                     self.spend(self.steps.receive);
                     self.finished(op, now)
                 }
@@ -512,8 +540,9 @@ impl<T: Transport> Rank<T> {
     fn account(&mut self, now: Microticks) {
         let passed = now - self.since;
         let mut report = lock(&self.report);
-        if let RankReport { timeline: Some(timeline), waits_for, sends_to, .. } = &mut *report {
-            let waiting = Waiting { receive: *waits_for, send_to: *sends_to, ..Waiting::default() };
+        if let RankReport { timeline: Some(timeline), waits_for, sends_to, collective, .. } = &mut *report {
+            let (receive, send_to, collective) = (*waits_for, *sends_to, *collective);
+            let waiting = Waiting { receive, send_to, collective, ..Waiting::default() };
             note_step(timeline, self.doing, (self.since, now), self.spent, waiting);
         }
         match self.doing {
@@ -541,6 +570,10 @@ impl<T: Transport> Rank<T> {
         }
         if why == Resumed::Started {
             self.transport.start();
+            if self.transport.prefers_hardware() {
+                let max_bytes = |what| self.transport.collective_max_bytes(what);
+                self.program.set_hardware(HardwareCollectives::new(max_bytes));
+            }
             let mut issue = std::mem::take(&mut self.issue);
             self.program.start(&mut issue);
             self.issue = issue;
@@ -581,7 +614,7 @@ impl<T: Transport> Rank<T> {
         {
             let mut report = lock(&self.report);
             report.ended_at = Some(now);
-            (report.waits_for, report.sends_to) = (None, None);
+            (report.waits_for, report.sends_to, report.collective) = (None, None, None);
             return Ok(Step::Ended(Ok(())));
         }
         let computes = self.timers.values().any(|op| op.0 != TO_SELF);
@@ -589,6 +622,7 @@ impl<T: Transport> Rank<T> {
         let mut report = lock(&self.report);
         report.waits_for = self.matching.posted().map(|(source, tag, _)| (source, tag)).min();
         report.sends_to = self.sends.first().map(|&(_, to)| to);
+        report.collective = self.collective.map(|own| own.what);
         drop(report);
         let (any, most) = self.transport.watches();
         let timer = self.timers.first_key_value().map(|(key, _)| key.0 - now);

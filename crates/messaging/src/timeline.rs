@@ -1,6 +1,7 @@
 //! The timeline of a rank, if requested: the steps of its program, the messages that it sent, and
 //! those that it received.
 
+use crate::program::Collective;
 use crate::rank::Awaited;
 use netloom_node::time::Microticks;
 
@@ -24,6 +25,8 @@ pub struct Waiting {
     pub receive: Option<Awaited>,
     /// The receiver of the first message that had not been received.
     pub send_to: Option<u32>,
+    /// The collective operation by hardware that had begun.
+    pub collective: Option<Collective>,
     /// The part before its partner had sent.
     pub partner: Microticks,
     /// The part that messages take on an otherwise empty machine.

@@ -156,6 +156,12 @@ pub trait Transport: Send {
         None
     }
 
+    /// Whether the machine's library executes collective operations by hardware, where that supports them,
+    /// unless an algorithm is named.
+    fn prefers_hardware(&self) -> bool {
+        false
+    }
+
     /// Takes part in a collective operation by hardware, one at a time.
     fn collective(&mut self, _what: Collective, _bytes: u64) {
         unreachable!("this transport has no collective hardware");

@@ -14,8 +14,19 @@ fn doubles(numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
     numbers.into_iter().flat_map(f64::to_be_bytes).collect()
 }
 
-/// The same operations for all members, one after the other, in random order, length and place; each checks what it gets.
-async fn operations(task: &mut Task, placement: &Placement, members: &[u32], class: u8, seed: u64) {
+/// Kinds of operations: barrier, two broadcasts, allreduce; and, for a group that shares no node with another, reduce.
+const OF_ANY_GROUP: u64 = 4;
+const OF_THE_ONLY_GROUP: u64 = 5;
+
+/// The same operations for all members, one after the other, in random order, length and place; each checks
+/// what it gets.
+async fn operations(
+    task: &mut Task,
+    placement: &Placement,
+    members: &[u32],
+    (class, kinds): (u8, u64),
+    seed: u64,
+) {
     let torus_members = Members::of_tasks(members.iter().copied(), placement, task.torus()).expect("a box");
     let group = task.join(&torus_members, class);
     let mut random = Stream::new(seed, 1, 1);
@@ -24,7 +35,7 @@ async fn operations(task: &mut Task, placement: &Placement, members: &[u32], cla
         let words = [1, 7, 64, 700, 9000][random.below(5) as usize];
         let range = task.allocate(8 * words);
         let number = |task: f64, i: u64| task * 3.0 + (i % 100) as f64 + f64::from(round);
-        match random.below(4) {
+        match random.below(kinds) {
             0 => task.collective(group, Collective::Barrier).await,
             what @ 1..=2 => {
                 let root = members[random.below(members.len() as u64) as usize];
@@ -39,17 +50,22 @@ async fn operations(task: &mut Task, placement: &Placement, members: &[u32], cla
                 let expected = doubles((0..words).map(|i| number(f64::from(root), i)));
                 assert!(task.load(range) == expected, "broadcast of {words} from {root} at {me}");
             }
-            _ => {
+            what => {
                 task.store(range.address, &doubles((0..words).map(|i| number(me, i))));
                 let is_in_place = random.below(2) == 0;
                 let target = if is_in_place { range } else { task.allocate(8 * words) };
                 let combine = Combine { operation: Operation::AddDouble, word_B: 8 };
-                task.collective(group, Collective::Allreduce { source: range, target, combine }).await;
+                let root = (what == 4).then(|| members[random.below(members.len() as u64) as usize]);
+                let operation = match root {
+                    Some(root) => Collective::Reduce { root, source: range, target, combine },
+                    None => Collective::Allreduce { source: range, target, combine },
+                };
+                task.collective(group, operation).await;
                 let sum = |i| members.iter().map(|&m| number(f64::from(m), i)).sum();
                 let expected = doubles((0..words).map(sum));
                 assert!(
-                    task.load(target) == expected,
-                    "allreduce of {words} at {me}, in place: {is_in_place}"
+                    root.is_some_and(|root| root != task.number()) || task.load(target) == expected,
+                    "{operation:?} of {words} at {me}, in place: {is_in_place}"
                 );
             }
         }
@@ -64,7 +80,8 @@ fn all_get_what_they_should() {
         for seed in 0..3 {
             run(dims, processes, move |mut task, placement| async move {
                 let all: Vec<u32> = (0..placement.tasks).collect();
-                operations(&mut task, &placement, &all, 0, seed + 10 * case as u64).await;
+                operations(&mut task, &placement, &all, (0, OF_THE_ONLY_GROUP), seed + 10 * case as u64)
+                    .await;
             });
         }
     }
@@ -79,7 +96,7 @@ fn groups_do_not_disturb_each_other() {
             let part_of = |task: u32| part(placement.of_task(task).0);
             let own = part_of(task.number());
             let members: Vec<u32> = (0..placement.tasks).filter(|&other| part_of(other) == own).collect();
-            operations(&mut task, &placement, &members, class as u8, own.into()).await;
+            operations(&mut task, &placement, &members, (class as u8, OF_ANY_GROUP), own.into()).await;
         }
     });
 }
@@ -114,6 +131,26 @@ fn a_barrier_waits_for_the_last() {
         });
         assert!(end < LATE + 20_000, "{end}");
     }
+}
+
+/// Only the root waits for the others: a member on another node is done when the network has its data.
+#[test]
+fn a_reduction_ends_at_its_root() {
+    use netloom_node::time::Microticks;
+    const LATE: u64 = 1_000_000;
+    run(&[4, 2], 1, |mut task, placement| async move {
+        let members = Members::of_job(&placement, task.torus()).expect("a box");
+        let group = task.join(&members, 0);
+        if task.number() == 3 {
+            task.compute(Microticks::of_ticks(LATE)).await;
+        }
+        let (source, target) = (task.allocate(64), task.allocate(64));
+        let combine = Combine { operation: Operation::AddDouble, word_B: 8 };
+        for _ in 0..2 {
+            task.collective(group, Collective::Reduce { root: 5, source, target, combine }).await;
+            assert_eq!(task.now().ticks() > LATE, [3, 5].contains(&task.number()), "{}", task.number());
+        }
+    });
 }
 
 /// A long allreduce is as fast as the network, whose packets of 512 B follow each other every 298 ns, however many

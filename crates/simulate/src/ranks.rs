@@ -274,6 +274,8 @@ impl<'a> Ranks<'a> {
             figures.messages += report.messages;
             figures.message_bytes += report.message_bytes;
             figures.rendezvous += report.rendezvous;
+            // All ranks take part in each.
+            figures.hardware_collectives = figures.hardware_collectives.max(report.hardware_collectives);
             figures.compute_us += us(report.compute) / f64::from(count);
             figures.software_us += us(report.software) / f64::from(count);
             figures.injection_us += us(report.injection) / f64::from(count);
@@ -283,7 +285,7 @@ impl<'a> Ranks<'a> {
             match report.ended_at {
                 Some(end) => ends.push(us(end)),
                 None => {
-                    let awaited = timeline::awaited(report.waits_for, report.sends_to);
+                    let awaited = timeline::awaited(report.waits_for, report.sends_to, report.collective);
                     waiting.push(format!("rank {} waits for {awaited}", first + rank));
                 }
             }

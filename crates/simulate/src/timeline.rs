@@ -3,6 +3,7 @@
 use super::driver::Driver;
 use super::observed::Scope;
 use netloom_fabric::router::{Network, RouterBlock};
+use netloom_messaging::program::Collective;
 use netloom_messaging::rank::{Awaited, RankReport};
 use netloom_messaging::timeline as noted;
 use netloom_messaging::timeline::RankTimeline;
@@ -13,12 +14,17 @@ use netloom_study::result::RunResult;
 use netloom_study::timeline::{Activity, MessageSpan, NodeTimeline, StepSpan, Timeline};
 
 /// Description of what a rank waits for.
-pub(crate) fn awaited(receive: Option<Awaited>, send_to: Option<u32>) -> String {
+pub(crate) fn awaited(
+    receive: Option<Awaited>,
+    send_to: Option<u32>,
+    collective: Option<Collective>,
+) -> String {
     let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
-    match (receive, send_to) {
-        (Some((source, tag)), _) => format!("a message from rank {} with tag {}", word(source), word(tag)),
-        (None, Some(to)) => format!("rank {to} to receive its message"),
-        (None, None) => "an operation that never ends".into(),
+    match (receive, send_to, collective) {
+        (.., Some(what)) => format!("the end of the {} by hardware", what.name()),
+        (Some((source, tag)), ..) => format!("a message from rank {} with tag {}", word(source), word(tag)),
+        (None, Some(to), None) => format!("rank {to} to receive its message"),
+        (None, None, None) => "an operation that never ends".into(),
     }
 }
 
@@ -71,7 +77,7 @@ pub(crate) fn add_rank(
         noted::Activity::Software => Activity::Software,
         noted::Activity::Injection => Activity::Injection,
         noted::Activity::Wait(wait) => Activity::Wait {
-            awaited: awaited(wait.receive, wait.send_to),
+            awaited: awaited(wait.receive, wait.send_to, wait.collective),
             partner_ns: ns(wait.partner),
             wire_ns: ns(wait.wire),
             queueing_ns: ns(wait.queueing),

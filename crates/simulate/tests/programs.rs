@@ -109,17 +109,21 @@ fn collective_operations_by_hardware() {
         )
     };
     let th = ["machine=th", "topology.down=[8,4]"];
-    for (operation, bytes) in [("barrier", 0), ("broadcast", 8), ("allreduce", 8)] {
+    for (operation, bytes) in [("barrier", 0), ("broadcast", 8), ("reduce", 8), ("allreduce", 8)] {
         for machine in [&["machine=bgq"][..], &["machine=xc"], &th] {
+            if operation == "reduce" && machine != ["machine=bgq"] {
+                continue;
+            }
             let hardware = run(&text(operation, "hardware", bytes), machine, 1);
-            let messages = run(&text(operation, "by-size", bytes), machine, 1);
+            let messages = run(&text(operation, "messages", bytes), machine, 1);
             let (by_hardware, by_messages) = (finished(&hardware), finished(&messages));
-            assert_eq!(by_hardware.messages, 0, "{machine:?}");
+            assert_eq!((by_hardware.messages, by_hardware.hardware_collectives), (0, 5), "{machine:?}");
+            assert_eq!(by_messages.hardware_collectives, 0, "{machine:?}");
             assert!(by_hardware.last_end_us > 0.0, "{machine:?}");
             // On TH Express-2 a barrier parts one from the other, and all nodes contribute to Blue Gene/Q's
             // and XC's broadcasts.
             let factor = match operation {
-                "barrier" => 1.0,
+                "barrier" | "reduce" => 1.0,
                 "allreduce" if machine != th => 1.0,
                 "allreduce" => 1.3,
                 _ => 4.0,
@@ -151,6 +155,130 @@ fn collective_operations_by_hardware() {
         let why = result.partial.unwrap();
         assert!(why.contains("allreduce") && why.contains(reported), "{why}");
     }
+}
+
+/// Where no algorithm is named, ranks that fill a box of a Blue Gene/Q take its hardware, as its library does, in
+/// skeletons and in traces; other ranks and other operations take messages, and so do all on other machines.
+#[test]
+fn the_default_is_hardware_where_the_library_takes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let ranks = 32;
+    let of_skeleton = |operation: &str, algorithm: &str, bytes: u32| {
+        format!(
+            "name = 'c'\nmachine = 'bgl'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n[workload]\nkind = 'skeleton'\n\
+            program = 'collective'\nranks = {ranks}\niterations = 3\noperation = '{operation}'\nalgorithm = '{algorithm}'\nbytes = {bytes}\n"
+        )
+    };
+    let of_trace = |operation: &str, algorithm: &str, bytes: u32| {
+        let word = match operation {
+            "barrier" => "barrier".to_owned(),
+            "broadcast" => format!("bcast {bytes}b"),
+            "all-to-all" => format!("alltoall {bytes}b"),
+            other => format!("{other} {bytes}b"),
+        };
+        let rank = |rank| format!("rank {rank} {{\n{word}\n{word}\n{word}\n}}\n");
+        let file = folder.path().join("three.goal");
+        std::fs::write(&file, format!("num_ranks {ranks}\n{}", (0..ranks).map(rank).collect::<String>()))
+            .unwrap();
+        format!(
+            "name = 'c'\nmachine = 'bgl'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n[workload]\nkind = 'trace'\n\
+            file = '{}'\ncollectives = {{ {operation} = '{algorithm}' }}\n",
+            file.display()
+        )
+    };
+    let bgq = ["machine=bgq"];
+    let others = [
+        // Ranks that fill no box of nodes.
+        &["machine=bgq", "nodes=36"][..],
+        &["machine=bgl"],
+        &["machine=xc"],
+        &["machine=th", "topology.down=[8,4]"],
+    ];
+    let figures = |text: String, machine: &[&str]| finished(&run(&text, machine, 1)).clone();
+    for (operation, bytes) in
+        [("barrier", 0), ("broadcast", 100), ("broadcast", 100_000), ("reduce", 4096), ("allreduce", 20_000)]
+    {
+        let default = figures(of_skeleton(operation, "by-size", bytes), &bgq);
+        assert_eq!(default, figures(of_skeleton(operation, "hardware", bytes), &bgq), "{operation}");
+        assert_eq!((default.hardware_collectives, default.messages), (3, 0), "{operation}");
+        let messages = figures(of_skeleton(operation, "messages", bytes), &bgq);
+        assert!(messages.hardware_collectives == 0 && messages.messages > 0, "{operation}");
+        assert!(default.last_end_us < messages.last_end_us, "{operation}: {default:?} {messages:?}");
+        let trace = figures(of_trace(operation, "by-size", bytes), &bgq);
+        assert_eq!(trace.last_end_us, default.last_end_us, "{operation}");
+        assert_eq!(trace, figures(of_trace(operation, "hardware", bytes), &bgq), "{operation}");
+        for machine in others {
+            let default = figures(of_skeleton(operation, "by-size", bytes), machine);
+            let messages = figures(of_skeleton(operation, "messages", bytes), machine);
+            assert_eq!(default, messages, "{operation}: {machine:?}");
+            assert_eq!(default.hardware_collectives, 0, "{operation}: {machine:?}");
+        }
+        let trace = figures(of_trace(operation, "by-size", bytes), others[0]);
+        assert_eq!(trace, figures(of_trace(operation, "messages", bytes), others[0]), "{operation}");
+    }
+    let all_to_all = figures(of_skeleton("all-to-all", "by-size", 8), &bgq);
+    assert_eq!(all_to_all.hardware_collectives, 0);
+    // More than the hardware's buffer in memory, of 16 MiB.
+    let long = of_skeleton("broadcast", "by-size", (16 << 20) + 8);
+    let long = figures(long, &["machine=bgq", "workload.iterations=1"]);
+    assert!(long.hardware_collectives == 0 && long.messages > 0, "{long:?}");
+}
+
+/// A job beside others has no hardware for its collective operations: by default it takes messages.
+#[test]
+fn jobs_take_messages() {
+    let job = "[[workload.jobs]]\nnodes = 16\nworkload = { kind = 'skeleton', program = 'collective', ranks = 16 }\n";
+    let text = format!(
+        "name = 'j'\nmachine = 'bgq'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n[workload]\nkind = 'jobs'\n{job}{job}"
+    );
+    let result = run(&text, &[], 1);
+    let figures = finished(&result);
+    assert!(figures.hardware_collectives == 0 && figures.messages > 0, "{figures:?}");
+}
+
+/// Ranks other than the root do not wait for the last one in a reduction, and the parts of their time add up.
+#[test]
+fn a_reduction_by_hardware_ends_at_its_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let rank = |rank| {
+        let ns = if rank == 31 { 50_000 } else { 0 };
+        format!("rank {rank} {{\na: calc {ns}\nb: reduce 800b\nb requires a\n}}\n")
+    };
+    let file = folder.path().join("late.goal");
+    std::fs::write(&file, format!("num_ranks 32\n{}", (0..32).map(rank).collect::<String>())).unwrap();
+    let text = format!(
+        "name = 'late'\nmachine = 'bgq'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n\
+        workload = {{ kind = 'trace', file = '{}' }}\n",
+        file.display()
+    );
+    let result = run(&text, &[], 1);
+    let p = finished(&result);
+    assert_eq!((p.hardware_collectives, p.messages), (1, 0));
+    // Two of 32 ranks need 50 us, the others a few.
+    assert!(p.last_end_us > 50.0 && p.mean_end_us < 8.0, "{p:?}");
+    let sum = p.compute_us + p.software_us + p.injection_us + p.partner_us + p.wire_us + p.queueing_us;
+    assert!((sum / p.mean_end_us - 1.0).abs() < 1e-6, "{p:?}");
+    assert_eq!(finished(&run(&text, &[], 4)), p);
+}
+
+/// A rank that never leaves a collective operation by hardware says so.
+#[test]
+fn a_rank_that_waits_for_hardware_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("circle.goal");
+    let goal = "num_ranks 2\nrank 0 {\nr: recv 8b from 1 tag 3\nb: barrier\nb requires r\n}\n\
+        rank 1 {\nb: barrier\ns: send 8b to 0 tag 3\ns requires b\n}\n";
+    std::fs::write(&file, goal).unwrap();
+    let text = format!(
+        "name = 'circle'\nmachine = 'bgq'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n\
+        workload = {{ kind = 'trace', file = '{}' }}\n",
+        file.display()
+    );
+    let result = run(&text, &[], 1);
+    assert_eq!(result.simulated.ended, Ended::Stalled);
+    let why = result.partial.unwrap();
+    assert!(why.contains("rank 0 waits for a message from rank 1 with tag 3"), "{why}");
+    assert!(why.contains("rank 1 waits for the end of the barrier by hardware"), "{why}");
 }
 
 /// In a trace, no rank leaves a collective operation by hardware before the last rank has entered it.

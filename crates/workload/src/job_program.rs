@@ -3,7 +3,8 @@
 use crate::program::{Issue, OpId, Operation, Program};
 
 /// A rank of a job. The ranks of its program are numbered from 0, those of all jobs on the machine
-/// consecutively: its program's sends and receives are renumbered, so that jobs do not interact.
+/// consecutively: its program's sends and receives are renumbered, so that jobs do not interact. Hardware for
+/// collective operations is among all ranks of a machine, so jobs have none.
 pub struct JobProgram {
     first: u32,
     program: Box<dyn Program>,

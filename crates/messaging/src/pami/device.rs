@@ -94,6 +94,19 @@ pub enum Collective {
         /// How.
         combine: Combine,
     },
+    /// The same, and one member gets the result. The others are done when their data has been taken, so they may begin
+    /// their next operation before this one has ended: only for a group that shares no node with another, since packets
+    /// of two trees could wait for each other.
+    Reduce {
+        /// That member's task.
+        root: u32,
+        /// What a member contributes.
+        source: Range,
+        /// Where the result goes; at the other members memory that the processes of a node use for their sums.
+        target: Range,
+        /// How.
+        combine: Combine,
+    },
 }
 
 /// How far an operation is when the call that begins it returns.

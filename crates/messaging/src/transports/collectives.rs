@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex};
 /// The class of all ranks.
 const CLASS: u8 = 0;
 
+const SUM: Combine = Combine { operation: Words::AddDouble, word_B: 8 };
+
 /// What the ranks of a program share for their collective operations.
 pub struct OfProgram {
     placement: Arc<Placement>,
@@ -68,10 +70,9 @@ impl RankCollectives {
                 Operation::Broadcast { root: 0, data: target }
             }
             Collective::Broadcast => Operation::Rectangle { root: 0, data: target },
-            Collective::Allreduce => {
-                let combine = Combine { operation: Words::AddDouble, word_B: 8 };
-                Operation::Allreduce { source, target, combine }
-            }
+            // The program is the only group of its nodes.
+            Collective::Reduce => Operation::Reduce { root: 0, source, target, combine: SUM },
+            Collective::Allreduce => Operation::Allreduce { source, target, combine: SUM },
         };
         self.collectives.begin(self.group, 0, operation);
         self.collectives.advance(&mut self.ended);

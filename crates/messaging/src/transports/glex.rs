@@ -208,7 +208,12 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
     }
 
     fn collective_max_bytes(&self, what: Collective) -> Option<u64> {
-        self.placement.is_one_program().then_some(if what == Collective::Barrier { 0 } else { SUM_MAX_B })
+        let most = match what {
+            Collective::Barrier => 0,
+            Collective::Broadcast | Collective::Allreduce => SUM_MAX_B,
+            Collective::Reduce => return None,
+        };
+        self.placement.is_one_program().then_some(most)
     }
 
     /// By sequences of descriptors (section 2.5). A barrier separates each operation from the one before it
@@ -219,6 +224,7 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
             Collective::Barrier => return,
             Collective::Broadcast => TreeOperation::Broadcast,
             Collective::Allreduce => TreeOperation::Sum,
+            Collective::Reduce => unreachable!("it is not supported"),
         };
         self.stage = Some(Stage::Parting(operation, bytes));
     }

@@ -190,7 +190,12 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
     }
 
     fn collective_max_bytes(&self, what: Collective) -> Option<u64> {
-        self.placement.is_one_program().then_some(if what == Collective::Barrier { 0 } else { 8 })
+        let most = match what {
+            Collective::Barrier => 0,
+            Collective::Broadcast | Collective::Allreduce => 8,
+            Collective::Reduce => return None,
+        };
+        self.placement.is_one_program().then_some(most)
     }
 
     /// By a collective engine, which executes one operation on a word: a barrier is one without a used
@@ -200,6 +205,7 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
             Collective::Barrier => Reduction::And,
             Collective::Broadcast => Reduction::Or,
             Collective::Allreduce => Reduction::FloatAdd,
+            Collective::Reduce => unreachable!("it is not supported"),
         };
         if let Err(refusal) = self.device.join(ENGINE, operation, 0) {
             self.device.fail("GNI_CeAllReduce", format!("{refusal:?}"));

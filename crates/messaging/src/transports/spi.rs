@@ -228,6 +228,12 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
         self.collectives.as_ref().map(|_| BUFFER_B)
     }
 
+    /// "MPI_Barrier, MPI_Bcast, MPI_Reduce, and MPI_Allreduce directly use the hardware collective network"
+    /// (Kumar et al., section IV.B).
+    fn prefers_hardware(&self) -> bool {
+        true
+    }
+
     fn collective(&mut self, what: Collective, bytes: u64) {
         let collectives = self.collectives.as_mut().expect("it supports them");
         collectives.begin(what, bytes, [OUT, IN].map(|base| buffer(base, 0)));

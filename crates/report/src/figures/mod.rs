@@ -55,6 +55,9 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
                 format!("{} us; ranks end at {} us on average", short(p.last_end_us), short(p.mean_end_us)),
             ),
         ];
+        if p.hardware_collectives > 0 {
+            rows.insert(2, ("hardware collectives", count(p.hardware_collectives)));
+        }
         let parts = [
             ("computing", p.compute_us),
             ("messaging software", p.software_us),

@@ -170,6 +170,9 @@ pub struct ProgramFigures {
     /// Messages sent by rendezvous.
     #[serde(default)]
     pub rendezvous: u64,
+    /// Collective operations by the machine's hardware; all others are done by messages.
+    #[serde(default)]
+    pub hardware_collectives: u64,
     /// Mean time of a rank in its own computation, us.
     #[serde(default)]
     pub compute_us: f64,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::{ANY, COLLECTIVES, Kind, RankTrace, Trace};
 use crate::ConfigError;
 use crate::matching::COLLECTIVE_TAGS;
-use crate::program::{Issue, OpId, Operation, Processors, Program};
+use crate::program::{HardwareCollectives, Issue, OpId, Operation, Processors, Program};
 use crate::skeleton::Skeleton;
 use crate::skeleton::collective::{Algorithm, Collective, Operation as CollectiveOperation, perform, word};
 use schemars::JsonSchema;
@@ -107,6 +107,7 @@ pub struct Replay {
     trace: Arc<Trace>,
     rank: u32,
     collectives: Arc<TraceCollectives>,
+    hardware: HardwareCollectives,
     state: State,
     /// The current collective operation: its index in the rank, and the rank's program for it.
     in_flight: Option<(u32, Skeleton)>,
@@ -154,7 +155,8 @@ impl Replay {
             begun: 0,
         };
         let collectives = Arc::clone(collectives);
-        Self { trace, rank, collectives, state, in_flight: None, issue: Issue::new() }
+        let (hardware, issue) = (HardwareCollectives::default(), Issue::new());
+        Self { trace, rank, collectives, hardware, state, in_flight: None, issue }
     }
 
     /// Starts all ready operations; for collective operations the next one, if none is in progress.
@@ -191,6 +193,7 @@ impl Replay {
         let mut own = Skeleton::new(self.rank, ranks, |rank| async move {
             perform(&rank, &config, COLLECTIVE_TAGS + number, block).await;
         });
+        own.set_hardware(self.hardware);
         own.start(&mut self.issue);
         self.in_flight = Some((node, own));
         self.advance_collective(issue);
@@ -266,6 +269,10 @@ impl State {
 }
 
 impl Program for Replay {
+    fn set_hardware(&mut self, collectives: HardwareCollectives) {
+        self.hardware = collectives;
+    }
+
     fn start(&mut self, issue: &mut Issue) {
         let state = &mut self.state;
         let nodes = self.trace.ranks()[self.rank as usize].nodes();

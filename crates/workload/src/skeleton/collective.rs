@@ -1,4 +1,4 @@
-//! Collective operations by messages, with the algorithms of MPI libraries (Thakur, Rabenseifner and Gropp,
+//! Collective operations by messages or the machine's hardware. By messages with the algorithms of MPI libraries (Thakur, Rabenseifner and Gropp,
 //! "Optimization of Collective Communication Operations in MPICH", 2005), and a program that consists of
 //! them.
 //!
@@ -7,7 +7,7 @@
 
 use super::{Rank, exchange};
 use crate::ConfigError;
-use crate::program::Collective as ByHardware;
+use crate::program::{Collective as ByHardware, HardwareCollectives};
 use netloom_engine::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,9 +37,12 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
-    /// By the size of the data, with MPICH's cut-offs.
+    /// By the machine's hardware, where its library takes that by itself: on Blue Gene/Q barrier, broadcast,
+    /// reduce and allreduce, if the ranks fill a box of nodes. Otherwise by messages.
     #[default]
     BySize,
+    /// By messages, by the size of the data, with MPICH's cut-offs.
+    Messages,
     /// Barrier: in each round to a rank twice as far.
     Dissemination,
     /// Broadcast, reduce: a tree in which each rank has up to `radix` - 1 children a level (2: binomial).
@@ -58,7 +61,7 @@ pub enum Algorithm {
     Pairwise,
     /// All-to-all: with all at once.
     Linear,
-    /// Barrier, broadcast, allreduce: by the machine's own hardware.
+    /// Barrier, broadcast, reduce, allreduce: by the machine's own hardware.
     Hardware,
 }
 
@@ -117,7 +120,7 @@ impl Collective {
         match self.operation {
             Operation::Barrier => &[Dissemination, Hardware],
             Operation::Broadcast => &[Tree, ScatterAllgather, Hardware],
-            Operation::Reduce => &[Tree],
+            Operation::Reduce => &[Tree, Hardware],
             Operation::Allreduce => &[RecursiveDoubling, Rabenseifner, Ring, Hardware],
             Operation::Allgather => &[RecursiveDoubling, Bruck, Ring],
             Operation::AllToAll => &[Bruck, Linear, Pairwise],
@@ -125,23 +128,45 @@ impl Collective {
         }
     }
 
-    /// The selected algorithm.
-    pub fn chosen(&self) -> Algorithm {
+    /// Its operation as hardware may do it, and the data, bytes; `None` if no hardware does.
+    fn by_hardware(&self) -> Option<(ByHardware, u64)> {
+        match self.operation {
+            Operation::Barrier => Some((ByHardware::Barrier, 0)),
+            Operation::Broadcast => Some((ByHardware::Broadcast, self.bytes)),
+            Operation::Reduce => Some((ByHardware::Reduce, self.bytes)),
+            Operation::Allreduce => Some((ByHardware::Allreduce, self.bytes)),
+            Operation::Allgather | Operation::AllToAll | Operation::AllToAllV => None,
+        }
+    }
+
+    /// The selected algorithm, of ranks whose library executes these operations by hardware unless an
+    /// algorithm is named.
+    pub fn chosen(&self, hardware: HardwareCollectives) -> Algorithm {
+        match self.algorithm {
+            BySize if self.by_hardware().is_some_and(|(what, bytes)| hardware.include(what, bytes)) => {
+                Hardware
+            }
+            BySize | Messages => self.by_messages(),
+            named => named,
+        }
+    }
+
+    /// The algorithm by messages for the size of the data.
+    fn by_messages(&self) -> Algorithm {
         let (ranks, bytes) = (u64::from(self.ranks), self.bytes);
-        match (self.algorithm, self.operation) {
-            (BySize, Operation::Barrier) => Dissemination,
-            (BySize, Operation::Broadcast) if bytes >= 12_288 && ranks >= 8 => ScatterAllgather,
-            (BySize, Operation::Broadcast | Operation::Reduce) => Tree,
-            (BySize, Operation::Allreduce) if bytes <= 2048 => RecursiveDoubling,
-            (BySize, Operation::Allreduce) => Rabenseifner,
-            (BySize, Operation::Allgather) if bytes * ranks >= 81_920 => Ring,
-            (BySize, Operation::Allgather) if ranks.is_power_of_two() => RecursiveDoubling,
-            (BySize, Operation::Allgather) => Bruck,
-            (BySize, Operation::AllToAll) if bytes <= 256 => Bruck,
-            (BySize, Operation::AllToAll) if bytes <= 32_768 => Linear,
-            (BySize, Operation::AllToAll) => Pairwise,
-            (BySize, Operation::AllToAllV) => Linear,
-            (algorithm, _) => algorithm,
+        match self.operation {
+            Operation::Barrier => Dissemination,
+            Operation::Broadcast if bytes >= 12_288 && ranks >= 8 => ScatterAllgather,
+            Operation::Broadcast | Operation::Reduce => Tree,
+            Operation::Allreduce if bytes <= 2048 => RecursiveDoubling,
+            Operation::Allreduce => Rabenseifner,
+            Operation::Allgather if bytes * ranks >= 81_920 => Ring,
+            Operation::Allgather if ranks.is_power_of_two() => RecursiveDoubling,
+            Operation::Allgather => Bruck,
+            Operation::AllToAll if bytes <= 256 => Bruck,
+            Operation::AllToAll if bytes <= 32_768 => Linear,
+            Operation::AllToAll => Pairwise,
+            Operation::AllToAllV => Linear,
         }
     }
 
@@ -168,12 +193,12 @@ impl Collective {
         if self.ranks == 0 {
             return refuse("ranks", "expected at least 1, found 0".into());
         }
-        if self.algorithm != BySize && !self.algorithms().contains(&self.algorithm) {
+        if ![BySize, Messages].contains(&self.algorithm) && !self.algorithms().contains(&self.algorithm) {
             let all: Vec<String> = self.algorithms().iter().map(|a| format!("\"{}\"", word(a))).collect();
             return refuse(
                 "algorithm",
                 format!(
-                    "expected \"by-size\" or {} for \"{}\", found \"{}\"",
+                    "expected \"by-size\", \"messages\" or {} for \"{}\", found \"{}\"",
                     all.join(", "),
                     word(&self.operation),
                     word(&self.algorithm)
@@ -476,10 +501,13 @@ pub async fn perform<R: Rank>(
     let block = |from, to| {
         Some(block(from, to)).filter(|&bytes| bytes > 0 || config.operation != Operation::AllToAllV)
     };
-    match (config.operation, config.chosen()) {
-        (Operation::Barrier, Hardware) => rank.collective(ByHardware::Barrier, 0).await,
-        (Operation::Broadcast, Hardware) => rank.collective(ByHardware::Broadcast, bytes).await,
-        (Operation::Allreduce, Hardware) => rank.collective(ByHardware::Allreduce, bytes).await,
+    let chosen = config.chosen(rank.hardware());
+    if chosen == Hardware
+        && let Some((what, bytes)) = config.by_hardware()
+    {
+        return rank.collective(what, bytes).await;
+    }
+    match (config.operation, chosen) {
         (Operation::Barrier, _) => group.dissemination().await,
         (Operation::Broadcast, ScatterAllgather) => group.scatter_allgather(bytes).await,
         (Operation::Broadcast, _) => group.broadcast(bytes).await,

@@ -35,7 +35,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ConfigError;
 use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
-use crate::program::{self, Issue, OpId, Operation, Processors, Program};
+use crate::program::{self, HardwareCollectives, Issue, OpId, Operation, Processors, Program};
 use crate::shape::Shape;
 use netloom_messaging::transit::Hops;
 
@@ -54,6 +54,10 @@ pub trait Rank: Send + Sync {
 
     /// Keeps the CPU busy for `ns`. Concurrent computations (joined futures) take turns.
     fn compute(&self, ns: u64) -> impl Future<Output = ()> + Send;
+
+    /// The collective operations that its library executes by the machine's hardware unless an algorithm is
+    /// named.
+    fn hardware(&self) -> HardwareCollectives;
 
     /// Takes part in a collective operation of all ranks by the machine's hardware.
     fn collective(&self, what: program::Collective, bytes: u64) -> impl Future<Output = ()> + Send;
@@ -129,6 +133,7 @@ struct Shared {
     /// Computations by slot and length.
     processors: Processors<(u32, u64)>,
     running: u32,
+    hardware: HardwareCollectives,
 }
 
 impl Shared {
@@ -215,6 +220,10 @@ impl Rank for SimulatedRank {
         self.wait(Request { slot }).await;
     }
 
+    fn hardware(&self) -> HardwareCollectives {
+        lock(&self.shared).hardware
+    }
+
     async fn collective(&self, what: program::Collective, bytes: u64) {
         let slot = lock(&self.shared).issue(Operation::Collective { what, bytes });
         self.wait(Request { slot }).await;
@@ -275,6 +284,10 @@ impl Skeleton {
 }
 
 impl Program for Skeleton {
+    fn set_hardware(&mut self, collectives: HardwareCollectives) {
+        lock(&self.shared).hardware = collectives;
+    }
+
     fn start(&mut self, issue: &mut Issue) {
         self.poll();
         self.hand_over(issue);

@@ -104,7 +104,7 @@ impl<D: PamiDevice> Context<D> {
     /// Begins a collective operation of one of the device's groups; [`Event::Collected`] reports its end.
     pub fn collective(&mut self, group: usize, operation: Collective, cookie: u64) {
         self.device.spend(Step::Collective);
-        if matches!(operation, Collective::Allreduce { .. }) {
+        if matches!(operation, Collective::Allreduce { .. } | Collective::Reduce { .. }) {
             self.device.spend(Step::Reduction);
         }
         let ticket = self.device.collective(group, operation);

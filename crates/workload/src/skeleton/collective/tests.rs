@@ -49,6 +49,10 @@ impl Rank for Gossip {
         self.own.compute(ns).await;
     }
 
+    fn hardware(&self) -> HardwareCollectives {
+        self.own.hardware()
+    }
+
     async fn collective(&self, what: ByHardware, bytes: u64) {
         self.own.collective(what, bytes).await;
     }
@@ -174,8 +178,10 @@ fn blocks_differ_as_much_as_asked_for() {
 
 #[test]
 fn algorithms_are_chosen_by_size() {
-    let chosen =
-        |operation, ranks, bytes| Collective { operation, ranks, bytes, ..Collective::default() }.chosen();
+    let none = HardwareCollectives::default();
+    let chosen = |operation, ranks, bytes| {
+        Collective { operation, ranks, bytes, ..Collective::default() }.chosen(none)
+    };
     assert_eq!(chosen(Operation::Allreduce, 64, 2048), RecursiveDoubling);
     assert_eq!(chosen(Operation::Allreduce, 64, 2049), Rabenseifner);
     assert_eq!(chosen(Operation::Broadcast, 4, 1 << 20), Tree);
@@ -184,6 +190,62 @@ fn algorithms_are_chosen_by_size() {
     assert_eq!(chosen(Operation::AllToAll, 64, 100_000), Pairwise);
     let wrong = Collective { algorithm: Pairwise, ..Collective::default() };
     let message = wrong.check().unwrap_err().message;
-    assert!(message.starts_with("expected \"by-size\" or \"recursive-doubling\""), "{message}");
+    assert!(message.starts_with("expected \"by-size\", \"messages\" or \"recursive-doubling\""), "{message}");
     assert!(message.ends_with("for \"allreduce\", found \"pairwise\""), "{message}");
+}
+
+/// Hardware is taken by default for what the library does by it, up to its limit; a named algorithm is obeyed.
+#[test]
+fn hardware_is_the_default_where_the_library_takes_it() {
+    let hardware = HardwareCollectives::new(|what| match what {
+        ByHardware::Barrier => Some(0),
+        ByHardware::Reduce => None,
+        ByHardware::Broadcast | ByHardware::Allreduce => Some(1 << 20),
+    });
+    let chosen = |operation, algorithm, bytes| {
+        Collective { operation, algorithm, bytes, ..Collective::default() }.chosen(hardware)
+    };
+    // A barrier has no data, whatever the size says.
+    assert_eq!(chosen(Operation::Barrier, BySize, 8), Hardware);
+    assert_eq!(chosen(Operation::Broadcast, BySize, 1 << 20), Hardware);
+    assert_eq!(chosen(Operation::Allreduce, BySize, 8), Hardware);
+    assert_eq!(chosen(Operation::Allreduce, BySize, (1 << 20) + 1), Rabenseifner);
+    assert_eq!(chosen(Operation::Reduce, BySize, 8), Tree);
+    assert_eq!(chosen(Operation::Allgather, BySize, 8), RecursiveDoubling);
+    assert_eq!(chosen(Operation::AllToAll, BySize, 8), Bruck);
+    assert_eq!(chosen(Operation::Barrier, Messages, 0), Dissemination);
+    assert_eq!(chosen(Operation::Allreduce, Messages, 8), RecursiveDoubling);
+    assert_eq!(chosen(Operation::Broadcast, Tree, 8), Tree);
+    for (operation, _) in ALL {
+        assert!(Collective { operation, algorithm: Messages, ..Collective::default() }.check().is_ok());
+    }
+}
+
+/// A skeleton and a trace pass the hardware of their library on to their operations.
+#[test]
+fn programs_issue_operations_of_their_librarys_hardware() {
+    use crate::goal::{replay::Replay, replay::TraceCollectives, text};
+    use crate::program::{Issue, Operation as Issued};
+    let goal = "num_ranks 2\nrank 0 {\nreduce 20b\n}\nrank 1 {\nreduce 20b\n}\n";
+    let trace = Arc::new(text::parse(goal.as_bytes()).unwrap());
+    let config = Collective { operation: Operation::Reduce, ranks: 2, bytes: 20, ..Collective::default() };
+    let programs = || -> [Box<dyn Program>; 2] {
+        let config = Arc::new(config.clone());
+        let skeleton = Skeleton::new(1, 2, |rank| run(rank, config));
+        [Box::new(skeleton), Box::new(Replay::programs(&trace, &TraceCollectives::default()).pop().unwrap())]
+    };
+    let first = |mut program: Box<dyn Program>, hardware: Option<HardwareCollectives>| {
+        let mut issue = Issue::new();
+        hardware.into_iter().for_each(|hardware| program.set_hardware(hardware));
+        program.start(&mut issue);
+        let issued: Vec<_> = issue.drain().map(|(_, operation)| operation).collect();
+        issued
+    };
+    let all = HardwareCollectives::new(|_| Some(1 << 20));
+    for program in programs() {
+        assert_eq!(first(program, Some(all)), [Issued::Collective { what: ByHardware::Reduce, bytes: 20 }]);
+    }
+    for program in programs() {
+        assert!(matches!(first(program, None)[..], [Issued::Send { to: 0, bytes: 20, .. }]));
+    }
 }

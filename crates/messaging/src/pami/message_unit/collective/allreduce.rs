@@ -57,7 +57,7 @@ impl Member {
     }
 
     /// Sums a slice of the buffers of all processes of the node into this one's target.
-    async fn sum(&mut self, slices: &Slices, slice: usize, combine: Combine) {
+    pub(super) async fn sum(&mut self, slices: &Slices, slice: usize, combine: Combine) {
         let (at, bytes) = slices.of(slice);
         let members = self.group.members();
         let sources: Vec<u64> = (0..members).map(|index| self.published(index)[0] + at).collect();
@@ -70,7 +70,7 @@ impl Member {
 
     /// Where the sum of a slice is, and the condition that it is there; `before` is what this member had reported when
     /// the operation began.
-    fn summed(&self, slice: usize) -> (u64, Condition) {
+    pub(super) fn summed(&self, slice: usize) -> (u64, Condition) {
         let members = self.group.members();
         let index = slice % members;
         (self.published(index)[1], self.has_summed(index, (slice / members) as u64 + 1))
@@ -146,6 +146,10 @@ impl Member {
 }
 
 /// The slices that a member sums.
-fn own_slices(slices: &Slices, index: usize, members: usize) -> impl Iterator<Item = usize> + use<> {
+pub(super) fn own_slices(
+    slices: &Slices,
+    index: usize,
+    members: usize,
+) -> impl Iterator<Item = usize> + use<> {
     (index..slices.count()).step_by(members)
 }

@@ -13,6 +13,7 @@ mod broadcast;
 pub mod group;
 mod node;
 mod rectangle;
+mod reduce;
 mod slices;
 
 pub(super) use node::SHARED;
@@ -114,6 +115,9 @@ impl Member {
             Collective::Rectangle { root, data } => self.rectangle(root, data).await,
             Collective::Allreduce { source, target, combine } => {
                 self.allreduce(source, target, combine).await;
+            }
+            Collective::Reduce { root, source, target, combine } => {
+                self.reduce(root, [source, target], combine).await;
             }
         }
         self
