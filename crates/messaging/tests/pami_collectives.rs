@@ -8,6 +8,7 @@ use netloom_messaging::pami::device::{Collective, Combine, Range};
 use netloom_messaging::pami::message_unit::Placement;
 use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::task::Task;
+use netloom_node::time::Microticks;
 use units::run_tasks as run;
 
 fn doubles(numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
@@ -18,17 +19,15 @@ fn doubles(numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
 const OF_ANY_GROUP: u64 = 4;
 const OF_THE_ONLY_GROUP: u64 = 5;
 
+/// Sets up the network for a group.
+fn join(task: &mut Task, placement: &Placement, members: &[u32], class: u8) -> usize {
+    let members = Members::of_tasks(members.iter().copied(), placement, task.torus()).expect("a box");
+    task.join(&members, class)
+}
+
 /// The same operations for all members, one after the other, in random order, length and place; each checks
 /// what it gets.
-async fn operations(
-    task: &mut Task,
-    placement: &Placement,
-    members: &[u32],
-    (class, kinds): (u8, u64),
-    seed: u64,
-) {
-    let torus_members = Members::of_tasks(members.iter().copied(), placement, task.torus()).expect("a box");
-    let group = task.join(&torus_members, class);
+async fn operations(task: &mut Task, group: usize, members: &[u32], kinds: u64, seed: u64) {
     let mut random = Stream::new(seed, 1, 1);
     let me = f64::from(task.number());
     for round in 0..8 {
@@ -80,8 +79,8 @@ fn all_get_what_they_should() {
         for seed in 0..3 {
             run(dims, processes, move |mut task, placement| async move {
                 let all: Vec<u32> = (0..placement.tasks).collect();
-                operations(&mut task, &placement, &all, (0, OF_THE_ONLY_GROUP), seed + 10 * case as u64)
-                    .await;
+                let group = join(&mut task, &placement, &all, 0);
+                operations(&mut task, group, &all, OF_THE_ONLY_GROUP, seed + 10 * case as u64).await;
             });
         }
     }
@@ -90,15 +89,24 @@ fn all_get_what_they_should() {
 /// The whole machine, its halves and its rows: groups that share nodes, of which disjoint ones have the same class.
 #[test]
 fn groups_do_not_disturb_each_other() {
-    run(&[4, 4], 2, |mut task, placement| async move {
-        let parts: [fn(u32) -> u32; 3] = [|_| 0, |node| node % 4 / 2, |node| node / 4];
-        for (class, part) in parts.into_iter().enumerate() {
-            let part_of = |task: u32| part(placement.of_task(task).0);
-            let own = part_of(task.number());
-            let members: Vec<u32> = (0..placement.tasks).filter(|&other| part_of(other) == own).collect();
-            operations(&mut task, &placement, &members, (class as u8, OF_ANY_GROUP), own.into()).await;
-        }
-    });
+    for seed in 0..6 {
+        run(&[4, 4], 1 + seed % 2, move |mut task, placement| async move {
+            let parts: [fn(u32) -> u32; 3] = [|_| 0, |node| node % 4 / 2, |node| node / 4];
+            let mut groups = vec![];
+            for (class, part) in (0..).zip(parts) {
+                let part_of = |task: u32| part(placement.of_task(task).0);
+                let own = part_of(task.number());
+                let members: Vec<u32> = (0..placement.tasks).filter(|&other| part_of(other) == own).collect();
+                groups.push((join(&mut task, &placement, &members, class), members, own));
+            }
+            // Nobody uses a class before all have set it up.
+            task.compute(Microticks::of_ticks(10_000)).await;
+            for (group, members, own) in groups {
+                operations(&mut task, group, &members, OF_ANY_GROUP, u64::from(own) + 100 * u64::from(seed))
+                    .await;
+            }
+        });
+    }
 }
 
 #[test]
@@ -117,7 +125,6 @@ fn what_is_no_box_is_refused() {
 /// Nobody leaves a barrier before the last has come, which is late; and they leave soon after.
 #[test]
 fn a_barrier_waits_for_the_last() {
-    use netloom_node::time::Microticks;
     const LATE: u64 = 1_000_000;
     for processes in [1, 4] {
         let end = run(&[4, 2], processes, |mut task, placement| async move {
@@ -136,7 +143,6 @@ fn a_barrier_waits_for_the_last() {
 /// Only the root waits for the others: a member on another node is done when the network has its data.
 #[test]
 fn a_reduction_ends_at_its_root() {
-    use netloom_node::time::Microticks;
     const LATE: u64 = 1_000_000;
     run(&[4, 2], 1, |mut task, placement| async move {
         let members = Members::of_job(&placement, task.torus()).expect("a box");
