@@ -19,9 +19,13 @@ fn program(name: &str, folder: &Path) -> PathBuf {
 fn simulated_times_are_the_same_on_every_run() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    for (name, on) in
-        [("threads_ping", PAIR), ("post", On { tasks: 4, per_node: 2, ..PAIR }), ("cancel", PAIR)]
-    {
+    for (name, on) in [
+        ("threads_ping", PAIR),
+        ("post", On { tasks: 4, per_node: 2, ..PAIR }),
+        ("cancel", PAIR),
+        ("communication_thread", On { tasks: 8, per_node: 3, ..PAIR }),
+        ("async_progress", PAIR),
+    ] {
         let program = program(name, folder.path());
         let first = check(&program, on);
         assert!(first > 0.0);
