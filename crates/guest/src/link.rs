@@ -193,13 +193,22 @@ impl GuestLink {
     }
 
     fn taken(&self) -> Result<Requests, Failure> {
-        let requests: Result<Requests, _> = postcard::from_bytes(self.channel.message());
+        // A copy: a guest that is corrupt could write to the channel meanwhile.
+        let requests = decode(&self.channel.message().to_vec());
         if requests.as_ref().is_ok_and(|requests| requests.then == Then::End) {
             self.status.end();
         }
         requests
-            .map_err(|error| Failure::new("guest", format!("its library is of another version ({error})")))
     }
+}
+
+/// What a message of a guest says.
+///
+/// # Errors
+/// If it is none of this version's.
+pub fn decode(message: &[u8]) -> Result<Requests, Failure> {
+    let why = |error| format!("its library is of another version, or its memory is corrupt ({error})");
+    postcard::from_bytes(message).map_err(|error| Failure::new("guest", why(error)))
 }
 
 /// The failure of a task that was ended with its job.
