@@ -8,8 +8,9 @@ use netloom_messaging::pami::guest::{Reply, Requests, Then, ThreadNumber};
 use netloom_node::process::Failure;
 use netloom_shm::channel::{Channel, Channels, Side};
 use netloom_shm::segment::{Segment, State};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often it looks whether a guest that runs has ended, and sooner at first if it may wait for another thread.
@@ -30,6 +31,8 @@ pub struct Shared {
     pub is_over: AtomicBool,
     /// The process of a task has failed.
     pub has_crashed: AtomicBool,
+    /// Tasks that ran, without a call of their library, when the job ended otherwise.
+    pub running: Mutex<BTreeSet<u32>>,
     /// Hand-overs to guests.
     pub hand_overs: AtomicU64,
     /// Guests run on the processor of the thread that simulates their node: two that wait for each other are served
@@ -149,11 +152,13 @@ impl GuestLink {
                     return Ok(Some(Requests { list: vec![], then: Then::End }));
                 }
                 Life::Failed => {
+                    self.note_that_it_ran();
                     self.shared.has_crashed.store(true, Ordering::Release);
                     self.shared.is_over.store(true, Ordering::Release);
                     return Err(Failure::new("task", OVER));
                 }
                 Life::Runs if self.shared.is_over.load(Ordering::Acquire) => {
+                    self.note_that_it_ran();
                     return Err(Failure::new("task", OVER));
                 }
                 Life::Runs => {}
@@ -182,6 +187,10 @@ impl GuestLink {
             }
         }
         self.taken().map(Some)
+    }
+
+    fn note_that_it_ran(&self) {
+        self.shared.running.lock().unwrap_or_else(PoisonError::into_inner).insert(self.task);
     }
 
     fn tell_that_times_vary(&self) {
