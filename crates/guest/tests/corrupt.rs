@@ -196,6 +196,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
         (Then::Classes(40, vec![(0, 3)]), "no context 40"),
         (Then::Sleep(f64::NAN), "NaN"),
         (Then::Sleep(-1.0), "-1 ns"),
+        (Then::Sleep(1e13), "it sleeps for"),
         (Then::Block(Some(f64::NAN)), "NaN"),
     ] {
         let why = refused_with(Request::Unpark(0), then.clone());

@@ -19,9 +19,10 @@ const ADDRESSES: u64 = 1 << 47;
 /// Length from which it is looked at whether there is memory before it is used: what cannot be read is only noticed
 /// when the unit reads it, and until then a wrong length would be simulated packet by packet.
 const LONG_B: u64 = 1 << 20;
-/// Longest simulated time of a hand-over, and part of the range of times that a job may use.
-const HAND_OVER_NS: f64 = 1e12;
-const LAST: Microticks = Microticks(u64::MAX / 4);
+/// Longest simulated time of what is handed over at once, and last time at which something may be: their sum, and that of
+/// a wait, must be a time.
+const HAND_OVER_NS: f64 = 5e11;
+const LAST: Microticks = Microticks(u64::MAX / 2);
 
 /// What the requests of a hand-over have taken so far.
 #[derive(Default)]
@@ -90,7 +91,7 @@ impl Task {
             Request::Close(_) | Request::Start(_) | Request::Report(_) | Request::Unpark(_) => {}
         }
         if sums.ns > HAND_OVER_NS {
-            return Err(invalid(format!("its calls take {:.0} s", sums.ns / 1e9)));
+            return Err(invalid(format!("its calls take {:.3e} s", sums.ns / 1e9)));
         }
         Ok(is_read)
     }
@@ -109,8 +110,9 @@ impl Task {
         match &requests.then {
             Then::Expose(address, bytes) => self.check_range((*address, *bytes)).map(drop),
             Then::Classes(_, tasks) => self.check_tasks(tasks),
-            Then::Block(Some(ns)) | Then::Sleep(ns) if !is_time(*ns) => {
-                Err(invalid(format!("it waits for {ns} ns")))
+            Then::Block(Some(ns)) if !is_time(*ns) => Err(invalid(format!("it waits for {ns} ns"))),
+            Then::Sleep(ns) if !is_time(*ns) || *ns > HAND_OVER_NS => {
+                Err(invalid(format!("it sleeps for {ns} ns")))
             }
             _ => Ok(()),
         }
