@@ -203,7 +203,8 @@ impl GuestLink {
 
     fn taken(&self) -> Result<Requests, Failure> {
         // A copy: a guest that is corrupt could write to the channel meanwhile.
-        let requests = decode(&self.channel.message().to_vec());
+        let message: Box<[u8]> = self.channel.message().into();
+        let requests = decode(&message);
         if requests.as_ref().is_ok_and(|requests| requests.then == Then::End) {
             self.status.end();
         }

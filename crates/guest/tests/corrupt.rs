@@ -1,5 +1,6 @@
-//! What the simulator reads from a guest is the memory of another process, which may be corrupt: whatever it is, the
-//! simulator refuses it with a reason, and neither panics, nor hangs, nor allocates what a corrupt length says.
+//! What the simulator reads from a guest is the memory of another process, which may be corrupt: whatever it is,
+//! the simulator refuses it with a reason, and neither panics, nor hangs, nor allocates what a corrupt length
+//! says.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
@@ -56,11 +57,7 @@ fn outcome(scripts: [Vec<Vec<u8>>; TASKS as usize]) -> Vec<(u32, String)> {
         let scripts = scripts.map(|script| [opens()].into_iter().chain(script).collect::<Script>());
         let _ = sender.send(run(scripts));
     });
-    let t0 = std::time::Instant::now();
     let outcome = receiver.recv_timeout(Duration::from_secs(60));
-    if t0.elapsed().as_secs_f64() > 1.0 {
-        eprintln!("SLOW {:?} {shown}", t0.elapsed());
-    }
     assert!(LARGEST.load(Relaxed) < ALLOCATION_MAX, "{} B at once: {shown}", LARGEST.load(Relaxed));
     outcome.unwrap_or_else(|why| panic!("{why}: {shown}"))
 }
@@ -213,6 +210,9 @@ fn a_length_alone_allocates_nothing() {
     assert!(LARGEST.load(Relaxed) < before.max(4 << 20));
 }
 
+/// One of the usual requests by its number, with some bytes changed, and cut off by some.
+type Changed = (usize, Vec<(u16, u8)>, Option<u8>);
+
 /// A message with some bytes changed, or cut off.
 fn changed(mut message: Vec<u8>, changes: &[(u16, u8)], cut: Option<u8>) -> Vec<u8> {
     for &(place, byte) in changes {
@@ -231,7 +231,11 @@ fn cases() -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn arbitrary_bytes_are_refused_or_executed(
@@ -245,13 +249,18 @@ proptest! {
     #[test]
     fn changed_requests_are_refused_or_executed(
         scripts in prop::array::uniform4(prop::collection::vec(
-            (0usize..20, prop::collection::vec(any::<(u16, u8)>(), 0..3), prop::option::weighted(0.1, any::<u8>())),
+            (
+                0usize..20,
+                prop::collection::vec(any::<(u16, u8)>(), 0..3),
+                prop::option::weighted(0.1, any::<u8>()),
+            ),
             0..8,
         ))
     ) {
         let usual = usual();
-        let script = |list: Vec<(usize, Vec<(u16, u8)>, Option<u8>)>| {
-            let of = |(number, changes, cut): (usize, Vec<_>, _)| changed(encode(&usual[number]), &changes, cut);
+        let script = |list: Vec<Changed>| {
+            let of =
+                |(number, changes, cut): Changed| changed(encode(&usual[number]), &changes, cut);
             list.into_iter().map(of).collect::<Vec<_>>()
         };
         for (task, why) in outcome(scripts.map(script)) {

@@ -84,7 +84,7 @@ fn bytes_per_task(dims: [u32; 5]) -> f64 {
     let costs = Costs::new(&study.machine.messaging().pami.unwrap(), study.machine.ticks_per_second());
     let process = |spi: Spi| {
         let task = Task::new(&spi, &placement, costs.clone(), Limits::default());
-        Box::new(Program::new(&spi.core(), talk(task, tasks, Arc::clone(&members)))) as Box<_>
+        Box::new(Program::new(spi.core(), talk(task, tasks, Arc::clone(&members)))) as Box<_>
     };
     let stop = AtomicBool::new(false);
     let ran = processes_on_units(&study, PROCESSES, ByteOrder::HERE, process, (&Quiet(&stop), 1));
