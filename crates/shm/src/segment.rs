@@ -509,7 +509,12 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         assert!(matches!(Segment::open(file.as_raw_fd()), Err(AttachError::Environment { .. })));
         file.set_len(8192).unwrap();
-        assert!(matches!(Segment::open(file.as_raw_fd()), Err(AttachError::Version)));
+        assert!(matches!(Segment::open(file.as_raw_fd()), Err(AttachError::Environment { .. })));
+        let other = Segment::create(2).unwrap();
+        assert!(Segment::open(other.file().as_raw_fd()).is_ok());
+        // SAFETY: the mapping is at least a header long, and nobody else has it.
+        unsafe { (*other.base.cast::<Header>()).version += 1 };
+        assert!(matches!(Segment::open(other.file().as_raw_fd()), Err(AttachError::Version)));
         assert!(matches!(Segment::open(9999), Err(AttachError::Environment { .. })));
     }
 }
