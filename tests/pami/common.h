@@ -20,7 +20,7 @@
 
 enum
 {
-  MAX_TASKS       = 64,    /* greatest job that the programs run in */
+  MAX_TASKS       = 128,   /* greatest job that the programs run in */
   MAX_CONTEXTS    = 16,
   EXCHANGE_BYTES  = 32,    /* greatest block of exchange() */
   TIME_LIMIT      = 60,    /* seconds of PAMI_Wtime that wait_until() waits */

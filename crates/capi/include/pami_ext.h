@@ -119,7 +119,7 @@ typedef pamix_proc_free_fn pamix_node_free_fn;
  * PAMI_Extension_open() returns PAMI_UNIMPL where the program runs for real. */
 
 /** Symbol "seconds": the calling thread computes for so long, on its hardware thread, which shares a core with others.
- *  @return PAMI_SUCCESS; PAMI_INVAL if it is no time from 0 to 1e9 s. */
+ *  @return PAMI_SUCCESS; PAMI_INVAL if it is no time from 0 to 400 s. */
 typedef pami_result_t (*pamix_compute_seconds_fn)(double seconds);
 
 #ifdef __cplusplus

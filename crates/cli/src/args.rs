@@ -144,7 +144,8 @@ pub enum Command {
         after_long_help = "Examples:\n  \
         netloom bench\n  \
         netloom bench --quick --json\n  \
-        netloom bench messaging                     messages between two cores of this computer"
+        netloom bench messaging                     messages between two cores of this computer\n  \
+        netloom bench memory                        bytes per task, up to 65,536 simulated tasks"
     )]
     Bench {
         /// What to measure; the simulator if omitted
@@ -240,6 +241,27 @@ pub enum BenchAction {
         UCX's figures over shared memory follow. Each figure is the best of \
         several repetitions, with its ratio in that repetition.")]
     Messaging(MessagingBenchArgs),
+    /// Measure the memory of the tasks of a simulated machine, few and many of them
+    #[command(after_long_help = "Examples:\n  \
+        netloom bench memory\n  \
+        netloom bench memory --quick --json\n\n\
+        Barriers of all tasks of a program on PAMI on a Blue Gene/Q, 4,096 and 65,536 of them, with eight and with one on each \
+        node. Each run is a process of its own: bytes per task are its maximum memory without that of a run with two tasks.")]
+    Memory(MemoryBenchArgs),
+}
+
+/// What the measurement of memory takes.
+#[derive(Clone, Debug, Args)]
+pub struct MemoryBenchArgs {
+    /// The smaller number of tasks only
+    #[arg(long)]
+    pub quick: bool,
+    /// Print JSON for programs instead of text for people
+    #[arg(long)]
+    pub json: bool,
+    /// The size that this process runs
+    #[arg(long, hide = true)]
+    pub size: Option<usize>,
 }
 
 /// What the measurement of messages takes.

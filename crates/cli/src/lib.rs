@@ -5,13 +5,17 @@ pub mod args;
 mod cc;
 mod describe;
 mod exec;
+mod memory_bench;
 #[cfg(target_os = "linux")]
 mod messaging_bench;
 mod mpirun;
 pub mod reference;
 mod studies;
 
-use args::{BenchAction, Cli, Command, Common, MachinesAction, MessagingBenchArgs, RunArgs, StudiesAction};
+use args::{
+    BenchAction, Cli, Command, Common, MachinesAction, MemoryBenchArgs, MessagingBenchArgs, RunArgs,
+    StudiesAction,
+};
 use clap::{CommandFactory, Parser};
 use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::terminal::{Terminal, summary};
@@ -156,7 +160,14 @@ fn wants_json(cli: &Cli) -> bool {
         Some(Command::Validate { common, .. } | Command::Bench { what: None, common, .. }) => common.json,
         Some(
             Command::Compare { json, .. }
-            | Command::Bench { what: Some(BenchAction::Messaging(MessagingBenchArgs { json, .. })), .. },
+            | Command::Bench {
+                what:
+                    Some(
+                        BenchAction::Messaging(MessagingBenchArgs { json, .. })
+                        | BenchAction::Memory(MemoryBenchArgs { json, .. }),
+                    ),
+                ..
+            },
         ) => *json,
         Some(Command::Machines {
             action: Some(MachinesAction::List { json } | MachinesAction::Describe { json, .. }),
@@ -279,6 +290,9 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             Err(Problem::new("`netloom bench messaging` needs Linux")
                 .help("`netloom bench` runs here")
                 .into())
+        }
+        Some(Command::Bench { what: Some(BenchAction::Memory(args)), .. }) => {
+            memory_bench::bench(&args, world, out, err)
         }
         Some(Command::Bench { what: None, quick, common }) => {
             let cases = bench::run(world.simulator, &Quiet(world.stop), quick, |what| {

@@ -43,8 +43,17 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
             Problem::new(format!("{error}{source}"))
         }
     })?;
-    let Outcome { processes, failures, ended_early, simulated_us, machine, tasks_per_node, hand_overs, wall } =
-        outcome;
+    let Outcome {
+        processes,
+        failures,
+        running,
+        ended_early,
+        simulated_us,
+        machine,
+        tasks_per_node,
+        hand_overs,
+        wall,
+    } = outcome;
     for (task, why) in &failures {
         writeln!(err, "netloom: task {task}: {why}")?;
     }
@@ -55,6 +64,12 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
     // The tasks that were ended since others failed on the machine are no news.
     if processes.status() != crate::OK && !has_failed {
         writeln!(err, "netloom: {processes}")?;
+    }
+    for task in &running {
+        writeln!(
+            err,
+            "netloom: task {task} ran until then without a call of its library; the others waited for it"
+        )?;
     }
     if !args.quiet {
         let wall_s = wall.as_secs_f64();

@@ -367,6 +367,21 @@ fn the_bench_compares_with_its_budgets() {
     assert!(shown.contains("18.40 M") && shown.contains("MISSED"), "{shown}");
 }
 
+/// Memory of a task, with its node's if it has one of its own, in the few kilobytes that it is known to take.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_bench_of_memory_has_bytes_per_task() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+    let output = command.args(["bench", "memory", "--quick", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cases = figures["cases"].as_array().unwrap();
+    assert_eq!(cases.iter().map(|case| case["tasks"].as_u64()).collect::<Vec<_>>(), [Some(4096); 2]);
+    for (case, most) in cases.iter().zip([30e3, 60e3]) {
+        assert!((5e3..most).contains(&case["bytes_per_task"].as_f64().unwrap()), "{figures}");
+    }
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn the_bench_of_messages_has_all_figures() {

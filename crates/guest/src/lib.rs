@@ -69,6 +69,8 @@ pub struct Outcome {
     pub processes: launch::Outcome,
     /// Tasks that failed on the machine, and why.
     pub failures: Vec<(u32, String)>,
+    /// Tasks that ran, without a call of their library, when the job reached its time limit.
+    pub running: Vec<u32>,
     /// Why the simulation ended before the tasks, if it did and no task failed.
     pub ended_early: Option<String>,
     /// The simulated time at which the last task ended, us.
@@ -274,7 +276,12 @@ pub fn run(
         }
     }
     failures.sort();
+    let mut running = vec![];
+    if processes.timed_out.is_some() {
+        running.extend(shared.running.lock().unwrap_or_else(PoisonError::into_inner).iter());
+    }
     Ok(Outcome {
+        running,
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,
         failures,

@@ -8,8 +8,9 @@ use netloom_messaging::pami::guest::{Reply, Requests, Then, ThreadNumber};
 use netloom_node::process::Failure;
 use netloom_shm::channel::{Channel, Channels, Side};
 use netloom_shm::segment::{Segment, State};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often it looks whether a guest that runs has ended, and sooner at first if it may wait for another thread.
@@ -30,6 +31,8 @@ pub struct Shared {
     pub is_over: AtomicBool,
     /// The process of a task has failed.
     pub has_crashed: AtomicBool,
+    /// Tasks that ran, without a call of their library, when the job ended otherwise.
+    pub running: Mutex<BTreeSet<u32>>,
     /// Hand-overs to guests.
     pub hand_overs: AtomicU64,
     /// Guests run on the processor of the thread that simulates their node: two that wait for each other are served
@@ -149,11 +152,13 @@ impl GuestLink {
                     return Ok(Some(Requests { list: vec![], then: Then::End }));
                 }
                 Life::Failed => {
+                    self.note_that_it_ran();
                     self.shared.has_crashed.store(true, Ordering::Release);
                     self.shared.is_over.store(true, Ordering::Release);
                     return Err(Failure::new("task", OVER));
                 }
                 Life::Runs if self.shared.is_over.load(Ordering::Acquire) => {
+                    self.note_that_it_ran();
                     return Err(Failure::new("task", OVER));
                 }
                 Life::Runs => {}
@@ -184,6 +189,10 @@ impl GuestLink {
         self.taken().map(Some)
     }
 
+    fn note_that_it_ran(&self) {
+        self.shared.running.lock().unwrap_or_else(PoisonError::into_inner).insert(self.task);
+    }
+
     fn tell_that_times_vary(&self) {
         eprintln!(
             "netloom: warning: a thread of task {} computes for long, or waits for another thread by other means than \
@@ -193,13 +202,23 @@ impl GuestLink {
     }
 
     fn taken(&self) -> Result<Requests, Failure> {
-        let requests: Result<Requests, _> = postcard::from_bytes(self.channel.message());
+        // A copy: a guest that is corrupt could write to the channel meanwhile.
+        let message: Box<[u8]> = self.channel.message().into();
+        let requests = decode(&message);
         if requests.as_ref().is_ok_and(|requests| requests.then == Then::End) {
             self.status.end();
         }
         requests
-            .map_err(|error| Failure::new("guest", format!("its library is of another version ({error})")))
     }
+}
+
+/// What a message of a guest says.
+///
+/// # Errors
+/// If it is none of this version's.
+pub fn decode(message: &[u8]) -> Result<Requests, Failure> {
+    let why = |error| format!("its library is of another version, or its memory is corrupt ({error})");
+    postcard::from_bytes(message).map_err(|error| Failure::new("guest", why(error)))
 }
 
 /// The failure of a task that was ended with its job.

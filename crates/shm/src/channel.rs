@@ -7,6 +7,8 @@
 //! and taken with acquire, so what one side wrote is there when the other's turn begins.
 #![allow(unsafe_code)]
 
+use crate::segment::{inherited, is_memory};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -16,6 +18,9 @@ use std::time::Duration;
 
 /// The environment variable by which a guest finds its channel.
 pub const ENVIRONMENT: &str = "NETLOOM_CHANNELS";
+
+/// The name that the kernel shows for the memory.
+const NAME: &CStr = c"netloom-channels";
 
 /// Most bytes of a message.
 pub const MESSAGE_MAX: usize = CHANNEL_B - 4096;
@@ -63,7 +68,7 @@ impl Channels {
     pub fn create(tasks: u32, threads: u32) -> io::Result<Self> {
         // Not closed on exec: guests inherit it.
         // SAFETY: a system call with a constant string.
-        let fd = unsafe { libc::memfd_create(c"netloom-channels".as_ptr(), 0) };
+        let fd = unsafe { libc::memfd_create(NAME.as_ptr(), 0) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -102,18 +107,14 @@ impl Channels {
         let (fd, threads) = value.split_once(',').ok_or_else(invalid)?;
         let (fd, threads): (RawFd, u32) =
             fd.parse().ok().zip(threads.parse().ok()).filter(|&(_, n)| n > 0).ok_or_else(invalid)?;
-        // SAFETY: fails if it is not open.
-        let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
-        if copy < 0 {
-            return Err(invalid());
+        for file in inherited(fd) {
+            let bytes = file.metadata()?.len() as usize;
+            let is_whole = bytes > 0 && bytes.is_multiple_of(CHANNEL_B * threads as usize);
+            if is_whole && is_memory(&file, NAME) {
+                return Self::map(file.into(), bytes, threads).map(Some);
+            }
         }
-        // SAFETY: just opened, and nobody else's.
-        let file = unsafe { OwnedFd::from_raw_fd(copy) };
-        let bytes = File::from(file.try_clone()?).metadata()?.len() as usize;
-        if bytes == 0 || !bytes.is_multiple_of(CHANNEL_B * threads as usize) {
-            return Err(invalid());
-        }
-        Self::map(file, bytes, threads).map(Some)
+        Err(invalid())
     }
 
     fn map(file: OwnedFd, bytes: usize, threads: u32) -> io::Result<Self> {

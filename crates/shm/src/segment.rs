@@ -14,6 +14,7 @@ use crate::doorbell::Doorbell;
 use crate::memory::{self, Direction};
 use crate::queue::{Full, Queue};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -28,6 +29,8 @@ pub const TASKS_MAX: u32 = 4096;
 /// The environment variables by which a launcher tells a process its place in the job.
 pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 
+/// The name that the kernel shows for the memory.
+const NAME: &CStr = c"netloom";
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
 const VERSION: u32 = 4;
@@ -140,6 +143,30 @@ pub enum AttachError {
     Version,
 }
 
+/// What an inherited file may be: the descriptor of this number, and that of the launcher, which is there if the program
+/// has closed its own before it used the library, as daemons do.
+pub(crate) fn inherited(fd: RawFd) -> impl Iterator<Item = File> {
+    let own = || {
+        // SAFETY: fails if it is not open.
+        let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+        // SAFETY: just opened, and nobody else's.
+        (copy >= 0).then(|| File::from(unsafe { OwnedFd::from_raw_fd(copy) }))
+    };
+    let of_launcher = move || {
+        let path = format!("/proc/{}/fd/{fd}", std::os::unix::process::parent_id());
+        File::options().read(true).write(true).open(path).ok()
+    };
+    own().into_iter().chain(std::iter::once_with(of_launcher).flatten())
+}
+
+/// Whether a file is memory of this name: what else has got the number of a closed descriptor must not be taken for it.
+pub(crate) fn is_memory(file: &File, name: &CStr) -> bool {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
+    let path = path.as_os_str().as_encoded_bytes().strip_prefix(b"/memfd:");
+    path.and_then(|path| path.strip_prefix(name.to_bytes()))
+        .is_some_and(|rest| b" (deleted)".starts_with(rest))
+}
+
 /// A job's shared memory.
 pub struct Segment {
     base: *mut u8,
@@ -172,7 +199,7 @@ impl Segment {
         let bytes = length(tasks);
         let memory = |source| AttachError::Memory { bytes, source };
         // SAFETY: a system call with a constant string.
-        let fd = unsafe { libc::memfd_create(c"netloom".as_ptr(), libc::MFD_CLOEXEC) };
+        let fd = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
             return Err(memory(io::Error::last_os_error()));
         }
@@ -216,26 +243,34 @@ impl Segment {
 
     /// Maps the segment of an inherited file.
     fn open(fd: RawFd) -> Result<Self, AttachError> {
-        let environment = || AttachError::Environment { name: ENVIRONMENT[0], value: fd.to_string() };
-        // SAFETY: fails if it is not open.
-        let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
-        if copy < 0 {
-            return Err(environment());
+        let mut error = AttachError::Environment { name: ENVIRONMENT[0], value: fd.to_string() };
+        for file in inherited(fd) {
+            match Self::of_file(file) {
+                Ok(Some(segment)) => return Ok(segment),
+                Ok(None) => {}
+                Err(other) => error = other,
+            }
         }
-        // SAFETY: just opened, and nobody else's.
-        let file = File::from(unsafe { OwnedFd::from_raw_fd(copy) });
+        Err(error)
+    }
+
+    /// The segment that a file holds, if it holds one.
+    fn of_file(file: File) -> Result<Option<Self>, AttachError> {
         let bytes = file.metadata().map_or(0, |data| data.len()) as usize;
-        if bytes < HEADER_B {
-            return Err(environment());
+        if bytes < HEADER_B || !is_memory(&file, NAME) {
+            return Ok(None);
         }
         let mut segment = Self::map(file.into(), bytes, 0)?;
         // SAFETY: the mapping is at least a header long; the launcher wrote it before this process started.
         let header = unsafe { segment.base.cast::<Header>().read() };
-        if header.magic != MAGIC || header.version != VERSION || length(header.tasks) != bytes {
+        if header.magic != MAGIC {
+            return Ok(None);
+        }
+        if header.version != VERSION || length(header.tasks) != bytes {
             return Err(AttachError::Version);
         }
         segment.tasks = header.tasks;
-        Ok(segment)
+        Ok(Some(segment))
     }
 
     fn map(file: OwnedFd, bytes: usize, tasks: u32) -> Result<Self, AttachError> {
@@ -474,7 +509,12 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         assert!(matches!(Segment::open(file.as_raw_fd()), Err(AttachError::Environment { .. })));
         file.set_len(8192).unwrap();
-        assert!(matches!(Segment::open(file.as_raw_fd()), Err(AttachError::Version)));
+        assert!(matches!(Segment::open(file.as_raw_fd()), Err(AttachError::Environment { .. })));
+        let other = Segment::create(2).unwrap();
+        assert!(Segment::open(other.file().as_raw_fd()).is_ok());
+        // SAFETY: the mapping is at least a header long, and nobody else has it.
+        unsafe { (*other.base.cast::<Header>()).version += 1 };
+        assert!(matches!(Segment::open(other.file().as_raw_fd()), Err(AttachError::Version)));
         assert!(matches!(Segment::open(9999), Err(AttachError::Environment { .. })));
     }
 }

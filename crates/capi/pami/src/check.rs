@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::io::Write as _;
 use std::ops::Deref;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -120,7 +120,20 @@ pub unsafe fn shared<'a>(call: &str, handle: *mut c_void) -> Option<&'a Context>
     unsafe { context(handle) }
 }
 
+/// A process that was forked by a task: its calls are refused, since they would take the task's messages.
+static IS_FORKED: AtomicBool = AtomicBool::new(false);
+
+/// In a forked child: what is checked by each function is checked from now on.
+pub extern "C" fn forked() {
+    IS_FORKED.store(true, Ordering::Relaxed);
+    MODE.store(ON, Ordering::Relaxed);
+}
+
 fn is_live(call: &str, handle: *mut c_void) -> bool {
+    if IS_FORKED.load(Ordering::Relaxed) {
+        report(format!("{call}: {}", crate::device::guest::FORKED));
+        return false;
+    }
     let is_live = live().contains(&(handle as usize));
     if !is_live && !handle.is_null() {
         report(format!(

@@ -79,10 +79,12 @@ fn start() -> std::result::Result<Job, String> {
     let (segment, task) = Segment::attach().map_err(|e| e.to_string())?;
     memory::permit_all();
     let simulated = Guest::attach(task).map_err(|e| e.to_string())?;
-    if simulated.is_some() {
+    match simulated {
         // SAFETY: a function that may run when the process ends.
-        unsafe { libc::atexit(leave) };
-    }
+        Some(_) => unsafe { libc::atexit(leave) },
+        // SAFETY: a function that may run in a forked child.
+        None => unsafe { libc::pthread_atfork(None, None, Some(crate::check::forked)) },
+    };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let tasks = segment.tasks();
     // The launcher pins a task to a core where there are enough: then this process sees one.

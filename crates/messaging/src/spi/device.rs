@@ -154,6 +154,14 @@ impl UnitDevice {
         Ok(())
     }
 
+    /// Frees a class route, whose settings remain until it is allocated again: packets that come late have a route.
+    ///
+    /// # Errors
+    /// If it was not allocated.
+    pub fn free_class_route(&self, class: u8) -> Result<(), Refusal> {
+        lock(&self.kernel).free(Resource::ClassRoute, class.into())
+    }
+
     /// Requests the physical address of a program's memory from the kernel, for descriptors and the base
     /// address table (not timed).
     ///

@@ -102,7 +102,7 @@ impl MemoryRegion {
 }
 
 /// Start of memory regions in physical memory, apart from default FIFOs; and their alignment.
-const REGIONS: u64 = 1 << 32;
+pub(crate) const REGIONS: u64 = 1 << 32;
 const PAGE: u64 = 4096;
 
 /// A node's kernel, with its state for the unit.

@@ -28,6 +28,9 @@ pub struct Guest {
     shared: OnceLock<Arc<Shared>>,
 }
 
+/// Why a forked child is refused.
+pub const FORKED: &str = "a forked child calls PAMI; only its parent is a task";
+
 /// Whether this process was forked by a guest.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -125,7 +128,7 @@ impl ChannelLink {
 impl Link for ChannelLink {
     fn begin(&mut self) -> Reply {
         if std::process::id() != self.pid {
-            give_up("a forked child calls PAMI; only its parent is a task");
+            give_up(FORKED);
         }
         // The last thread of this number may be about to end.
         self.channel.wait();

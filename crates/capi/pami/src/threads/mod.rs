@@ -20,7 +20,7 @@ pub mod locks;
 pub mod real;
 pub mod sleep;
 
-use crate::device::guest::{ChannelLink, Guest, give_up};
+use crate::device::guest::{ChannelLink, FORKED, Guest, give_up};
 use netloom_messaging::pami::guest::ThreadNumber;
 use netloom_messaging::pami::guest::hub::Hub;
 use std::cell::{Cell, RefCell, RefMut};
@@ -200,6 +200,10 @@ pub fn wait_for_leaving() {
 /// Makes the calling thread one of a guest's, which the guest's threads did not create by `pthread_create`. The first
 /// one is that for which the simulator waits.
 pub fn adopt(guest: &'static Guest) -> &'static Thread {
+    // Before the simulator is told of a thread that it would wait for.
+    if Guest::is_forked() {
+        give_up(FORKED);
+    }
     let Some(number) = registry().free() else { give_up(TOO_MANY) };
     let link = guest.link(number);
     let hub = if number == 0 { Hub::new(link) } else { Hub::thread(guest.shared(), link, number) };

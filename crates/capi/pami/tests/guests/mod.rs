@@ -17,9 +17,11 @@ pub struct On {
     pub per_node: u32,
     pub threads: usize,
     pub patience_s: f64,
+    /// Wall time.
+    pub limit_s: u64,
 }
 
-pub const PAIR: On = On { tasks: 2, per_node: 1, threads: 1, patience_s: 10.0 };
+pub const PAIR: On = On { tasks: 2, per_node: 1, threads: 1, patience_s: 10.0, limit_s: 120 };
 
 /// A launcher waits for all children of its process: jobs and compilers take turns.
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -42,7 +44,7 @@ pub fn simulate_with(program: &Path, on: On, environment: Vec<(OsString, OsStrin
         tasks: on.tasks,
         bind: Bind::None,
         label: true,
-        time_limit: Some(Duration::from_secs(120)),
+        time_limit: Some(Duration::from_secs(on.limit_s)),
         grace: Duration::from_millis(100),
         environment,
         folder: None,

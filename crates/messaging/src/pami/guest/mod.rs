@@ -11,10 +11,12 @@
 //! - [`hub`] – the guest's side.
 //! - [`process`] – the simulator's side: a hardware thread.
 //! - [`task`] – what the hardware threads of a task share.
+//! - `valid` – what a guest may ask for.
 
 pub mod hub;
 pub mod process;
 pub mod task;
+mod valid;
 
 use super::device::{Collective, Step, Ticket, Transfer};
 use super::message_unit::memory::Mapping;

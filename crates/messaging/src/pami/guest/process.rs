@@ -2,6 +2,7 @@
 //! and lets it go on when that is done.
 
 use super::task::{Doing, Task};
+use super::valid::Sums;
 use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::device::Simulated;
 use crate::pami::device::{PamiDevice, Range, Step as Software};
@@ -422,12 +423,19 @@ impl<G: Guest> GuestProcess<G> {
 
     fn go_on(&mut self, task: &mut Task, requests: Requests) -> Result<Step, Failure> {
         self.start_foreign(task)?;
+        task.check_then(&requests)?;
         if !only_polls(&requests) {
             self.state.turns += 1;
             task.turn(self.number);
         }
         let begins = requests.list.iter().any(|request| !takes_time_only(request));
+        let mut sums = Sums::default();
         for request in requests.list {
+            if task.check(&request, &mut sums)?
+                && let Some(why) = self.guest.fault()
+            {
+                return Err(Failure::new("memory", why));
+            }
             self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
             task.execute(request)?;
         }

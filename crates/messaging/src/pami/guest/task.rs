@@ -316,7 +316,7 @@ impl Task {
     }
 
     pub(super) fn time(&self, ns: f64) -> Microticks {
-        Microticks::of_f64((ns * self.settings.ticks_per_ns * 1e6).clamp(0.0, 1e18))
+        Microticks::of_f64((ns * self.settings.ticks_per_ns * 1e6).clamp(0.0, 4e18))
     }
 
     pub(super) fn ns(&self, time: Microticks) -> f64 {

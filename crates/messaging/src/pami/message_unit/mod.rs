@@ -34,6 +34,7 @@ use netloom_node::time::Microticks;
 pub use rdma::pieces_per_descriptor;
 use resources::{Resources, pin};
 use shared_memory::Queues;
+pub use shared_memory::is_memory;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -277,6 +278,17 @@ impl UnitContext {
     /// Adds a group for which the network has been set up. Returns its number.
     pub fn adopt(&mut self, group: Group) -> usize {
         self.collectives.add(group, &self.device, &self.placement, &self.costs, &self.memory)
+    }
+
+    /// Whether there is a group with this number.
+    pub fn has_group(&self, group: usize) -> bool {
+        self.collectives.has(group)
+    }
+
+    /// Whether a task is a member of a group.
+    pub fn group_has(&self, group: usize, task: u32) -> bool {
+        let at = self.device.torus().coordinates(self.placement.of_task(task).0);
+        self.collectives.nodes(group).is_some_and(|nodes| nodes.contains(at))
     }
 
     /// Takes the next packet out of the reception FIFO, if there is one. If another hardware thread is about to, it takes

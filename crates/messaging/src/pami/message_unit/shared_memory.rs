@@ -11,6 +11,7 @@ use crate::pami::Endpoint;
 use crate::pami::device::{Begun, Full, PamiDevice, Piece, Range, Step, Transfer};
 use crate::pami::packet::Head;
 use crate::spi::device::UnitDevice;
+use crate::spi::kernel::REGIONS;
 use netloom_nic::message_unit::commands::Watch;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,6 +20,11 @@ const QUEUES: u64 = super::collective::SHARED - CONTEXTS * QUEUE_B;
 /// Most contexts of a node.
 const CONTEXTS: u64 = 64;
 const QUEUE_B: u64 = 1 << 17;
+
+/// Whether a range is memory that the kernel allocates, to programs and for what is mapped.
+pub fn is_memory(address: u64, bytes: u64) -> bool {
+    bytes == 0 || address >= REGIONS && address.checked_add(bytes).is_some_and(|end| end <= QUEUES)
+}
 
 /// Slots of a queue **(ours)**, and their length: head, length, bytes.
 const SLOTS: u64 = 128;

@@ -121,10 +121,10 @@ impl Group {
     /// Frees the class on this node.
     pub fn free(&self, device: &UnitDevice) {
         if self.is_master() {
-            for what in [Resource::ClassRoute, Resource::Barrier] {
-                if let Err(refusal) = device.free(what, self.class.into()) {
-                    device.fail("free", refusal);
-                }
+            // Members that do not agree on their last operation may still send packets of it.
+            let freed = device.free_class_route(self.class);
+            if let Err(refusal) = freed.and_then(|()| device.free(Resource::Barrier, self.class.into())) {
+                device.fail("free", refusal);
             }
         }
     }

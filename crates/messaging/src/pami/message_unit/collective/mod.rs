@@ -24,6 +24,7 @@ use crate::pami::device::{Collective, Step, Ticket};
 use crate::pami::message_unit::memory::ProcessMemory;
 use crate::spi::device::{UnitDevice, barrier_watch};
 use group::Group;
+use netloom_fabric::collective::route::Rectangle;
 use netloom_nic::message_unit::commands::Watch;
 use netloom_node::program::lock;
 use smallvec::SmallVec;
@@ -141,6 +142,8 @@ pub const RECTANGLE_FROM_B: u64 = 64 << 10;
 pub struct Collectives {
     /// By number; none where an operation runs.
     members: Vec<Option<Member>>,
+    /// Their nodes, by number.
+    nodes: Vec<Rectangle>,
     waiting: VecDeque<(usize, Ticket, Collective)>,
     running: Option<(usize, Running)>,
     waits: Waits,
@@ -158,9 +161,21 @@ impl Collectives {
     ) -> usize {
         let (device, placement) = (device.clone(), Arc::clone(placement));
         let (costs, memory, waits) = (costs.clone(), Arc::clone(memory), Arc::clone(&self.waits));
+        self.nodes.push(group.rectangle);
         let member = Member { group, device, placement, costs, memory, waits };
         self.members.push(Some(member));
         self.members.len() - 1
+    }
+
+    /// Whether there is a group with this number.
+    pub fn has(&self, group: usize) -> bool {
+        self.members.get(group).is_some_and(Option::is_some)
+            || self.running.as_ref().is_some_and(|&(running, _)| running == group)
+    }
+
+    /// The nodes of a group.
+    pub fn nodes(&self, group: usize) -> Option<Rectangle> {
+        self.nodes.get(group).copied()
     }
 
     /// A group ends, whose class is free again.

@@ -1,0 +1,270 @@
+//! What the simulator reads from a guest is the memory of another process, which may be corrupt: whatever it is,
+//! the simulator refuses it with a reason, and neither panics, nor hangs, nor allocates what a corrupt length
+//! says.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code)]
+
+mod scripted;
+
+use netloom_fabric::collective::Operation;
+use netloom_guest::link::decode;
+use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::device::{Collective, Combine, Range, Step, Transfer};
+use netloom_messaging::pami::guest::{Contexts, Request, Requests, Then};
+use netloom_messaging::pami::packet::{Head, Kind};
+use proptest::prelude::*;
+use scripted::{MEMORY, Script, TASKS, encode, opens, run};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// Notes the largest allocation.
+struct Largest;
+
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+/// Most bytes of an allocation: a list of the smallest requests that a message can hold.
+const ALLOCATION_MAX: usize = 256 << 20;
+
+// SAFETY: forwarded to the system's allocator.
+unsafe impl GlobalAlloc for Largest {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Relaxed);
+        // SAFETY: the caller's layout.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Relaxed);
+        // SAFETY: the caller's layout.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: allocated above, with this layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Largest = Largest;
+
+/// Runs scripts of all tasks, which first create a context.
+fn outcome(scripts: [Vec<Vec<u8>>; TASKS as usize]) -> Vec<(u32, String)> {
+    let (sender, receiver) = channel();
+    let shown = format!("{scripts:?}");
+    std::thread::spawn(move || {
+        let scripts = scripts.map(|script| [opens()].into_iter().chain(script).collect::<Script>());
+        let _ = sender.send(run(scripts));
+    });
+    let outcome = receiver.recv_timeout(Duration::from_secs(60));
+    assert!(LARGEST.load(Relaxed) < ALLOCATION_MAX, "{} B at once: {shown}", LARGEST.load(Relaxed));
+    outcome.unwrap_or_else(|why| panic!("{why}: {shown}"))
+}
+
+/// The reason for which a request of task 1 is refused.
+fn refused(request: Request) -> String {
+    refused_with(request, Then::Go)
+}
+
+fn refused_with(request: Request, then: Then) -> String {
+    let script = vec![encode(&Requests { list: vec![request], then })];
+    let failures = outcome([vec![], script, vec![], vec![]]);
+    let [(1, why)] = &failures[..] else { panic!("{failures:?}") };
+    why.clone()
+}
+
+fn endpoint(task: u32) -> u32 {
+    Endpoint::new(task, 0).unwrap().0
+}
+
+fn head() -> u64 {
+    Head { kind: Kind::Immediate, dispatch: 1, header_bytes: 0, origin: Endpoint(1) }.to_word()
+}
+
+const OWN: Range = Range { address: MEMORY.start, bytes: 8192 };
+/// The first address of what is mapped for a task.
+const REMOTE: u64 = 1 << 32;
+
+/// Requests that a library sends: of each kind one, and what may follow them.
+fn usual() -> Vec<Requests> {
+    let data = (OWN.address, OWN.bytes);
+    let pieces = vec![(OWN.address, 100, REMOTE), (OWN.address + 100, 1, REMOTE + 5000)];
+    let combine = Combine { operation: Operation::AddDouble, word_B: 8 };
+    let sum = Collective::Allreduce { source: OWN, target: OWN, combine };
+    let (from, by, to, with, group) = (0, 0, endpoint(2), endpoint(2), 0);
+    let all = vec![(0, 3)];
+    let collective = |operation| Request::Collective { by, group, operation, ticket: 9 };
+    let requests = [
+        (Request::Open(1), Then::Go),
+        (Request::Close(1), Then::Go),
+        (Request::Spend(Step::Copy(100)), Then::Wait(Contexts::ALL, 10)),
+        (Request::Compute(1000.0), Then::Sleep(1000.0)),
+        (Request::Start(1), Then::Block(Some(1000.0))),
+        (Request::Report(vec!["nothing".into()]), Then::Go),
+        (Request::Unpark(1), Then::Go),
+        (Request::Inject { from, to, head: head(), bytes: vec![1; 40] }, Then::Go),
+        (Request::Inject { from, to: endpoint(0), head: head(), bytes: vec![1; 40] }, Then::Go),
+        (Request::Data { from, to, head: head(), data, ticket: 1 }, Then::Go),
+        (
+            Request::Transfer { from, way: Transfer::Put, with, pieces: pieces.clone(), ticket: 2 },
+            Then::Expose(OWN.address, OWN.bytes),
+        ),
+        (
+            Request::Transfer { from, way: Transfer::Get, with, pieces, ticket: 3 },
+            Then::Wait(Contexts::ALL, 9),
+        ),
+        (Request::Flush { from, with, ticket: 4 }, Then::Go),
+        (Request::Join { by, tasks: all.clone(), class: 1, group: 1 }, Then::Classes(0, all)),
+        (Request::Leave { by, group: 0 }, Then::Go),
+        (collective(Collective::Barrier), Then::Wait(Contexts::ALL, 1000)),
+        (collective(Collective::Broadcast { root: 0, data: OWN }), Then::Wait(Contexts::ALL, 1000)),
+        (collective(Collective::Rectangle { root: 0, data: OWN }), Then::Wait(Contexts::ALL, 1000)),
+        (collective(sum), Then::Wait(Contexts::ALL, 1000)),
+        (Request::Unpark(0), Then::EndThread),
+    ];
+    requests.into_iter().map(|(request, then)| Requests { list: vec![request], then }).collect()
+}
+
+#[test]
+fn usual_requests_are_executed() {
+    let all: Vec<Vec<u8>> = usual().iter().take(13).map(encode).collect();
+    // All but puts and gets: nothing is mapped there.
+    let of_pairs = [0, 1, 2, 3, 5, 6, 7, 8, 9].map(|number: usize| all[number].clone()).to_vec();
+    assert_eq!(outcome([vec![], of_pairs, vec![], vec![]]), []);
+    // And collective operations of all.
+    let together: Vec<Vec<u8>> = usual()[15..19].iter().map(encode).collect();
+    assert_eq!(outcome([0; TASKS as usize].map(|_| together.clone())), []);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_reason() {
+    let huge = (MEMORY.start, 1 << 33);
+    let (from, by, to, with, ticket) = (0, 0, endpoint(2), endpoint(2), 1);
+    let operation = |operation| Request::Collective { by, group: 0, operation, ticket };
+    let everything = vec![(0, u32::MAX)];
+    let join = |tasks, class, group| Request::Join { by, tasks, class, group };
+    let transfer = |pieces| Request::Transfer { from, way: Transfer::Get, with, pieces, ticket };
+    let range = |bytes| Range { address: MEMORY.start, bytes };
+    let sum = |word, bytes| {
+        let combine = Combine { operation: Operation::AddDouble, word_B: word };
+        operation(Collective::Allreduce { source: range(bytes), target: OWN, combine })
+    };
+    for (request, phrase) in [
+        (Request::Open(0), "context 0"),
+        (Request::Open(64), "context 64"),
+        (Request::Close(7), "no context 7"),
+        (Request::Spend(Step::Copy(u64::MAX)), "a copy of"),
+        (Request::Compute(f64::NAN), "NaN"),
+        (Request::Compute(1e300), "its calls take"),
+        (Request::Start(99), "thread 99"),
+        (Request::Inject { from, to: endpoint(4), head: head(), bytes: vec![] }, "endpoint 0x4"),
+        (Request::Inject { from, to: to | 63 << 23, head: head(), bytes: vec![] }, "endpoint"),
+        (Request::Inject { from, to: to | 1 << 31, head: head(), bytes: vec![] }, "endpoint"),
+        (Request::Inject { from, to, head: head(), bytes: vec![0; 1000] }, "a packet of 1000 B"),
+        (Request::Inject { from, to, head: u64::MAX, bytes: vec![] }, "head"),
+        (Request::Inject { from: 9, to, head: head(), bytes: vec![] }, "no context 9"),
+        (Request::Data { from, to, head: head(), data: (u64::MAX, 9), ticket }, "0xffffffffffffffff"),
+        (Request::Data { from, to, head: head(), data: (MEMORY.start, 1 << 40), ticket }, "1099511627776 B"),
+        (Request::Data { from, to, head: head(), data: huge, ticket }, "no memory"),
+        (transfer(vec![]), "a transfer of nothing"),
+        (transfer(vec![(OWN.address, 8, 0)]), "another task's memory"),
+        (transfer(vec![(OWN.address, 8, u64::MAX)]), "another task's memory"),
+        (transfer(vec![(huge.0, huge.1, REMOTE)]), "no memory"),
+        (Request::Flush { from, with: endpoint(100), ticket }, "endpoint"),
+        (join(everything.clone(), 1, 1), "tasks"),
+        (join(vec![(0, 3), (1, 2)], 1, 1), "tasks"),
+        (join(vec![(0, 0)], 1, 1), "by task 1"),
+        (join(vec![(0, 3)], 200, 1), "class 200"),
+        (Request::Leave { by, group: 77 }, "group 77"),
+        (Request::Collective { by, group: 5, operation: Collective::Barrier, ticket }, "group 5"),
+        (operation(Collective::Broadcast { root: 9, data: OWN }), "by task 9"),
+        (operation(Collective::Rectangle { root: 0, data: range(1 << 33) }), "no memory"),
+        (sum(3, 8192), "words of 3 B"),
+        (sum(4, 8192), "words of 4 B"),
+        (sum(8, 16), "(16, 8192)"),
+    ] {
+        let why = refused(request.clone());
+        assert!(why.contains(phrase) && !why.contains("panic"), "{request:?}: {why}");
+    }
+    for (then, phrase) in [
+        (Then::Expose(u64::MAX - 5, 1 << 20), "B at 0x"),
+        (Then::Classes(0, everything), "tasks"),
+        (Then::Classes(40, vec![(0, 3)]), "no context 40"),
+        (Then::Sleep(f64::NAN), "NaN"),
+        (Then::Sleep(-1.0), "-1 ns"),
+        (Then::Sleep(1e13), "it sleeps for"),
+        (Then::Block(Some(f64::NAN)), "NaN"),
+    ] {
+        let why = refused_with(Request::Unpark(0), then.clone());
+        assert!(why.contains(phrase), "{then:?}: {why}");
+    }
+}
+
+#[test]
+fn a_length_alone_allocates_nothing() {
+    // A list of 2^60 requests.
+    let message = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10];
+    let before = LARGEST.load(Relaxed);
+    assert!(decode(&message).is_err());
+    assert!(LARGEST.load(Relaxed) < before.max(4 << 20));
+}
+
+/// One of the usual requests by its number, with some bytes changed, and cut off by some.
+type Changed = (usize, Vec<(u16, u8)>, Option<u8>);
+
+/// A message with some bytes changed, or cut off.
+fn changed(mut message: Vec<u8>, changes: &[(u16, u8)], cut: Option<u8>) -> Vec<u8> {
+    for &(place, byte) in changes {
+        let place = usize::from(place) % message.len();
+        message[place] = byte;
+    }
+    if let Some(cut) = cut {
+        message.truncate(message.len() - usize::from(cut) % message.len());
+    }
+    message
+}
+
+/// Many with `NETLOOM_LONG=1`.
+fn cases() -> u32 {
+    if std::env::var("NETLOOM_LONG").is_ok_and(|value| value == "1") { 50_000 } else { 300 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn arbitrary_bytes_are_refused_or_executed(
+        scripts in prop::array::uniform4(prop::collection::vec(prop::collection::vec(0u8..40, 0..30), 0..4))
+    ) {
+        for (task, why) in outcome(scripts) {
+            prop_assert!(task < TASKS && !why.is_empty());
+        }
+    }
+
+    #[test]
+    fn changed_requests_are_refused_or_executed(
+        scripts in prop::array::uniform4(prop::collection::vec(
+            (
+                0usize..20,
+                prop::collection::vec(any::<(u16, u8)>(), 0..3),
+                prop::option::weighted(0.1, any::<u8>()),
+            ),
+            0..8,
+        ))
+    ) {
+        let usual = usual();
+        let script = |list: Vec<Changed>| {
+            let of =
+                |(number, changes, cut): Changed| changed(encode(&usual[number]), &changes, cut);
+            list.into_iter().map(of).collect::<Vec<_>>()
+        };
+        for (task, why) in outcome(scripts.map(script)) {
+            prop_assert!(task < TASKS && !why.is_empty());
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Guests that are no processes: each hands over the messages of a script, whatever they are, to the simulator. For the
+//! test of corrupt messages, and the fuzz target.
+
+use netloom_fabric::collective::ByteOrder;
+use netloom_fabric::topology::torus::Torus;
+use netloom_guest::link::decode;
+use netloom_messaging::pami::guest::process::{Guest, GuestProcess, Settings};
+use netloom_messaging::pami::guest::task::Task;
+use netloom_messaging::pami::guest::{Facts, Reply, Request, Requests, Then, ThreadNumber};
+use netloom_messaging::pami::message_unit::collective::group::Members;
+use netloom_messaging::pami::message_unit::resources::Resources;
+use netloom_messaging::pami::message_unit::{Costs, PACKET_MAX, Placement};
+use netloom_messaging::spi::Spi;
+use netloom_node::memory::AddressSpace;
+use netloom_node::process::Failure;
+use netloom_node::time::Microticks;
+use netloom_simulate::units::processes_on_units;
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::{ResolvedStudy, resolve};
+use netloom_study::run::Quiet;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
+
+pub const TASKS: u32 = 4;
+const TASKS_PER_NODE: u32 = 2;
+const THREADS: u32 = 2;
+
+/// Where guests have memory.
+pub const MEMORY: std::ops::Range<u64> = 1 << 20..3 << 20;
+
+/// The messages of a task, in order.
+pub type Script = VecDeque<Vec<u8>>;
+
+/// What was wrong with accesses to a guest's memory.
+type Fault = Arc<Mutex<Option<String>>>;
+
+struct Scripted {
+    script: Script,
+    fault: Fault,
+}
+
+impl Scripted {
+    fn next(&mut self, last: Then) -> Result<Requests, Failure> {
+        match self.script.pop_front() {
+            Some(message) => decode(&message),
+            None => Ok(Requests { list: vec![], then: last }),
+        }
+    }
+}
+
+impl Guest for Scripted {
+    fn begin(&mut self) -> Result<Requests, Failure> {
+        self.next(Then::EndThread)
+    }
+
+    fn exchange(&mut self, reply: &Reply, _: bool) -> Result<Option<Requests>, Failure> {
+        // What a guest gets must fit into its channel, too.
+        assert!(postcard::to_stdvec(reply).unwrap().len() <= netloom_shm::channel::MESSAGE_MAX);
+        self.next(Then::End).map(Some)
+    }
+
+    fn look(&mut self, _: bool) -> Result<Option<Requests>, Failure> {
+        self.next(Then::End).map(Some)
+    }
+
+    fn ended(&mut self) {}
+
+    fn foreign(&self) -> Vec<ThreadNumber> {
+        vec![]
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn end_job(&mut self) {}
+
+    fn fault(&self) -> Option<String> {
+        self.fault.lock().unwrap().clone()
+    }
+}
+
+/// The memory of a guest, of which all bytes are zero.
+struct Zeros(Fault);
+
+impl Zeros {
+    fn access(&self, address: u64, bytes: usize) {
+        let is_there = MEMORY.start <= address && address.saturating_add(bytes as u64) <= MEMORY.end;
+        if !is_there {
+            let why = || format!("there is no memory of {bytes} B at {address:#x}");
+            self.0.lock().unwrap().get_or_insert_with(why);
+        }
+    }
+}
+
+impl AddressSpace for Zeros {
+    fn load(&self, address: u64, into: &mut [u8]) {
+        self.access(address, into.len());
+        into.fill(0);
+    }
+
+    fn store(&mut self, address: u64, bytes: &[u8]) {
+        self.access(address, bytes.len());
+    }
+}
+
+fn study() -> &'static ResolvedStudy {
+    static STUDY: OnceLock<ResolvedStudy> = OnceLock::new();
+    STUDY.get_or_init(|| {
+        let text = "name = 'scripts'\nmachine = 'bgq'\nworkload = { kind = 'spi', program = 'ping-pong' }\n\
+                    measure = { until = 'finished', per_link = false, window_us = 1000000 }\n\
+                    set.topology.dims = [2, 1, 1, 1, 1]\n";
+        resolve(SourceFile::new("scripts", text.to_string()), Path::new("."), &[]).unwrap()
+    })
+}
+
+/// The message by which a guest creates its first context.
+pub fn opens() -> Vec<u8> {
+    encode(&Requests { list: vec![Request::Open(0)], then: Then::Go })
+}
+
+pub fn encode(requests: &Requests) -> Vec<u8> {
+    postcard::to_stdvec(requests).unwrap()
+}
+
+/// Runs the scripts of all tasks to their end, and returns what was refused: task and reason.
+pub fn run(scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
+    let study = study();
+    let nodes = TASKS / TASKS_PER_NODE;
+    let placement =
+        Arc::new(Placement { nodes: (0..nodes).collect(), processes: TASKS_PER_NODE as u8, tasks: TASKS });
+    let ticks_per_second = study.machine.ticks_per_second();
+    let pami = study.machine.messaging().pami.unwrap();
+    let settings = Settings {
+        placement: Arc::clone(&placement),
+        costs: Costs::new(&pami, ticks_per_second),
+        facts: Facts {
+            machine: study.machine.shape(),
+            tasks: TASKS,
+            tasks_per_node: TASKS_PER_NODE,
+            torus: vec![(nodes, true)],
+            contexts: Resources::new(TASKS_PER_NODE as u8).contexts.into(),
+            threads: THREADS,
+            has_world_group: true,
+            packet_max_bytes: PACKET_MAX,
+            rendezvous_from_bytes: 4096,
+            clock_ns: pami.clock_ns,
+            core_mhz: 1600.0,
+            compute_scale: 0.0,
+        },
+        world: Members::of_job(&placement, &Torus::new(&study.torus().topology)),
+        ticks_per_ns: ticks_per_second as f64 / 1e9,
+        patience: Microticks::of_f64(1e-3 * ticks_per_second as f64 * 1e6),
+    };
+    let mut scripts = scripts.map(Some);
+    let mut made: BTreeMap<u32, (Arc<Mutex<Task>>, Fault)> = BTreeMap::new();
+    let make = |spi: Spi| {
+        let process = spi.process() % TASKS_PER_NODE as u8;
+        let thread = u32::from(spi.process()) / TASKS_PER_NODE;
+        let number = placement.task(spi.node(), process).expect("a task of each process");
+        let (task, fault) = made.entry(number).or_insert_with(|| {
+            let fault = Fault::default();
+            let of_memory = Arc::clone(&fault);
+            let open = move || -> Box<dyn AddressSpace> { Box::new(Zeros(Arc::clone(&of_memory))) };
+            (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), fault)
+        });
+        let script = if thread == 0 { scripts[number as usize].take() } else { None };
+        let guest = Scripted { script: script.unwrap_or_default(), fault: Arc::clone(fault) };
+        Box::new(GuestProcess::new(task, thread, guest)) as Box<_>
+    };
+    let stop = AtomicBool::new(false);
+    let per_node = TASKS_PER_NODE * THREADS;
+    let ran = processes_on_units(study, per_node, ByteOrder::HERE, make, (&Quiet(&stop), 1));
+    let (_, failures) = ran.unwrap_or_else(|problem| panic!("{problem:?}"));
+    let task = |node, process: u32| placement.task(node, (process % TASKS_PER_NODE) as u8).unwrap();
+    failures.into_iter().map(|(node, process, why)| (task(node, process), why.to_string())).collect()
+}
