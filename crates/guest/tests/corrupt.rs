@@ -92,6 +92,7 @@ fn usual() -> Vec<Requests> {
     let pieces = vec![(OWN.address, 100, REMOTE), (OWN.address + 100, 1, REMOTE + 5000)];
     let combine = Combine { operation: Operation::AddDouble, word_B: 8 };
     let sum = Collective::Allreduce { source: OWN, target: OWN, combine };
+    let to_first = Collective::Reduce { root: 0, source: OWN, target: OWN, combine };
     let (from, by, to, with, group) = (0, 0, endpoint(2), endpoint(2), 0);
     let all = vec![(0, 3)];
     let collective = |operation| Request::Collective { by, group, operation, ticket: 9 };
@@ -121,6 +122,7 @@ fn usual() -> Vec<Requests> {
         (collective(Collective::Broadcast { root: 0, data: OWN }), Then::Wait(Contexts::ALL, 1000)),
         (collective(Collective::Rectangle { root: 0, data: OWN }), Then::Wait(Contexts::ALL, 1000)),
         (collective(sum), Then::Wait(Contexts::ALL, 1000)),
+        (collective(to_first), Then::WakeUp(Contexts::ALL)),
         (Request::Unpark(0), Then::EndThread),
     ];
     requests.into_iter().map(|(request, then)| Requests { list: vec![request], then }).collect()
@@ -133,7 +135,7 @@ fn usual_requests_are_executed() {
     let of_pairs = [0, 1, 2, 3, 5, 6, 7, 8, 9].map(|number: usize| all[number].clone()).to_vec();
     assert_eq!(outcome([vec![], of_pairs, vec![], vec![]]), []);
     // And collective operations of all.
-    let together: Vec<Vec<u8>> = usual()[15..19].iter().map(encode).collect();
+    let together: Vec<Vec<u8>> = usual()[15..20].iter().map(encode).collect();
     assert_eq!(outcome([0; TASKS as usize].map(|_| together.clone())), []);
 }
 

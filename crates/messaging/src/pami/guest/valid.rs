@@ -172,7 +172,7 @@ impl Task {
             if has && bytes.is_multiple_of(4) {
                 return Ok(());
             }
-            Err(invalid(format!("an operation on {bytes} B with root {root}")))
+            Err(invalid(format!("an operation on {bytes} B whose root is task {root}")))
         };
         match *operation {
             Collective::Broadcast { root, data } | Collective::Rectangle { root, data } => {
