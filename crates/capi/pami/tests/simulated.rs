@@ -45,6 +45,50 @@ fn programs_check_their_data_on_a_simulated_machine() {
     }
 }
 
+/// PAMI_Send_immediate between neighbours: 1.18 us (Kumar et al., Table 1), however a program polls.
+#[test]
+fn a_guest_has_the_latency_of_the_paper() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"#include "common.h"
+enum { ROUNDS = 200 };
+static volatile size_t received;
+static void receive(pami_context_t on, void * cookie, const void * header, size_t header_size, const void * pipe, size_t size,
+                    pami_endpoint_t origin, pami_recv_t * recv)
+{
+  (void) on; (void) cookie; (void) header; (void) header_size; (void) pipe; (void) size; (void) origin; (void) recv;
+  ++received;
+}
+static double half_round_trip_us(size_t polls)
+{
+  size_t i, until = received;
+  double begin;
+  barrier();
+  begin = PAMI_Wtime(client);
+  for (i = 0; i < ROUNDS; i++)
+  {
+    if (task == 0) send_immediate(context[0], endpoint(1, 0), FIRST_ID, "", 0, NULL, 0);
+    for (++until; received < until;) PAMI_Context_advance(context[0], polls);
+    if (task == 1) send_immediate(context[0], endpoint(0, 0), FIRST_ID, "", 0, NULL, 0);
+  }
+  return (PAMI_Wtime(client) - begin) / ROUNDS / 2 * 1e6;
+}
+int main(void)
+{
+  size_t polls;
+  start("latency", 1);
+  set_dispatch(context[0], FIRST_ID, receive, NULL);
+  for (polls = 1; polls <= 10000; polls *= 10)
+  {
+    double us = half_round_trip_us(polls);
+    if (us < 0.96 * 1.18 || us > 1.04 * 1.18) FAIL("half round trip, polled %zu times a call: %.3f us", polls, us);
+  }
+  return finish();
+}
+"#;
+    check(&compile_text("latency", text, folder.path()), PAIR);
+}
+
 /// Also beside a busy loop, and on two threads.
 #[test]
 fn simulated_times_are_the_same_on_every_run() {
