@@ -148,6 +148,10 @@ fn what_cannot_be_is_refused_with_a_reason() {
     let join = |tasks, class, group| Request::Join { by, tasks, class, group };
     let transfer = |pieces| Request::Transfer { from, way: Transfer::Get, with, pieces, ticket };
     let range = |bytes| Range { address: MEMORY.start, bytes };
+    let reduction = |root, word_B| {
+        let combine = Combine { operation: Operation::AddDouble, word_B };
+        Collective::Reduce { root, source: OWN, target: OWN, combine }
+    };
     let sum = |word, bytes| {
         let combine = Combine { operation: Operation::AddDouble, word_B: word };
         operation(Collective::Allreduce { source: range(bytes), target: OWN, combine })
@@ -180,7 +184,9 @@ fn what_cannot_be_is_refused_with_a_reason() {
         (join(vec![(0, 3)], 200, 1), "class 200"),
         (Request::Leave { by, group: 77 }, "group 77"),
         (Request::Collective { by, group: 5, operation: Collective::Barrier, ticket }, "group 5"),
-        (operation(Collective::Broadcast { root: 9, data: OWN }), "by task 9"),
+        (operation(Collective::Broadcast { root: 9, data: OWN }), "root is task 9"),
+        (operation(reduction(9, 8)), "root is task 9"),
+        (operation(reduction(0, 3)), "words of 3 B"),
         (operation(Collective::Rectangle { root: 0, data: range(1 << 33) }), "no memory"),
         (sum(3, 8192), "words of 3 B"),
         (sum(4, 8192), "words of 4 B"),

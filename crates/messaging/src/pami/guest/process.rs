@@ -296,10 +296,12 @@ impl<G: Guest> GuestProcess<G> {
                         1 => ("PAMI_Context_advance", "polled a context".to_string()),
                         count => ("PAMI_Context_advance", format!("polled {count} contexts")),
                     };
-                    let reason = format!(
-                        "it has {does} for {:.1} s of simulated time, and nothing came",
-                        task.ns(self.state.waited) / 1e9
-                    );
+                    let waited_us = task.ns(self.state.waited) / 1e3;
+                    let waited = match waited_us {
+                        ..5e4 => format!("{waited_us:.1} us"),
+                        _ => format!("{:.1} s", waited_us / 1e6),
+                    };
+                    let reason = format!("it has {does} for {waited} of simulated time, and nothing came");
                     return Err(self.waits_for_ever(task, now, call, &reason)?);
                 }
                 self.answer(task, now).map(Some)
