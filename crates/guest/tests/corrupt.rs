@@ -148,8 +148,8 @@ fn what_cannot_be_is_refused_with_a_reason() {
     let join = |tasks, class, group| Request::Join { by, tasks, class, group };
     let transfer = |pieces| Request::Transfer { from, way: Transfer::Get, with, pieces, ticket };
     let range = |bytes| Range { address: MEMORY.start, bytes };
-    let reduction = |root, word_B| {
-        let combine = Combine { operation: Operation::AddDouble, word_B };
+    let reduction = |root, word| {
+        let combine = Combine { operation: Operation::AddDouble, word_B: word };
         Collective::Reduce { root, source: OWN, target: OWN, combine }
     };
     let sum = |word, bytes| {
