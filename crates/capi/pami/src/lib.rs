@@ -14,7 +14,7 @@
 //! | collectives | `collectives/` |
 //! | predefined types and data functions | `symbols.rs` |
 //! | extensions | `extensions/` |
-//! | progress in the background | `communication_thread.rs` |
+//! | progress in the background | `communication_thread/` |
 //! | threads on a simulated node | `threads/` |
 //! | reports of misuse with `NETLOOM_CHECK=1` | `check.rs` |
 //! | structures of `pami.h` | `abi.rs`, `xfer.rs` |
