@@ -44,6 +44,18 @@ fn simulated_times_are_the_same_on_every_run() {
     }
 }
 
+/// Also that of a communication thread, which has most signals blocked: here reading a clock can be a system call, which
+/// is trapped by one.
+#[test]
+fn computing_counts_on_request() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let program = program("communication_thread", folder.path());
+    let without = check(&program, PAIR);
+    let with = check(&program, On { compute_scale: 10.0, ..PAIR });
+    assert!(with > 1.1 * without, "{without} us, then {with} us");
+}
+
 const WITH_THREAD: &str = r#"#include "common.h"
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static volatile int flag;

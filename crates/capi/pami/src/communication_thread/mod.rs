@@ -205,6 +205,11 @@ impl NoSignals {
         unsafe {
             let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
             libc::sigfillset(&raw mut all);
+            // But those that an instruction of the thread itself raises: a blocked one would end the process.
+            for own in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS]
+            {
+                libc::sigdelset(&raw mut all, own);
+            }
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
             NoSignals(before)
         }

@@ -16,12 +16,15 @@ pub struct On {
     pub tasks: u32,
     pub per_node: u32,
     pub threads: usize,
+    /// How much of what programs compute counts.
+    pub compute_scale: f64,
     pub patience_s: f64,
     /// Wall time.
     pub limit_s: u64,
 }
 
-pub const PAIR: On = On { tasks: 2, per_node: 1, threads: 1, patience_s: 10.0, limit_s: 120 };
+pub const PAIR: On =
+    On { tasks: 2, per_node: 1, threads: 1, compute_scale: 0.0, patience_s: 10.0, limit_s: 120 };
 
 /// A launcher waits for all children of its process: jobs and compilers take turns.
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -55,7 +58,7 @@ pub fn simulate_with(program: &Path, on: On, environment: Vec<(OsString, OsStrin
         sets: vec!["topology.dims=[2,2,2,2,1]".into()],
         tasks_per_node: Some(on.per_node),
         threads: on.threads,
-        compute_scale: 0.0,
+        compute_scale: on.compute_scale,
         patience_s: on.patience_s,
     };
     let (mut out, mut err) = (vec![], vec![]);
