@@ -62,11 +62,11 @@ impl<'a> Terminal<'a> {
 
     fn message(&self, progress: Progress) -> String {
         let wall = self.start.elapsed().as_secs_f64().max(1e-3);
-        let mut text = format!(
-            "{} us simulated, {} packet-hops/s",
-            short(progress.ticks as f64 * self.us_per_tick),
-            scaled(progress.packet_hops as f64 / wall)
-        );
+        let mut text = format!("{} us simulated", short(progress.ticks as f64 * self.us_per_tick));
+        // Hops are counted at a window's end: none are known before the first.
+        if progress.packet_hops > 0 {
+            let _ = write!(text, ", {} packet-hops/s", scaled(progress.packet_hops as f64 / wall));
+        }
         match progress.fraction {
             Some(done) if done > 0.01 => {
                 let left = wall * (1.0 - done.min(1.0)) / done;
