@@ -112,8 +112,6 @@ struct State {
     seen_turns: u64,
     is_told: bool,
     is_idle: bool,
-    /// It sleeps, and takes no part of its core.
-    is_asleep: bool,
     /// It has waited in vain for so long that nothing will come.
     waits_for_ever: bool,
     /// It runs, and others do not wait for it; how long until it is asked again, ns.
@@ -139,7 +137,6 @@ impl<G: Guest> GuestProcess<G> {
             seen_turns: 0,
             is_told: false,
             is_idle: true,
-            is_asleep: false,
             waits_for_ever: false,
             runs_alone_ns: None,
         };
@@ -169,7 +166,6 @@ impl<G: Guest> GuestProcess<G> {
             let requests = self.guest.begin()?;
             return self.go_on(task, requests);
         }
-        self.state.is_asleep = false;
         task.collect(task.hardware_thread(self.number));
         if self.state.runs_alone_ns.is_some() {
             let requests = self.guest.look(task.others_run(self.number))?;
@@ -223,7 +219,6 @@ impl<G: Guest> GuestProcess<G> {
                     return self.answer(task, now);
                 }
                 let any = self.watches(task);
-                self.state.is_asleep = true;
                 task.device.thread().park(Wait { sleeps: true, ..Wait::for_any(any) });
             }
             Then::Block(at_most_ns) => {
@@ -500,6 +495,7 @@ impl<G: Guest> Process<Command, Watch> for GuestProcess<G> {
     }
 
     fn is_idle(&self) -> bool {
-        self.state.is_idle || self.state.is_asleep
+        // One that sleeps takes no part of its core either.
+        self.state.is_idle || self.state.is_waiting && matches!(self.state.then, Then::WakeUp(_))
     }
 }

@@ -39,7 +39,8 @@ pub enum Doing {
 
 impl Doing {
     fn waits_for(self, any: Contexts) -> bool {
-        matches!(self, Doing::Polls(contexts) | Doing::Sleeps(contexts) if contexts.and(any) != Contexts::default())
+        let (Doing::Polls(contexts) | Doing::Sleeps(contexts)) = self else { return false };
+        contexts.and(any) != Contexts::default()
     }
 }
 
