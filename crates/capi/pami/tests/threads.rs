@@ -25,6 +25,7 @@ fn simulated_times_are_the_same_on_every_run() {
         ("cancel", PAIR),
         ("communication_thread", On { tasks: 8, per_node: 3, ..PAIR }),
         ("async_progress", PAIR),
+        ("async_progress", On { tasks: 1, ..PAIR }),
     ] {
         let program = program(name, folder.path());
         let first = check(&program, on);
