@@ -194,6 +194,7 @@ pub fn run(
         world,
         ticks_per_ns,
         patience: Microticks::of_f64(machine.patience_s * ticks_per_second as f64 * 1e6),
+        busy_until: Arc::default(),
     };
     let segment = Arc::new(Segment::create(tasks).map_err(LaunchError::from)?);
     let channels =

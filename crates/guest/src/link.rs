@@ -18,9 +18,11 @@ const LOOK: Duration = Duration::from_millis(20);
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// A guest that runs for longer by itself is worth a word.
 const LONG: Duration = Duration::from_secs(10);
-/// Processor time after which a thread is taken to wait for another one of its process; and once it has.
+/// Processor time after which a thread is taken to wait for another one of its process: at first, once another task of
+/// the job has, and once its own task has.
 const SPINS: Duration = Duration::from_secs(1);
-const SPINS_AGAIN: Duration = Duration::from_millis(10);
+const SPINS_AS_OTHERS: Duration = Duration::from_millis(50);
+const SPINS_AGAIN: Duration = Duration::from_millis(1);
 /// For so long others wait for a thread that they do not depend on.
 const PAUSE: Duration = Duration::from_micros(500);
 
@@ -33,6 +35,8 @@ pub struct Shared {
     pub has_crashed: AtomicBool,
     /// Tasks that ran, without a call of their library, when the job ended otherwise.
     pub running: Mutex<BTreeSet<u32>>,
+    /// A thread of the job was not waited for.
+    pub has_varied: AtomicBool,
     /// Hand-overs to guests.
     pub hand_overs: AtomicU64,
     /// Guests run on the processor of the thread that simulates their node: two that wait for each other are served
@@ -165,13 +169,18 @@ impl GuestLink {
             }
             if others_run || self.first.has_foreign() {
                 let until = processor_time.get_or_insert_with(|| {
-                    let limit = if self.status.varies() { SPINS_AGAIN } else { SPINS };
+                    let limit = match self.shared.has_varied.load(Ordering::Relaxed) {
+                        _ if self.status.varies() => SPINS_AGAIN,
+                        true => SPINS_AS_OTHERS,
+                        false => SPINS,
+                    };
                     self.processor_time() + limit
                 });
                 let before = std::mem::replace(&mut waits, self.wait_in_kernel());
                 // Twice the same: it was not just about to go on.
-                look = if waits.is_some() { FIRST_LOOK } else { LOOK };
+                look = if waits.is_some() || self.status.varies() { FIRST_LOOK } else { LOOK };
                 if waits.is_some() && waits == before || self.processor_time() >= *until {
+                    self.shared.has_varied.store(true, Ordering::Relaxed);
                     if self.status.vary() {
                         self.tell_that_times_vary();
                     }

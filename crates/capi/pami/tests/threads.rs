@@ -216,3 +216,39 @@ int main(void)
     assert!(outcome.processes.status() == 0 && outcome.failures.is_empty(), "{outcome:?}\n{output}");
     assert!((701_000.0..702_000.0).contains(&outcome.simulated_us), "{outcome:?}");
 }
+
+/// A task sleeps and computes for longer than others wait before they say that nothing will come.
+#[test]
+fn who_sleeps_or_computes_is_waited_for() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"#include "common.h"
+#include <pami_ext.h>
+#include <unistd.h>
+int main(int argc, char ** argv)
+{
+  pami_extension_t         extension;
+  pamix_compute_seconds_fn compute;
+  (void) argv;
+  usleep(1000);
+  start("sleeps", 1);
+  REQUIRE(PAMI_Wtime(client) >= 0.001);
+  REQUIRE(PAMI_Extension_open(client, "NETLOOM_compute", &extension) == PAMI_SUCCESS);
+  compute = (pamix_compute_seconds_fn) PAMI_Extension_symbol(extension, "seconds");
+  if (task == 0) { usleep(3000); REQUIRE(compute(0.004) == PAMI_SUCCESS); }
+  barrier();
+  REQUIRE(PAMI_Wtime(client) >= 0.008);
+  /* Who only sleeps again and again is not waited for without end. */
+  if (argc > 1 && task == 0) while (1) usleep(500);
+  barrier();
+  return finish();
+}
+"#;
+    let on = On { patience_s: 0.002, ..PAIR };
+    let program = compile_text("sleeps", text, folder.path());
+    let (outcome, output) = simulate(&program, on);
+    assert!(outcome.processes.status() == 0 && outcome.failures.is_empty(), "{outcome:?}\n{output}");
+    let program = compile_text("sleeps_on", &text.replace("argc > 1", "argc > 0"), folder.path());
+    let (outcome, output) = simulate(&program, on);
+    assert!(outcome.failures.iter().any(|(_, why)| why.contains("waits for ever")), "{outcome:?}\n{output}");
+}

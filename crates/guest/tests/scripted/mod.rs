@@ -153,6 +153,7 @@ pub fn run(scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
         world: Members::of_job(&placement, &Torus::new(&study.torus().topology)),
         ticks_per_ns: ticks_per_second as f64 / 1e9,
         patience: Microticks::of_f64(1e-3 * ticks_per_second as f64 * 1e6),
+        busy_until: Arc::default(),
     };
     let mut scripts = scripts.map(Some);
     let mut made: BTreeMap<u32, (Arc<Mutex<Task>>, Fault)> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Giving way to other threads, and sleeping.
 
-use super::clock::is_simulated;
-use super::{current, current_of_several, real};
+use super::create::guest;
+use super::{current, real};
 use libc::{clockid_t, timespec};
 use std::ffi::{c_int, c_uint};
 
@@ -38,10 +38,10 @@ pub(super) unsafe fn ns_until(clock: clockid_t, until: *const timespec) -> Optio
     Some((until - now(if is_other { libc::CLOCK_MONOTONIC } else { clock })).max(0))
 }
 
-/// Sleeps on the node, if the calling thread is one of several of a guest, or its clocks tell the node's time. Returns
-/// whether it has.
+/// Sleeps on the node, if the calling thread is a guest's. The first call makes this process a guest. Returns whether it
+/// has.
 fn sleep_ns(ns: i64) -> bool {
-    let thread = if is_simulated() { current() } else { current_of_several() };
+    let thread = current().or_else(|| guest().map(|(_, thread)| thread));
     let Some(thread) = thread.filter(|thread| thread.hub.try_borrow_mut().is_ok()) else { return false };
     thread.hub().sleep(ns as f64);
     true

@@ -152,15 +152,13 @@ pub fn chain_scan(place: Place, bytes: usize, is_exclusive: bool) -> Schedule {
     let partial = Block::first(Area::Scratch, bytes);
     let arrived = arriving(bytes);
     let target = Block::first(Area::Target, bytes);
-    let mut first = Round::default();
+    let mut first = if me > 0 { Round::receive(me - 1, arrived) } else { Round::default() };
+    // The target may be the source.
+    first = first.then([Local::Copy { from: Block::first(Area::Source, bytes), to: partial }]);
     if me > 0 {
-        first = Round::receive(me - 1, arrived);
         if is_exclusive {
             first = first.then([Local::Copy { from: arrived, to: target }]);
         }
-    }
-    first = first.then([Local::Copy { from: Block::first(Area::Source, bytes), to: partial }]);
-    if me > 0 {
         first = first.then(prepend(partial, arrived));
     }
     if !is_exclusive {

@@ -15,6 +15,23 @@ struct Member {
     areas: [Vec<u8>; 3],
     schedule: Schedule,
     round: Option<Round>,
+    /// Whether its operand is where its result goes.
+    is_in_place: bool,
+}
+
+impl Member {
+    fn slice(&mut self, mut block: Block) -> &mut [u8] {
+        if self.is_in_place && block.area == Area::Source {
+            block.area = Area::Target;
+        }
+        slice(&mut self.areas, block)
+    }
+
+    fn in_place(mut self) -> Self {
+        let operand = self.areas[0].clone();
+        self.areas[1][..operand.len()].copy_from_slice(&operand);
+        Member { is_in_place: true, ..self }
+    }
 }
 
 fn slice(areas: &mut [Vec<u8>; 3], block: Block) -> &mut [u8] {
@@ -50,35 +67,36 @@ fn run(mut members: Vec<Member>, operation: fn(&mut [u8], &[u8]), seed: usize) -
             let Some(round) = member.schedule.next() else { continue };
             for Transfer { peer, block } in &round.sends {
                 assert!(*peer != me && *peer < count);
-                let bytes = slice(&mut member.areas, *block).to_vec();
+                let bytes = member.slice(*block).to_vec();
                 mail.entry((me, *peer)).or_default().push_back(bytes);
             }
             member.round = Some(round);
             idle = 0;
         }
-        let round = member.round.as_mut().expect("set above");
+        let mut round = member.round.take().expect("set above");
         while let Some(&Transfer { peer, block }) = round.receives.first() {
             let Some(bytes) = mail.get_mut(&(peer, me)).and_then(VecDeque::pop_front) else { break };
             assert_eq!(bytes.len(), block.bytes, "a message of another length");
-            slice(&mut member.areas, block).copy_from_slice(&bytes);
+            member.slice(block).copy_from_slice(&bytes);
             round.receives.remove(0);
             idle = 0;
         }
         if round.receives.is_empty() {
-            for step in std::mem::take(&mut round.then) {
+            for step in round.then {
                 let (to, from) = match step {
                     Local::Copy { from, to } => (to, from),
                     Local::Reduce { into, from } => (into, from),
                 };
                 assert_eq!(to.bytes, from.bytes);
-                let bytes = slice(&mut member.areas, from).to_vec();
+                let bytes = member.slice(from).to_vec();
                 match step {
-                    Local::Copy { .. } => slice(&mut member.areas, to).copy_from_slice(&bytes),
-                    Local::Reduce { .. } => operation(slice(&mut member.areas, to), &bytes),
+                    Local::Copy { .. } => member.slice(to).copy_from_slice(&bytes),
+                    Local::Reduce { .. } => operation(member.slice(to), &bytes),
                 }
             }
-            member.round = None;
             idle = 0;
+        } else {
+            member.round = Some(round);
         }
     }
     assert!(mail.values().all(VecDeque::is_empty), "messages that nobody received");
@@ -116,8 +134,16 @@ fn members(
         areas: [source(me), vec![0xee; 8192], vec![0xdd; 16384]],
         schedule: schedule(Place { me, count }),
         round: None,
+        is_in_place: false,
     };
     (0..count).map(member).collect()
+}
+
+/// What members have at the end, each with its number: with the operands apart, then in place.
+fn both(list: &dyn Fn() -> Vec<Member>, operation: fn(&mut [u8], &[u8])) -> Vec<(usize, [Vec<u8>; 3])> {
+    let in_place = list().into_iter().map(Member::in_place).collect();
+    let [apart, in_place] = [list(), in_place].map(|members| run(members, operation, 3));
+    apart.into_iter().enumerate().chain(in_place.into_iter().enumerate()).collect()
 }
 
 /// Trees of several radices and arities.
@@ -306,8 +332,14 @@ fn reductions_in_order() {
         let result = Block::first(Area::Target, bytes);
         for root in 0..count {
             let check = |schedule: &dyn Fn(Place) -> Schedule| {
-                let areas = run(members(count, source, schedule), concatenate, root).swap_remove(root);
-                assert_eq!(areas[1][..bytes], combined(0, count, elements));
+                let list = members(count, source, schedule);
+                let mut in_place = members(count, source, schedule);
+                let member = in_place.remove(root);
+                in_place.insert(root, member.in_place());
+                for list in [list, in_place] {
+                    let areas = run(list, concatenate, root).swap_remove(root);
+                    assert_eq!(areas[1][..bytes], combined(0, count, elements));
+                }
             };
             for tree in TREES.into_iter().filter(|tree| matches!(tree, Tree::Knomial(_))) {
                 check(&|place| tree_reduce(tree, place, root, result, false));
@@ -322,17 +354,17 @@ fn reductions_in_order() {
         }
         let rabenseifner = |place, bytes| rabenseifner_allreduce(place, bytes, ELEMENT);
         for schedule in [recursive_doubling_allreduce, rabenseifner, reduce_broadcast] {
-            for areas in run(members(count, source, |place| schedule(place, bytes)), concatenate, 2) {
+            for (_, areas) in both(&|| members(count, source, |place| schedule(place, bytes)), concatenate) {
                 assert_eq!(areas[1][..bytes], combined(0, count, elements));
             }
         }
         for schedule in [scan, chain_scan] {
-            let list = members(count, source, |place| schedule(place, bytes, false));
-            for (me, areas) in run(list, concatenate, 3).into_iter().enumerate() {
+            let list = || members(count, source, |place| schedule(place, bytes, false));
+            for (me, areas) in both(&list, concatenate) {
                 assert_eq!(areas[1][..bytes], combined(0, me + 1, elements));
             }
-            let list = members(count, source, |place| schedule(place, bytes, true));
-            for (me, areas) in run(list, concatenate, 3).into_iter().enumerate().skip(1) {
+            let list = || members(count, source, |place| schedule(place, bytes, true));
+            for (me, areas) in both(&list, concatenate).into_iter().filter(|&(me, _)| me > 0) {
                 assert_eq!(areas[1][..bytes], combined(0, me, elements));
             }
         }
@@ -343,8 +375,8 @@ fn reductions_in_order() {
 fn rings_and_reduce_scatters() {
     for (count, elements) in (1..18usize).flat_map(|count| [(count, 1), (count, 50)]) {
         let bytes = elements * ELEMENT;
-        let list = members(count, |me| data(me, 0, bytes), |place| ring_allreduce(place, bytes, ELEMENT));
-        for areas in run(list, add, 2) {
+        let list = || members(count, |me| data(me, 0, bytes), |place| ring_allreduce(place, bytes, ELEMENT));
+        for (_, areas) in both(&list, add) {
             assert_eq!(areas[1][..bytes], sum(count, bytes));
         }
         let mut at = 0;

@@ -14,6 +14,7 @@ use netloom_node::program::lock;
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The way to a thread of a guest. `Ok(None)`: it still runs, and others must not wait for it.
@@ -65,8 +66,32 @@ pub struct Settings {
     pub world: Option<Members>,
     /// Ticks of a nanosecond.
     pub ticks_per_ns: f64,
-    /// The simulated time after which a guest that polls in vain waits for ever.
+    /// The simulated time after which a guest that polls in vain waits for ever, if no other computes or sleeps.
     pub patience: Microticks,
+    /// Until when at least a guest computes or sleeps, ticks.
+    pub busy_until: Arc<AtomicU64>,
+}
+
+/// Parts of a patience: computing and sleeping that is shorter than one is taken for a part of a poll.
+const SHORT_PARTS: u64 = 100_000;
+/// Patiences after which nobody waits any more for others that compute or sleep: they may do so in a loop without end.
+const PATIENCES: u64 = 100;
+
+impl Settings {
+    /// A guest computes or sleeps from now on for this long.
+    pub(super) fn is_busy(&self, now: Microticks, time: Microticks) {
+        if time.ticks() > self.patience.ticks() / SHORT_PARTS {
+            self.busy_until.fetch_max((now + time).ticks(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether nothing will come for who has waited in vain for this long. What others did a patience ago is seen here,
+    /// on any number of threads: no two nodes are as far apart in simulated time.
+    pub(super) fn lasts_for_ever(&self, waited: Microticks, now: Microticks) -> bool {
+        let busy_until = Microticks::of_ticks(self.busy_until.load(Ordering::Relaxed));
+        let is_idle = now.saturating_sub(busy_until) >= self.patience;
+        waited >= self.patience && (is_idle || waited.ticks() / PATIENCES >= self.patience.ticks())
+    }
 }
 
 /// The class of the group of all tasks.
@@ -223,13 +248,18 @@ impl<G: Guest> GuestProcess<G> {
             }
             Then::Block(at_most_ns) => {
                 let at_most = at_most_ns.map(|ns| task.time(ns));
+                if let Some(most) = at_most {
+                    task.settings.is_busy(now, most);
+                }
                 self.state.ends = at_most.map(|most| now + most);
                 self.block(task, now);
             }
             Then::Sleep(ns) => {
                 self.state.is_waiting = true;
-                let at_most = Some(task.time(ns));
-                task.device.thread().wait(Wait { at_most, ..Wait::for_any([]) });
+                let sleep = task.time(ns);
+                task.settings.is_busy(now, sleep);
+                self.state.began = now;
+                task.device.thread().wait(Wait { at_most: Some(sleep), ..Wait::for_any([]) });
             }
         }
         Ok(Step::Running)
@@ -246,8 +276,17 @@ impl<G: Guest> GuestProcess<G> {
         match (self.state.then.clone(), why) {
             // Its conditions may have changed.
             (Then::WakeUp(_), Resumed::Unparked) if !task.take_unparked(self.number) => Ok(None),
-            (Then::Sleep(_), _) | (Then::Wait(..) | Then::WakeUp(_) | Then::Block(_), Resumed::Unparked) => {
+            (Then::Wait(..) | Then::WakeUp(_) | Then::Block(_), Resumed::Unparked) => {
                 self.moves(task);
+                self.answer(task, now).map(Some)
+            }
+            (Then::Sleep(_), _) => {
+                self.state.in_vain += 1;
+                self.state.waited += now - self.state.began;
+                if self.state.in_vain > 1 && task.settings.lasts_for_ever(self.state.waited, now) {
+                    let reason = "it sleeps again and again, and nothing comes";
+                    return Err(self.waits_for_ever(task, now, "sleep", reason)?);
+                }
                 self.answer(task, now).map(Some)
             }
             (Then::Block(_), _) => {
@@ -260,7 +299,7 @@ impl<G: Guest> GuestProcess<G> {
                 }
                 self.start_foreign(task)?;
                 if let Some(threads) =
-                    task.all_blocked().filter(|_| self.state.waited >= task.settings.patience)
+                    task.all_blocked().filter(|_| task.settings.lasts_for_ever(self.state.waited, now))
                 {
                     let reason = format!(
                         "each of its {threads} threads waits for another one (in pthread_join, or at a lock, a \
@@ -285,7 +324,7 @@ impl<G: Guest> GuestProcess<G> {
             (Then::Wait(contexts, _), Resumed::TimedOut) if !task.has_arrivals(self.state.awaited) => {
                 self.state.in_vain += 1;
                 self.state.waited += now - self.state.began;
-                if self.state.waited >= task.settings.patience {
+                if task.settings.lasts_for_ever(self.state.waited, now) {
                     let (call, does) = match task.contexts(contexts).count() {
                         0 => ("sched_yield", "given way".to_string()),
                         1 => ("PAMI_Context_advance", "polled a context".to_string()),

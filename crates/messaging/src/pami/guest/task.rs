@@ -252,7 +252,11 @@ impl Task {
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
             Request::Spend(step) => self.device.thread().spend(self.settings.costs.of(step)),
             Request::Report(_) => {}
-            Request::Compute(ns) => self.device.thread().spend(self.time(ns)),
+            Request::Compute(ns) => {
+                let time = self.time(ns);
+                self.settings.is_busy(self.device.thread().now(), time);
+                self.device.thread().spend(time);
+            }
             Request::Start(thread) => self.start(thread)?,
             Request::Unpark(thread) => {
                 let thread = thread.min(self.settings.facts.threads - 1);
