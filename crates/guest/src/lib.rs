@@ -251,6 +251,8 @@ pub fn run(
         let launched = launch_in(&job, &segment, out, err);
         drop(addresses);
         shared.is_over.store(true, Ordering::Release);
+        // Nobody waits for what is still under way.
+        stop.store(launched.as_ref().map_or(true, was_ended), Ordering::Relaxed);
         (launched, simulator.join())
     });
     let simulated = match simulated {
@@ -267,7 +269,7 @@ pub fn run(
         })
         .collect();
     // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no news.
-    let has_crashed = shared.has_crashed.load(Ordering::Acquire);
+    let has_crashed = shared.has_crashed.load(Ordering::Acquire) || was_ended(&processes);
     let mut last_ns: f64 = 0.0;
     for (task, (of_task, status)) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
         last_ns = last_ns.max(of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns());
@@ -292,6 +294,12 @@ pub fn run(
         hand_overs: shared.hand_overs.load(Ordering::Relaxed),
         wall: begin.elapsed(),
     })
+}
+
+/// Whether the user ended the job, or its time limit.
+fn was_ended(processes: &launch::Outcome) -> bool {
+    let ends = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+    processes.timed_out.is_some() || processes.signal.is_some_and(|signal| ends.contains(&signal))
 }
 
 /// While it lives, programs that this thread starts have the same addresses on every run: where data lies in a

@@ -108,3 +108,46 @@ impl Drop for AtEnd<'_> {
         self.0.store(true, Ordering::Relaxed);
     }
 }
+
+/// A job whose time is over ends then, whatever is still to be simulated: here minutes of data between all tasks.
+#[test]
+fn a_job_ends_when_its_time_is_over() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"#include "common.h"
+static void many(pami_context_t on, void * cookie, const void * header, size_t header_size, const void * pipe,
+                 size_t size, pami_endpoint_t origin, pami_recv_t * recv)
+{
+  static char data[1 << 20];
+  (void) on, (void) cookie, (void) header, (void) header_size, (void) pipe, (void) origin;
+  REQUIRE(recv != NULL && size == sizeof data);
+  memset(recv, 0, sizeof *recv);
+  recv->type    = PAMI_TYPE_BYTE;
+  recv->data_fn = PAMI_DATA_COPY;
+  recv->addr    = data;
+}
+int main(void)
+{
+  static char data[1 << 20];
+  size_t      n;
+  start("endless", 1);
+  set_dispatch(context[0], FIRST_ID, many, NULL);
+  barrier();
+  for (n = 0; n < 1000; n++)
+  {
+    pami_send_t send;
+    memset(&send, 0, sizeof send);
+    send.send.dest          = endpoint((task + 1 + n % (tasks - 1)) % tasks, 0);
+    send.send.dispatch      = FIRST_ID;
+    send.send.data.iov_base = data;
+    send.send.data.iov_len  = sizeof data;
+    CHECK(PAMI_Send(context[0], &send));
+  }
+  while (1) PAMI_Context_advance(context[0], 1000);
+}
+"#;
+    let program = compile_text("endless", text, folder.path());
+    let (outcome, output) = simulate(&program, On { tasks: 16, limit_s: 2, ..PAIR });
+    assert!(outcome.processes.timed_out.is_some() && outcome.failures.is_empty(), "{outcome:?}\n{output}");
+    assert!(outcome.wall.as_secs() < 10, "{outcome:?}");
+}

@@ -96,10 +96,11 @@ impl Settings {
 
 /// The class of the group of all tasks.
 const WORLD_CLASS: u8 = 0;
-/// The longest wait of a thread that polls in vain, before it may look at something else; and of one that reads the
-/// clock between its polls.
+/// The longest wait of a thread that polls in vain, before it may look at something else.
 const LONGEST_NS: f64 = 1e6;
+/// The same if it reads the clock between its polls: at least so long, or so much of the time that it has waited.
 const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
+const LONGEST_WITH_CLOCK: f64 = 0.01;
 /// Most waits in vain that a thread skips, because it waited for as long before a packet came last.
 const USUAL_MAX: u32 = 5;
 /// The time after which it is asked again what a thread does that still runs: at first, and at most.
@@ -361,7 +362,10 @@ impl<G: Guest> GuestProcess<G> {
             (f64::from(1u32 << state.in_vain.max(state.usual).min(20)), polls)
         };
         let limit_ns = task.poll_ns() * polls.clamp(1, 1 << 20) as f64;
-        let longest = if std::mem::take(&mut state.reads_clock) { LONGEST_WITH_CLOCK_NS } else { LONGEST_NS };
+        let longest = match std::mem::take(&mut state.reads_clock) {
+            true => (LONGEST_WITH_CLOCK * task.ns(state.waited)).clamp(LONGEST_WITH_CLOCK_NS, LONGEST_NS),
+            false => LONGEST_NS,
+        };
         let at_most = Some(task.time((limit_ns * growth).min(longest.max(limit_ns))));
         state.began = now;
         let any = self.watches(task);
