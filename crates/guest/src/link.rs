@@ -151,10 +151,7 @@ impl GuestLink {
                 break;
             }
             match life {
-                Life::Ended => {
-                    self.status.end();
-                    return Ok(Some(Requests { list: vec![], then: Then::End }));
-                }
+                Life::Ended => return Ok(Some(self.ended())),
                 Life::Failed => {
                     self.note_that_it_ran();
                     self.shared.has_crashed.store(true, Ordering::Release);
@@ -162,8 +159,12 @@ impl GuestLink {
                     return Err(Failure::new("task", OVER));
                 }
                 Life::Runs if self.shared.is_over.load(Ordering::Acquire) => {
-                    self.note_that_it_ran();
-                    return Err(Failure::new("task", OVER));
+                    // It may have ended in order since.
+                    let over = self.over();
+                    if over.is_err() {
+                        self.note_that_it_ran();
+                    }
+                    return over.map(Some);
                 }
                 Life::Runs => {}
             }
@@ -196,6 +197,19 @@ impl GuestLink {
             }
         }
         self.taken().map(Some)
+    }
+
+    fn ended(&self) -> Requests {
+        self.status.end();
+        Requests { list: vec![], then: Then::End }
+    }
+
+    /// The job is over: what the thread does, whose process has ended.
+    fn over(&self) -> Result<Requests, Failure> {
+        match self.life() {
+            Life::Ended => Ok(self.ended()),
+            _ => Err(Failure::new("task", OVER)),
+        }
     }
 
     fn note_that_it_ran(&self) {
@@ -244,7 +258,7 @@ impl Guest for GuestLink {
 
     fn exchange(&mut self, reply: &Reply, others_run: bool) -> Result<Option<Requests>, Failure> {
         if self.shared.is_over.load(Ordering::Acquire) {
-            return Err(Failure::new("task", OVER));
+            return self.over().map(Some);
         }
         let message = postcard::to_stdvec(reply).map_err(|error| Failure::new("guest", error))?;
         self.shared.hand_overs.fetch_add(1, Ordering::Relaxed);
