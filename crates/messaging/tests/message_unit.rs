@@ -9,7 +9,7 @@ use netloom_fabric::router::queued::QueuedNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::NETWORK_FIFOS;
-use netloom_nic::message_unit::config::MessageUnitConfig;
+use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, HIGH_PRIORITY, Kind, LOCAL, Network};
 use units::{Task, network, run, run_failing, unit};
 
@@ -154,6 +154,40 @@ fn each_limit_can_be_the_bottleneck() {
     // An engine creates the next packet only when the last one has left.
     let fifo = exchange(&MessageUnitConfig { network_fifo_packets: 1, ..wide });
     assert!(fifo > 1.5 * links, "{fifo} {links}");
+}
+
+/// An engine takes the next packet when it has read the data of the last one, whose logic takes longer.
+#[test]
+fn packets_follow_each_other_through_an_engine() {
+    const PACKETS: u16 = 10;
+    fn many(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            spi.set_counter(0, u64::from(PACKETS) * 32);
+            if spi.node() != 0 {
+                return spi.wait_counter(0).await;
+            }
+            let messages = (0..PACKETS).map(|fifo| (fifo, Descriptor { map: 1, ..put(1, 32) }));
+            for (fifo, message) in messages {
+                spi.inject(fifo, message).await;
+            }
+            let mut ends = vec![];
+            for fifo in 0..PACKETS {
+                spi.wait_injected(fifo, 1).await;
+                ends.push(spi.now());
+            }
+            spi.measure(0, ends[usize::from(PACKETS) - 1] - ends[0]);
+        })
+    }
+    let unit = MessageUnitConfig {
+        software: SoftwareConfig { inject_ticks: 20, ..unit().software },
+        inject_ticks: 20_000,
+        network_fifo_packets: 8,
+        ..unit()
+    };
+    let measurements = run(&network(&[2], false), &unit, many, &[], 1).0;
+    let between = measurements[0].1[0].time().ticks();
+    assert!(between < 20_000, "{between} ticks between the first and the last of {PACKETS} packets");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub struct MessageUnitConfig {
     pub read_ticks: u32,
     /// From the last write request of a packet, or an atomic operation, to where cores see it.
     pub write_ticks: u32,
-    /// From the last of a packet's data to where the network may take the packet.
+    /// From the last of a packet's data to where the network may take the packet; its engine has taken the next one.
     pub inject_ticks: u32,
     /// From when an engine has read a packet from its network reception FIFO to the first write request.
     pub receive_ticks: u32,
@@ -32,7 +32,7 @@ pub struct MessageUnitConfig {
     pub ddr_bytes_per_tick: f64,
     /// Bandwidth of an IO node's PCIe, per direction.
     pub pcie_bytes_per_tick: f64,
-    /// Packets that a network injection FIFO holds.
+    /// Full packets that a network injection FIFO holds: so many times 544 B of any.
     pub network_fifo_packets: u32,
     /// The node's cores.
     pub cores: CoresConfig,

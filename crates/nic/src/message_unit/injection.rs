@@ -4,14 +4,16 @@
 //! packet from it; then the selection is repeated, so that messages interleave.
 
 use super::common::Common;
-use super::descriptor::{Descriptor, Network, PAYLOAD_MAX, SYSTEM, SYSTEM_COLLECTIVE};
+use super::descriptor::{CHUNK, Descriptor, Network, PAYLOAD_MAX, SYSTEM, SYSTEM_COLLECTIVE};
 use super::fifos::{Active, Injection, InjectionFifo, Priority, check_injection};
 use super::interrupts::Interrupt;
 use super::protection::Violation;
+use super::reception::FULL_B;
 use super::{Alarm, DESCRIPTOR_B, NETWORK_FIFOS, NetworkFifo, Out, Packet, Unit};
 use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::packet::Meta;
+use std::collections::VecDeque;
 
 /// The engine number of the logic that fetches descriptors, which has a master port like the engines.
 const FETCHER: usize = NETWORK_FIFOS - 1;
@@ -65,15 +67,29 @@ impl ReadyList {
     }
 }
 
-/// A messaging engine with its network FIFO.
+/// A messaging engine with its network FIFO. It reads a packet's data, and is free for the next packet when it has; the
+/// logic that follows takes each packet its time and holds none up, as that of reception **(ours: the paper says what
+/// an engine does, not how long)**.
 #[derive(Default)]
+#[allow(non_snake_case)]
 pub(super) struct Engine {
-    /// The injection FIFO and packet that it is working on; no packet if data is only fetched into the L2.
-    building: Option<(u16, Option<Packet>)>,
+    /// Whether it is reading a packet's data.
+    is_reading: bool,
+    /// The packets that it has begun and that are not complete, each with its injection FIFO; no packet if data is only
+    /// fetched into the L2.
+    building: VecDeque<(u16, Option<Packet>)>,
     /// Complete packets in its network FIFO.
     fifo: NetworkFifo,
-    /// Whether the network is taking a packet.
-    leaving: bool,
+    /// Bytes of all of them, and of the packet that the network is taking.
+    held_B: u64,
+    /// Bytes of the packet that the network is taking.
+    leaving_B: u64,
+    /// When the last packet is complete: they stay in order.
+    complete: Time,
+}
+
+fn bytes_of(packet: &Packet) -> u64 {
+    u64::from(packet.0.chunks() * CHUNK)
 }
 
 impl Unit {
@@ -188,8 +204,8 @@ impl Unit {
     fn assign(&mut self, common: &Common, now: Time, out: &mut Out) {
         for engine in 0..NETWORK_FIFOS {
             let e = &self.engines[engine];
-            let held = e.fifo.len() + usize::from(e.leaving);
-            if e.building.is_some() || held >= common.config.network_fifo_packets as usize {
+            let room = u64::from(common.config.network_fifo_packets) * FULL_B;
+            if e.is_reading || e.held_B + FULL_B > room {
                 continue;
             }
             let Some((fifo, priority)) = self.ready.choose(engine, &mut self.random) else { continue };
@@ -232,9 +248,21 @@ impl Unit {
         self.assign_free = begin + u64::from(c.cycle_ticks);
         let read =
             if bytes > 0 { self.ports.read(c, begin, (engine, priority), address, bytes) } else { begin };
-        self.engines[engine].building = Some((fifo, packet));
+        let e = &mut self.engines[engine];
+        e.is_reading = true;
+        e.held_B += packet.as_ref().map_or(0, bytes_of);
+        e.building.push_back((fifo, packet));
+        out.at(read, Alarm::Read(engine as u16));
         let logic = if is_collective { c.collective_ticks } else { c.inject_ticks };
-        out.at(read + u64::from(logic), Alarm::Built(engine as u16));
+        let complete = (read + u64::from(logic)).max(e.complete);
+        e.complete = complete;
+        out.at(complete, Alarm::Built(engine as u16));
+    }
+
+    /// An engine has read a packet's data: it is free for the next one.
+    pub fn read(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) {
+        self.engines[engine].is_reading = false;
+        self.assign(common, now, out);
     }
 
     /// An engine's packet is complete in its network FIFO. Returns the injection FIFO if its head has moved,
@@ -247,7 +275,7 @@ impl Unit {
         out: &mut Out,
     ) -> Option<(u16, Option<Interrupt>)> {
         let e = &mut self.engines[engine];
-        let (fifo, packet) = e.building.take().expect("an alarm for each packet");
+        let (fifo, packet) = e.building.pop_front().expect("an alarm for each packet");
         if let Some(packet) = packet {
             e.fifo.push_back(packet);
             out.fill(engine);
@@ -274,8 +302,9 @@ impl Unit {
     pub fn pull(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) -> Option<Packet> {
         let e = &mut self.engines[engine];
         let next = e.fifo.pop_front();
-        let freed = std::mem::replace(&mut e.leaving, next.is_some());
-        if freed {
+        let left = std::mem::replace(&mut e.leaving_B, next.as_ref().map_or(0, bytes_of));
+        if left > 0 {
+            e.held_B -= left;
             self.assign(common, now, out);
         }
         next

@@ -300,6 +300,7 @@ impl NetworkInterface for MessageUnit {
                     self.refuse(c, now, why);
                 }
             }
+            Alarm::Read(engine) => unit.read(c, now, engine.into(), out),
             Alarm::Built(engine) => {
                 if let Some((fifo, raises)) = unit.built(c, now, engine.into(), out) {
                     self.head_moved(c, now, fifo);

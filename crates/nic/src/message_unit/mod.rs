@@ -156,6 +156,8 @@ pub enum Alarm {
     TailMoved(u16),
     /// A descriptor of an injection FIFO has arrived from memory.
     Fetched(u16),
+    /// An engine has read a packet's data.
+    Read(u16),
     /// An engine has put a packet into its network FIFO.
     Built(u16),
     /// An engine has taken a packet from its network FIFO.
@@ -183,6 +185,7 @@ impl Alarm {
             Alarm::Counted(slot) => (5, slot),
             Alarm::BarrierBits(what) => (6, what),
             Alarm::Added => (7, 0),
+            Alarm::Read(engine) => (8, engine),
         };
         station << 16 | u32::from(number)
     }

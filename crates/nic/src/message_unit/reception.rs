@@ -21,7 +21,7 @@ const READ_B: u64 = 4;
 /// Sizes of a full packet, and of the network reception FIFOs, bytes: those of directions and local
 /// transfers, and the others (inferred from the widths of their pointers in the public driver's
 /// `nd_500_dcr.h`).
-const FULL_B: u64 = 544;
+pub(super) const FULL_B: u64 = 544;
 const USUAL_FIFO_B: u64 = 2048;
 const OTHER_FIFO_B: u64 = 4096;
 /// The system's network FIFO.
