@@ -485,10 +485,10 @@ pub struct MpirunArgs {
     /// How the programs' own computing counts: `ignore`, or a factor for its measured time
     #[arg(long, value_name = "HOW", default_value = "ignore", value_parser = compute)]
     pub compute: f64,
-    /// The simulated time after which a task that polls in vain is said to wait for ever
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    /// The simulated time after which a task that polls in vain, while no other computes or sleeps, is said to wait for ever
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = patience)]
     pub patience: Duration,
-    /// Whose time the programs' clocks tell (clock_gettime, gettimeofday, time), and how long they sleep
+    /// Whose time the programs' clocks tell (clock_gettime, gettimeofday, time)
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Clock::Host)]
     pub clock: Clock,
     /// Threads of the simulator; the results are the same for any number
@@ -528,6 +528,12 @@ pub enum BindTo {
 fn seconds(text: &str) -> Result<Duration, String> {
     let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.ok_or_else(|| "a number of seconds is expected, such as 60 or 0.5".into())
+}
+
+/// Who polls in vain looks up at least every millisecond.
+fn patience(text: &str) -> Result<Duration, String> {
+    let is_enough = |time: &Duration| *time >= Duration::from_millis(1);
+    seconds(text).ok().filter(is_enough).ok_or_else(|| "at least 0.001 s is expected, such as 10".into())
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

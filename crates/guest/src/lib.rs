@@ -99,11 +99,12 @@ pub enum RunError {
     Channels(u32, #[source] std::io::Error),
 }
 
-/// The study that a run is: its workload is not used, since the guests take its place.
+/// The study that a run is. Its workload is not used, since the guests take its place: it is one that any machine with
+/// Message Units can run, also of one node.
 fn study_text(machine: &str) -> String {
     format!(
         "name = \"mpirun\"\ntitle = \"Guests on {{dims}}\"\nmachine = {machine:?}\n\
-         [workload]\nkind = \"spi\"\nprogram = \"ping-pong\"\n\
+         [workload]\nkind = \"spi\"\nprogram = \"barrier\"\n\
          [measure]\nuntil = \"finished\"\nper_link = false\nwindow_us = 1000000\n"
     )
 }
@@ -151,7 +152,10 @@ pub fn run(
     let (nodes, tasks) = (study.torus_machine().topology.dims.iter().product::<u32>(), job.tasks);
     let tasks_per_node = machine.tasks_per_node.unwrap_or_else(|| tasks.div_ceil(nodes));
     if !(1..=64).contains(&tasks_per_node) || tasks.div_ceil(tasks_per_node) > nodes {
-        let what = format!("{tasks} tasks do not fit: {nodes} nodes, 1 to 64 tasks on each");
+        let plural = if nodes == 1 { "" } else { "s" };
+        let what = format!(
+            "{tasks} tasks do not fit: {nodes} node{plural}, {tasks_per_node} of at most 64 tasks on each"
+        );
         return Err(refuse(
             what,
             "use fewer tasks, more of them on a node (`--ppn`), or a larger machine (`--set topology.dims=[…]`)",
