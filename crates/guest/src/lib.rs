@@ -99,8 +99,8 @@ pub enum RunError {
     Channels(u32, #[source] std::io::Error),
 }
 
-/// The study that a run is. Its workload is not used, since the guests take its place: it is one that any machine with
-/// Message Units can run, also of one node.
+/// The study of a run. The guests take the place of its workload, which must be valid on any machine with Message
+/// Units, also of one node.
 fn study_text(machine: &str) -> String {
     format!(
         "name = \"mpirun\"\ntitle = \"Guests on {{dims}}\"\nmachine = {machine:?}\n\
@@ -256,7 +256,7 @@ pub fn run(
         drop(addresses);
         shared.is_over.store(true, Ordering::Release);
         // Nobody waits for what is still under way.
-        stop.store(launched.as_ref().map_or(true, was_ended), Ordering::Relaxed);
+        stop.store(launched.as_ref().map_or(true, was_interrupted), Ordering::Relaxed);
         (launched, simulator.join())
     });
     let simulated = match simulated {
@@ -273,7 +273,7 @@ pub fn run(
         })
         .collect();
     // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no news.
-    let has_crashed = shared.has_crashed.load(Ordering::Acquire) || was_ended(&processes);
+    let has_crashed = shared.has_crashed.load(Ordering::Acquire) || was_interrupted(&processes);
     let mut last_ns: f64 = 0.0;
     for (task, (of_task, status)) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
         last_ns = last_ns.max(of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns());
@@ -300,8 +300,8 @@ pub fn run(
     })
 }
 
-/// Whether the user ended the job, or its time limit.
-fn was_ended(processes: &launch::Outcome) -> bool {
+/// Whether a signal or the time limit interrupted the job.
+fn was_interrupted(processes: &launch::Outcome) -> bool {
     let ends = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
     processes.timed_out.is_some() || processes.signal.is_some_and(|signal| ends.contains(&signal))
 }

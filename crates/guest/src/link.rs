@@ -18,8 +18,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// A guest that runs for longer by itself is worth a word.
 const LONG: Duration = Duration::from_secs(10);
-/// Processor time after which a thread is taken to wait for another one of its process: at first, once another task of
-/// the job has, and once its own task has.
+/// Processor time after which a thread counts as waiting for another one of its process: at first; once a thread of
+/// another task has spun; once one of its own task has.
 const SPINS: Duration = Duration::from_secs(1);
 const SPINS_AS_OTHERS: Duration = Duration::from_millis(50);
 const SPINS_AGAIN: Duration = Duration::from_millis(1);
@@ -204,7 +204,7 @@ impl GuestLink {
         Requests { list: vec![], then: Then::End }
     }
 
-    /// The job is over: what the thread does, whose process has ended.
+    /// The end of a thread when the job is over: in order if its process exited with status 0.
     fn over(&self) -> Result<Requests, Failure> {
         match self.life() {
             Life::Ended => Ok(self.ended()),

@@ -38,8 +38,8 @@ pub(super) unsafe fn ns_until(clock: clockid_t, until: *const timespec) -> Optio
     Some((until - now(if is_other { libc::CLOCK_MONOTONIC } else { clock })).max(0))
 }
 
-/// Sleeps on the node, if the calling thread is a guest's. The first call makes this process a guest. Returns whether it
-/// has.
+/// Sleeps in simulated time if the calling thread is a guest's; returns whether it has. The first call makes this
+/// process a guest.
 fn sleep_ns(ns: i64) -> bool {
     let thread = current().or_else(|| guest().map(|(_, thread)| thread));
     let Some(thread) = thread.filter(|thread| thread.hub.try_borrow_mut().is_ok()) else { return false };

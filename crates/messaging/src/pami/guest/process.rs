@@ -78,8 +78,8 @@ const SHORT_PARTS: u64 = 100_000;
 const PATIENCES: u64 = 100;
 
 impl Settings {
-    /// A guest computes or sleeps from now on for this long.
-    pub(super) fn is_busy(&self, now: Microticks, time: Microticks) {
+    /// Notes that a guest computes or sleeps for this long, from now on.
+    pub(super) fn set_busy(&self, now: Microticks, time: Microticks) {
         if time.ticks() > self.patience.ticks() / SHORT_PARTS {
             self.busy_until.fetch_max((now + time).ticks(), Ordering::Relaxed);
         }
@@ -250,7 +250,7 @@ impl<G: Guest> GuestProcess<G> {
             Then::Block(at_most_ns) => {
                 let at_most = at_most_ns.map(|ns| task.time(ns));
                 if let Some(most) = at_most {
-                    task.settings.is_busy(now, most);
+                    task.settings.set_busy(now, most);
                 }
                 self.state.ends = at_most.map(|most| now + most);
                 self.block(task, now);
@@ -258,7 +258,7 @@ impl<G: Guest> GuestProcess<G> {
             Then::Sleep(ns) => {
                 self.state.is_waiting = true;
                 let sleep = task.time(ns);
-                task.settings.is_busy(now, sleep);
+                task.settings.set_busy(now, sleep);
                 self.state.began = now;
                 task.device.thread().wait(Wait { at_most: Some(sleep), ..Wait::for_any([]) });
             }

@@ -254,7 +254,7 @@ impl Task {
             Request::Report(_) => {}
             Request::Compute(ns) => {
                 let time = self.time(ns);
-                self.settings.is_busy(self.device.thread().now(), time);
+                self.settings.set_busy(self.device.thread().now(), time);
                 self.device.thread().spend(time);
             }
             Request::Start(thread) => self.start(thread)?,
