@@ -79,7 +79,7 @@ fn endpoint(task: u32) -> u32 {
 }
 
 fn head() -> u64 {
-    Head { kind: Kind::Immediate, dispatch: 1, header_bytes: 0, origin: Endpoint(1) }.to_word()
+    Head::new(Kind::Immediate, 1, 0, Endpoint(1)).to_word()
 }
 
 const OWN: Range = Range { address: MEMORY.start, bytes: 8192 };

@@ -74,12 +74,7 @@ fn a_packet_is_not_lost_while_another_thread_collects() {
                     (_, 0) => {
                         let mut context = make(1);
                         for _ in 0..MESSAGES {
-                            let head = Head {
-                                kind: Kind::Immediate,
-                                dispatch: 1,
-                                header_bytes: 0,
-                                origin: endpoint(1),
-                            };
+                            let head = Head::new(Kind::Immediate, 1, 0, endpoint(1));
                             context.inject(endpoint(0), head, [&[1, 2, 3], &[]]).expect("space");
                             spi.core().spend(Microticks::of_ticks(5000)).await;
                         }

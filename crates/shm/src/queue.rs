@@ -124,7 +124,7 @@ impl<const SLOTS: usize> Queue<SLOTS> {
     ///
     /// # Panics
     /// If the parts have more than [`PAYLOAD_MAX`] bytes.
-    #[inline]
+    #[inline(always)]
     pub fn push_recorded(
         &self,
         word: u64,

@@ -68,10 +68,12 @@ struct Claim(AtomicU64);
 
 impl Claim {
     fn value(to: u32, queue: usize, n: u64) -> u64 {
-        n << 20 | (u64::from(to) * QUEUES as u64 + queue as u64 + 1)
+        n << Self::NUMBER_SHIFT | (u64::from(to) * QUEUES as u64 + queue as u64 + 1)
     }
+
+    const NUMBER_SHIFT: u32 = 20;
 }
-const _: () = assert!(TASKS_MAX as usize * QUEUES < 1 << 20);
+const _: () = assert!(TASKS_MAX as usize * QUEUES < 1 << Claim::NUMBER_SHIFT);
 
 /// The life of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +183,9 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 const TASK_B: usize = (size_of::<Task>() + QUEUES * size_of::<TaskQueue>()).next_multiple_of(4096);
+
+const _: () = assert!(size_of::<Task>().is_multiple_of(align_of::<TaskQueue>()));
+const _: () = assert!(HEADER_B.is_multiple_of(align_of::<Task>()));
 
 fn length(tasks: u32) -> usize {
     HEADER_B + tasks as usize * TASK_B + size_of::<Blocks>()
@@ -316,26 +321,12 @@ impl Segment {
         self.at(self.start_of(task))
     }
 
-    /// Writes a message to a queue of the task `to`, for the owner of the queue `from` of the task `own`, this
-    /// process. See [`Queue::push`].
-    ///
-    /// # Errors
-    /// If the queue is full.
+    /// Sends for the owner of the queue `from` of the task `own`, this process.
     ///
     /// # Panics
-    /// If there is no such task or queue, or the parts are too long.
-    #[inline]
-    pub fn push(
-        &self,
-        [own, to]: [u32; 2],
-        [from, queue]: [usize; 2],
-        word: u64,
-        parts: [&[u8]; 2],
-    ) -> Result<(), Full> {
-        let claim = &self.task(own).claims[from].0;
-        self.queue(to, queue).push_recorded(word, parts, |n| {
-            claim.store(n.map_or(0, |n| Claim::value(to, queue, n)), Ordering::Release);
-        })
+    /// If there is no such task or queue.
+    pub fn sender(&self, own: u32, from: usize) -> Sender<'_> {
+        Sender { segment: self, claim: &self.task(own).claims[from].0 }
     }
 
     /// Whether a task that has ended claimed the n-th message of a queue of `own`, and no other has.
@@ -418,8 +409,48 @@ impl Segment {
     /// If there is no such task or queue.
     #[inline]
     pub fn queue(&self, task: u32, queue: usize) -> &TaskQueue {
+        self.task_and_queue(task, queue).1
+    }
+
+    #[inline(always)]
+    fn task_and_queue(&self, task: u32, queue: usize) -> (&Task, &TaskQueue) {
+        let start = self.start_of(task);
         assert!(queue < QUEUES, "queue {queue} of {QUEUES}");
-        self.at(self.start_of(task) + size_of::<Task>() + queue * size_of::<TaskQueue>())
+        // SAFETY: the mapping holds all tasks of the segment, each with its record and all its queues; both are aligned
+        // (checked where the layout is), valid for all bytes zero, and shared as their types say.
+        unsafe {
+            let task = self.base.add(start);
+            let queues = task.add(size_of::<Task>()).cast::<TaskQueue>();
+            (&*task.cast::<Task>(), &*queues.add(queue))
+        }
+    }
+}
+
+/// What the owner of a queue needs to send messages, found once for all of them.
+#[derive(Clone, Copy)]
+pub struct Sender<'a> {
+    segment: &'a Segment,
+    claim: &'a AtomicU64,
+}
+
+impl Sender<'_> {
+    /// Writes a message to a queue of a task, and wakes that task if it sleeps. See [`Queue::push`].
+    ///
+    /// # Errors
+    /// If the queue is full.
+    ///
+    /// # Panics
+    /// If there is no such task or queue, or the parts are too long.
+    #[inline(always)]
+    pub fn send(&self, to: u32, queue: usize, word: u64, parts: [&[u8]; 2]) -> Result<(), Full> {
+        let (task, target) = self.segment.task_and_queue(to, queue);
+        let claimed = Claim::value(to, queue, 0);
+        target.push_recorded(word, parts, |n| {
+            let value = n.map_or(0, |n| n << Claim::NUMBER_SHIFT | claimed);
+            self.claim.store(value, Ordering::Release);
+        })?;
+        task.doorbell.ring(queue);
+        Ok(())
     }
 }
 
@@ -491,7 +522,7 @@ mod tests {
     #[test]
     fn claims_of_tasks_that_have_ended_are_lost_unless_another_has_claimed_the_same() {
         let segment = Segment::create(3).unwrap();
-        segment.push([1, 0], [5, 2], 7, [&[], &[]]).unwrap();
+        segment.sender(1, 5).send(0, 2, 7, [&[], &[]]).unwrap();
         assert!(segment.task(1).claims.iter().all(|claim| claim.0.load(Ordering::Relaxed) == 0));
         let claims = [1, 2].map(|task| &segment.task(task).claims[5].0);
         claims[0].store(Claim::value(0, 2, 1), Ordering::Relaxed);

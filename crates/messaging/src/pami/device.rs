@@ -1,6 +1,9 @@
 //! What the protocols need of a device: packets to other endpoints, and memory.
 
-use super::{Endpoint, packet::Head};
+use super::Endpoint;
+use super::packet::Head;
+#[cfg(doc)]
+use super::packet::Kind;
 use std::fmt;
 
 /// Error: no space at present.
@@ -127,6 +130,17 @@ pub enum Arrival<P> {
     Finished(Ticket),
 }
 
+/// What a device would report next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<P> {
+    /// A packet that holds a whole message of the kind [`Kind::Immediate`].
+    Immediate(Head, P),
+    /// Nothing.
+    Nothing,
+    /// What [`PamiDevice::poll`] tells.
+    Other,
+}
+
 /// Steps of the library's software.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Step {
@@ -192,7 +206,13 @@ pub trait PamiDevice {
     /// The next packet, or the end of an operation.
     fn poll(&mut self) -> Option<Arrival<Self::Payload>>;
 
-    /// Frees the buffer of the packet that was polled.
+    /// What [`Self::poll`] would return, if that can be told without taking it.
+    #[inline]
+    fn peek(&mut self) -> Next<Self::Payload> {
+        Next::Other
+    }
+
+    /// Frees the buffer of the packet that was polled, or peeked at.
     fn release(&mut self);
 
     /// The bytes of a payload that has not been released.

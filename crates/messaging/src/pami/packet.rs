@@ -53,41 +53,81 @@ const KINDS: [Kind; 12] = [
 /// No request, where one may stand.
 pub const NO_REQUEST: u64 = u64::MAX;
 
-/// The head of a packet, in one word of 64 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// Its kind.
-    pub kind: Kind,
-    /// Identifier of the dispatch function, below [`Head::DISPATCHES`].
-    pub dispatch: u16,
-    /// Length of the program's header, bytes.
-    pub header_bytes: u16,
-    /// The sender.
-    pub origin: Endpoint,
-}
+/// The head of a packet: one word of 64 bits, so that it travels in a register. Fields that are stored one by one
+/// and loaded as one make the processor wait until all stores before them are done, also those to lines that another
+/// core has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Head(u64);
 
 impl Head {
     /// Number of dispatch identifiers.
     pub const DISPATCHES: usize = 1 << 12;
 
+    /// The head of a packet of this kind, with the identifier of a dispatch function, below [`Head::DISPATCHES`], and
+    /// the length of the program's header, from this sender.
+    #[inline]
+    pub fn new(kind: Kind, dispatch: u16, header_bytes: u16, origin: Endpoint) -> Self {
+        debug_assert!(usize::from(dispatch) < Self::DISPATCHES);
+        Head(
+            u64::from(origin.0)
+                | u64::from(header_bytes) << 32
+                | u64::from(dispatch) << 48
+                | (kind as u64) << 60,
+        )
+    }
+
+    /// Its kind.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        KINDS[(self.0 >> 60) as usize]
+    }
+
+    /// Identifier of the dispatch function.
+    #[inline]
+    pub fn dispatch(self) -> u16 {
+        (self.0 >> 48) as u16 & 0xfff
+    }
+
+    /// Length of the program's header, bytes.
+    #[inline]
+    pub fn header_bytes(self) -> u16 {
+        (self.0 >> 32) as u16
+    }
+
+    /// The sender.
+    #[inline]
+    pub fn origin(self) -> Endpoint {
+        Endpoint(self.0 as u32)
+    }
+
+    /// The same from another sender.
+    #[inline]
+    pub fn from(self, origin: Endpoint) -> Self {
+        Head(self.0 >> 32 << 32 | u64::from(origin.0))
+    }
+
     /// As a word.
     #[inline]
     pub fn to_word(self) -> u64 {
-        u64::from(self.origin.0)
-            | u64::from(self.header_bytes) << 32
-            | u64::from(self.dispatch) << 48
-            | (self.kind as u64) << 60
+        self.0
     }
 
     /// The reverse of [`Self::to_word`]; `None` if there is no such kind.
     #[inline]
     pub fn of_word(word: u64) -> Option<Self> {
-        Some(Head {
-            kind: *KINDS.get((word >> 60) as usize)?,
-            dispatch: (word >> 48) as u16 & 0xfff,
-            header_bytes: (word >> 32) as u16,
-            origin: Endpoint(word as u32),
-        })
+        (((word >> 60) as usize) < KINDS.len()).then_some(Head(word))
+    }
+}
+
+impl std::fmt::Debug for Head {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Head")
+            .field("kind", &self.kind())
+            .field("dispatch", &self.dispatch())
+            .field("header_bytes", &self.header_bytes())
+            .field("origin", &self.origin())
+            .finish()
     }
 }
 
@@ -111,8 +151,13 @@ mod tests {
     proptest! {
         #[test]
         fn heads_survive(kind in 0usize..12, dispatch in 0u16..1 << 12, header_bytes: u16, origin: u32) {
-            let head = Head { kind: KINDS[kind], dispatch, header_bytes, origin: Endpoint(origin) };
+            let head = Head::new(KINDS[kind], dispatch, header_bytes, Endpoint(origin));
             prop_assert_eq!(Head::of_word(head.to_word()), Some(head));
+            prop_assert_eq!((head.kind(), head.dispatch()), (KINDS[kind], dispatch));
+            prop_assert_eq!((head.header_bytes(), head.origin()), (header_bytes, Endpoint(origin)));
+            let other = head.from(Endpoint(!origin));
+            prop_assert_eq!(other, Head::new(KINDS[kind], dispatch, header_bytes, Endpoint(!origin)));
+            prop_assert_eq!(Head::of_word(head.to_word() | 12 << 60), None);
             prop_assert_eq!(KINDS[kind] as usize, kind);
         }
 

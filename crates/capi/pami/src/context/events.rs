@@ -6,6 +6,7 @@ use crate::collectives;
 use crate::device::Payload;
 use crate::dispatch::Dispatch;
 use netloom_messaging::pami::context::{self, Event, Message, Outcome};
+use netloom_messaging::pami::packet::Head;
 
 fn result(outcome: Outcome) -> Result {
     match outcome {
@@ -17,7 +18,6 @@ fn result(outcome: Outcome) -> Result {
 
 impl Context {
     /// Tells the program of an event.
-    #[inline]
     pub(super) fn handle_event(&self, event: Event<Payload>) {
         match event {
             Event::Message(message) => self.dispatch_message(&message),
@@ -51,8 +51,32 @@ impl Context {
         }
     }
 
+    /// Calls the dispatch function of a message that is whole in its packet; `false` if it is to be handled as others
+    /// are.
+    #[inline(always)]
+    pub(super) fn dispatch_immediate(&self, head: Head, payload: Payload) -> bool {
+        let Some(&Some(Dispatch { function, cookie, hints })) =
+            self.dispatches().get(usize::from(head.dispatch()))
+        else {
+            return false;
+        };
+        if hints.recv_immediate() == HINT_DISABLE {
+            return false;
+        }
+        let header_bytes = usize::from(head.header_bytes()).min(payload.length);
+        let header = if header_bytes == 0 { std::ptr::null() } else { payload.address.cast() };
+        let size = payload.length - header_bytes;
+        // SAFETY: the program gave the function; header and data stay in their slot until it is released.
+        unsafe {
+            let data = payload.address.add(header_bytes).cast();
+            let no_receive = std::ptr::null_mut();
+            function(self.handle(), cookie, header, header_bytes, data, size, head.origin().0, no_receive);
+        }
+        self.core().release();
+        true
+    }
+
     /// Calls the dispatch function of a message.
-    #[inline]
     fn dispatch_message(&self, message: &Message<Payload>) {
         let Some(Dispatch { function, cookie, hints }) = self.dispatch(message.dispatch) else {
             if message.dispatch == collectives::DISPATCH {

@@ -1,5 +1,6 @@
 //! Contexts: progress, posted work, locks.
 //!
+//! - `advance` – progress.
 //! - `lifetime` – creation, destruction, queries.
 //! - `events` – dispatch functions and callbacks are called.
 //! - `callbacks` – callbacks by number.
@@ -7,15 +8,17 @@
 //! The program calls a context's functions from one thread at a time, also from callbacks that the context's
 //! advance calls. So each access to the protocols' state is short and none is held while the program runs.
 
+mod advance;
 mod callbacks;
 mod events;
 mod lifetime;
 
+pub use advance::*;
 pub use callbacks::{Callback, Callbacks};
 pub use lifetime::*;
 
 use crate::abi::*;
-use crate::check::{Watch, enter, shared};
+use crate::check::{Watch, shared};
 use crate::client::{Client, Job, fail};
 use crate::collectives::Collectives;
 use crate::communication_thread::Background;
@@ -31,24 +34,12 @@ use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::cell::{Cell, UnsafeCell};
 use std::collections::BTreeSet;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// The protocols of a context.
 pub type Core = context::Context<Device>;
-
-/// Events that one advance handles at most per poll, so that it returns.
-const BATCH: usize = 64;
-/// Polls without an event after which a waiting thread tells its core so; after which it lets others run, sooner
-/// if tasks share cores; after which it sleeps, at most this long, if they do. And polls after which it looks whether
-/// a task has ended: see `count_poll`.
-const PAUSE_AFTER: u32 = 1000;
-const YIELD_AFTER: [u32; 2] = [16, 100_000];
-const SLEEP_AFTER: u32 = 400;
-const SLEEP: Duration = Duration::from_micros(200);
-pub const LOOK_AFTER: u32 = 2048;
 
 /// A context, as its handle points to it.
 pub struct Context {
@@ -137,35 +128,6 @@ impl Context {
         }
     }
 
-    /// Makes progress once, and waits a moment if there was nothing; returns whether something was processed.
-    fn advance(&self) -> bool {
-        let is_busy = self.advance_once();
-        if is_busy {
-            self.idle.set(0);
-        } else {
-            self.wait();
-        }
-        is_busy
-    }
-
-    /// Makes progress once; returns whether something was processed.
-    #[inline]
-    pub fn advance_once(&self) -> bool {
-        let mut is_busy = self.run_work();
-        for n in 1..=BATCH {
-            let Some(event) = self.core().poll() else { break };
-            is_busy = true;
-            self.handle_event(event);
-            if n == BATCH {
-                self.count_poll();
-            }
-        }
-        if self.has_reports() {
-            is_busy |= self.report_collectives();
-        }
-        is_busy
-    }
-
     /// Whether nothing is left to do until something arrives or is posted.
     pub fn is_quiet(&self) -> bool {
         // SAFETY: one thread at a time.
@@ -190,26 +152,6 @@ impl Context {
                 }
             }
         }
-    }
-
-    /// Looks for tasks that have ended, once in a while. Each poll calls it that finds nothing, or posted work, or as
-    /// many messages as it handles: one that finds messages alone has better things to do.
-    #[cold]
-    fn count_poll(&self) {
-        let polls = self.polls.get().wrapping_add(1);
-        self.polls.set(polls);
-        if polls.is_multiple_of(LOOK_AFTER) && self.client().job.simulated.is_none() {
-            self.look_for_ended_tasks();
-        }
-    }
-
-    /// Ends what waits for tasks that have ended.
-    #[cold]
-    pub fn look_for_ended_tasks(&self) {
-        self.core().device_mut().skip_lost();
-        self.core().report_gone();
-        self.report_postponed(false);
-        self.report_gone_members();
     }
 
     /// Takes the lock if it is free.
@@ -241,89 +183,6 @@ impl Context {
         if let Some(thread) = thread {
             thread.wake(self.key(), 1);
         }
-    }
-
-    /// Runs posted work; returns whether there was any that ended.
-    #[inline]
-    fn run_work(&self) -> bool {
-        // SAFETY: one thread at a time; not held while the program runs.
-        let again = unsafe { &mut *self.again.get() };
-        if again.is_empty() && self.work.is_empty() {
-            return false;
-        }
-        let mut list = std::mem::take(again);
-        self.work.take(&mut list);
-        self.count_poll();
-        let mut is_busy = false;
-        for work in list {
-            // SAFETY: `PAMI_Context_post` filled it in, and the program leaves it alone until it has ended.
-            let Posted { function, cookie } = unsafe { *(work as *const Posted) };
-            self.work_begins(work);
-            // SAFETY: the program gave them.
-            let result = function.map_or(SUCCESS, |function| unsafe { function(self.handle(), cookie) });
-            self.work_ended(work, result);
-            if result == EAGAIN {
-                // SAFETY: as above.
-                unsafe { (*self.again.get()).push(work) };
-            } else {
-                is_busy = true;
-            }
-        }
-        is_busy
-    }
-
-    /// Nothing is there: lets others run if the program keeps asking.
-    #[cold]
-    fn wait(&self) {
-        let idle = self.idle.get().wrapping_add(1);
-        self.idle.set(idle);
-        let job = self.client().job;
-        // Time passes in `rounds`, for all contexts at once.
-        if job.simulated.is_some() {
-            return;
-        }
-        self.count_poll();
-        let shared = job.is_oversubscribed;
-        if idle < YIELD_AFTER[usize::from(!shared)] {
-            // The hint takes as long as half a message.
-            if idle > PAUSE_AFTER {
-                std::hint::spin_loop();
-            }
-            return;
-        }
-        if shared && idle > SLEEP_AFTER && self.is_quiet() {
-            let is_ready = || self.core().device().has_claimed() || !self.work.is_empty();
-            let doorbell = &job.segment.task(job.task).doorbell;
-            doorbell.sleep(doorbell.bell_of(self.queue), SLEEP, is_ready);
-        } else {
-            std::thread::yield_now();
-        }
-    }
-}
-
-unsafe extern "C" {
-    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
-}
-/// `PTHREAD_CANCEL_DISABLE`.
-const CANCEL_DISABLE: c_int = 1;
-
-/// While it lives, the thread cannot be cancelled. Cancellation unwinds the stack, and callbacks have cancellation
-/// points (`printf` is one): it must not unwind through this library.
-struct NoCancel(c_int);
-
-impl NoCancel {
-    fn new() -> Self {
-        let mut old = 0;
-        // SAFETY: a library call with a place for the old state.
-        unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut old) };
-        NoCancel(old)
-    }
-}
-
-impl Drop for NoCancel {
-    fn drop(&mut self) {
-        // SAFETY: the state that the thread had.
-        unsafe { pthread_setcancelstate(self.0, std::ptr::null_mut()) };
     }
 }
 
@@ -422,92 +281,6 @@ fn limits(job: &Job) -> Limits {
     let simulated = job.simulated.map(|guest| guest::lock(guest).facts().rendezvous_from_bytes);
     let usual = Limits::default();
     Limits { rendezvous_from_bytes: simulated.unwrap_or(usual.rendezvous_from_bytes), ..usual }
-}
-
-/// Advances all contexts in each of up to `maximum` rounds, until a round has processed something.
-fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool) -> Result {
-    let _no_cancel = NoCancel::new();
-    let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
-    let simulated = list.first().and_then(|context| context.client().job.simulated);
-    let Some(guest) = simulated.filter(|_| maximum > 0) else {
-        return if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN };
-    };
-    if round() {
-        return SUCCESS;
-    }
-    // The polls in vain are one wait in the simulator. Work that is to run again needs each of them.
-    // SAFETY: one thread at a time.
-    let has_work = list.iter().any(|context| unsafe { !(*context.again.get()).is_empty() });
-    let contexts = list.iter().filter_map(|context| context.number).collect();
-    guest::lock(guest).wait(contexts, if has_work { 1 } else { maximum as u64 });
-    if round() { SUCCESS } else { EAGAIN }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_advance(handle: *mut c_void, maximum: usize) -> Result {
-    // SAFETY: the program gave it.
-    let Some(found) = (unsafe { enter("PAMI_Context_advance", handle) }) else {
-        return fail(INVAL, "PAMI_Context_advance: there is no such context, or another thread uses it");
-    };
-    let Some(_advancing) = found.begin_advance("PAMI_Context_advance") else { return INVAL };
-    rounds(&[&*found], maximum, Context::advance)
-}
-
-/// The handles of an array.
-///
-/// # Safety
-/// The array has `count` handles.
-unsafe fn contexts<'a>(call: &str, handles: *mut *mut c_void, count: usize) -> Option<Vec<&'a Context>> {
-    // SAFETY: the caller's promise.
-    let context = |at| unsafe { handles.add(at).as_ref().and_then(|&handle| shared(call, handle)) };
-    (0..count).map(context).collect()
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_advancev(
-    handles: *mut *mut c_void,
-    count: usize,
-    maximum: usize,
-) -> Result {
-    // SAFETY: the program gave them.
-    let Some(list) = (unsafe { contexts("PAMI_Context_advancev", handles, count) }) else {
-        return fail(INVAL, "PAMI_Context_advancev: there is no such context");
-    };
-    let call = "PAMI_Context_advancev";
-    let advance = |context: &Context| {
-        // SAFETY: it is one of the program's contexts.
-        let Some(entered) = (unsafe { enter(call, context.handle()) }) else { return false };
-        entered.begin_advance(call).is_some_and(|_advancing| context.advance())
-    };
-    rounds(&list, maximum, advance)
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
-    handles: *mut *mut c_void,
-    count: usize,
-    maximum: usize,
-) -> Result {
-    // SAFETY: the program gave them.
-    let Some(list) = (unsafe { contexts("PAMI_Context_trylock_advancev", handles, count) }) else {
-        return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
-    };
-    let advance = |context: &Context| {
-        context.try_lock() && {
-            let call = "PAMI_Context_trylock_advancev";
-            context.locked();
-            // SAFETY: it is one of the program's contexts.
-            let entered = unsafe { enter(call, context.handle()) };
-            let is_busy = entered.is_some_and(|entered| {
-                entered.begin_advance(call).is_some_and(|_advancing| context.advance())
-            });
-            context.may_unlock();
-            // SAFETY: locked just now.
-            unsafe { context.unlock_for_program(true) };
-            is_busy
-        }
-    };
-    rounds(&list, maximum, advance)
 }
 
 #[unsafe(no_mangle)]

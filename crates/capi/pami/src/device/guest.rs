@@ -247,14 +247,14 @@ impl GuestDevice {
     }
 
     fn word(&self, head: Head) -> u64 {
-        Head { origin: Endpoint(self.outside(head.origin)), ..head }.to_word()
+        head.from(Endpoint(self.outside(head.origin()))).to_word()
     }
 
     /// The reverse of [`Self::word`].
     fn head(&self, word: u64) -> Option<Head> {
         let head = Head::of_word(word)?;
-        let offset = head.origin.offset().checked_sub(self.first)?;
-        Some(Head { origin: Endpoint::new(head.origin.task(), offset)?, ..head })
+        let offset = head.origin().offset().checked_sub(self.first)?;
+        Some(head.from(Endpoint::new(head.origin().task(), offset)?))
     }
 }
 

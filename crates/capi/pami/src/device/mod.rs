@@ -10,7 +10,7 @@ use crate::client::Job;
 use guest::GuestDevice;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{
-    Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
+    Arrival, Begun, Collective, Full, Next, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::segment::QUEUES;
@@ -143,7 +143,7 @@ impl PamiDevice for Device {
         of!(self, device => device.has(endpoint))
     }
 
-    #[inline]
+    #[inline(always)]
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
         of!(self, device => device.inject(to, head, parts))
     }
@@ -159,6 +159,14 @@ impl PamiDevice for Device {
     #[inline]
     fn poll(&mut self) -> Option<Arrival<Payload>> {
         of!(self, device => device.poll())
+    }
+
+    #[inline(always)]
+    fn peek(&mut self) -> Next<Payload> {
+        match self {
+            Device::Shm(device) => device.peek(),
+            Device::Guest(_) => Next::Other,
+        }
     }
 
     #[inline]

@@ -4,12 +4,14 @@
 use super::{CONTEXTS_MAX, Payload, memory_of, store};
 use crate::client::Job;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Piece, Range, Remote, Transfer};
-use netloom_messaging::pami::packet::Head;
+use netloom_messaging::pami::device::{
+    Arrival, Begun, Full, Next, PamiDevice, Piece, Range, Remote, Transfer,
+};
+use netloom_messaging::pami::packet::{Head, Kind};
 use netloom_shm::assist::SHARED_FROM_B;
 use netloom_shm::memory::{self, Direction};
 use netloom_shm::queue::{PAYLOAD_MAX, Reader};
-use netloom_shm::segment::{SLOTS, State};
+use netloom_shm::segment::{SLOTS, Sender, State};
 
 /// A context's device.
 pub struct ShmDevice {
@@ -17,6 +19,7 @@ pub struct ShmDevice {
     /// The first queue of the client in each task.
     first_queue: usize,
     endpoint: Endpoint,
+    sender: Sender<'static>,
     reader: Reader<'static, SLOTS>,
 }
 
@@ -30,7 +33,8 @@ impl ShmDevice {
         let endpoint = Endpoint::new(job.task, offset as u32).expect("few contexts");
         // SAFETY: the caller's promise.
         let reader = unsafe { Reader::new(job.segment.queue(job.task, first_queue + offset)) };
-        ShmDevice { job, first_queue, endpoint, reader }
+        let sender = job.segment.sender(job.task, first_queue + offset);
+        ShmDevice { job, first_queue, endpoint, sender, reader }
     }
 
     /// Whether a packet is there, or about to be.
@@ -102,18 +106,28 @@ impl PamiDevice for ShmDevice {
         endpoint.task() < self.job.segment.tasks() && (endpoint.offset() as usize) < CONTEXTS_MAX
     }
 
-    #[inline]
+    #[inline(always)]
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
-        let queues = [self.endpoint, to].map(|endpoint| self.first_queue + endpoint.offset() as usize);
-        let tasks = [self.job.task, to.task()];
-        self.job.segment.push(tasks, queues, head.to_word(), parts).map_err(|_| Full)?;
-        self.job.segment.task(to.task()).doorbell.ring(queues[1]);
-        Ok(())
+        let queue = self.first_queue + to.offset() as usize;
+        self.sender.send(to.task(), queue, head.to_word(), parts).map_err(|_| Full)
     }
 
     fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full> {
         // SAFETY: the protocols pass only what the program gave them to send.
         self.inject(to, head, [bytes, unsafe { memory_of(data) }])
+    }
+
+    #[inline(always)]
+    fn peek(&mut self) -> Next<Payload> {
+        let Some(message) = self.reader.next() else {
+            self.job.segment.help(self.job.task);
+            return Next::Nothing;
+        };
+        let payload = Payload { address: message.payload.as_ptr(), length: message.payload.len() };
+        match Head::of_word(message.word) {
+            Some(head) if head.kind() == Kind::Immediate => Next::Immediate(head, payload),
+            _ => Next::Other,
+        }
     }
 
     #[inline]

@@ -22,7 +22,7 @@ mod slab;
 mod unfinished;
 
 use super::device::{
-    Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
+    Arrival, Begun, Collective, Full, Next, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
 use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
 use super::rmw::Rmw;
@@ -186,6 +186,20 @@ impl<D: PamiDevice> Context<D> {
         &mut self.device
     }
 
+    /// What comes next, if it can be told without doing it: the short way of short messages, for which nothing need be
+    /// kept. Its caller handles a message at once and then releases it ([`Self::release`]), or calls [`Self::poll`].
+    #[inline(always)]
+    pub fn peek(&mut self) -> Next<D::Payload> {
+        let has_other = !self.is_idle() || !self.fences.is_empty() || self.is_postponed;
+        if has_other { Next::Other } else { self.device.peek() }
+    }
+
+    /// The message that [`Self::peek`] told is done.
+    #[inline(always)]
+    pub fn release(&mut self) {
+        self.device.release();
+    }
+
     /// Makes a step of progress and returns what the program must be told, if anything.
     #[inline]
     pub fn poll(&mut self) -> Option<Event<D::Payload>> {
@@ -206,9 +220,9 @@ impl<D: PamiDevice> Context<D> {
                 Arrival::Finished(ticket) => return Some(self.finished(ticket)),
             };
             self.device.spend(Step::Packet);
-            if head.kind == Kind::Immediate {
+            if head.kind() == Kind::Immediate {
                 let length = self.device.bytes(payload).len();
-                let header_bytes = usize::from(head.header_bytes).min(length);
+                let header_bytes = usize::from(head.header_bytes()).min(length);
                 let data_bytes = (length - header_bytes) as u64;
                 return Some(self.begin(head, payload, 0, header_bytes, data_bytes, true));
             }
@@ -218,6 +232,7 @@ impl<D: PamiDevice> Context<D> {
     }
 
     /// Whether nothing is left to do unless a packet arrives.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.events.is_empty() && self.waiting.is_empty() && self.movements.is_empty()
     }

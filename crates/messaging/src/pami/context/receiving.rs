@@ -15,8 +15,8 @@ impl<D: PamiDevice> Context<D> {
         is_whole: bool,
     ) -> Event<D::Payload> {
         self.device.spend(Step::Dispatch);
-        let (dispatch, origin) = (head.dispatch, head.origin);
-        let has_long_header = head.kind != Kind::Immediate && self.take_long_header(origin);
+        let (dispatch, origin) = (head.dispatch(), head.origin());
+        let has_long_header = head.kind() != Kind::Immediate && self.take_long_header(origin);
         let message = Message {
             dispatch,
             origin,
@@ -62,9 +62,9 @@ impl<D: PamiDevice> Context<D> {
     #[inline]
     pub fn consumed(&mut self) {
         if let Some((head, message)) = self.current.take() {
-            if head.kind == Kind::First {
+            if head.kind() == Kind::First {
                 let request = integer(self.device.bytes(message.payload), 1);
-                self.acknowledge(head.origin, request, Outcome::Done);
+                self.acknowledge(head.origin(), request, Outcome::Done);
             }
             self.device.release();
         }
@@ -78,17 +78,17 @@ impl<D: PamiDevice> Context<D> {
         let bytes_here = bytes.len();
         let here = bytes_here.saturating_sub(from) as u64;
         let mut arriving = Arriving { receive, bytes: message.data_bytes, arrived: 0, request: NO_REQUEST };
-        match head.kind {
+        match head.kind() {
             Kind::Announcement => {
                 arriving.request = integer(bytes, 1);
                 let remote = integer(bytes, 2);
                 self.device.release();
                 if receive.address == 0 {
-                    self.finish(head.origin, arriving, Outcome::Done)
+                    self.finish(head.origin(), arriving, Outcome::Done)
                 } else {
                     let local = Range { address: receive.address, bytes: arriving.bytes };
                     let purpose = Purpose::Receive(arriving);
-                    self.movements.push_back(Movement::new(purpose, head.origin, &[(local, remote)]));
+                    self.movements.push_back(Movement::new(purpose, head.origin(), &[(local, remote)]));
                 }
             }
             kind => {
@@ -100,7 +100,7 @@ impl<D: PamiDevice> Context<D> {
                 }
                 arriving.arrived = here;
                 self.device.release();
-                self.progress(head.origin, arriving);
+                self.progress(head.origin(), arriving);
             }
         }
     }
@@ -132,8 +132,8 @@ impl<D: PamiDevice> Context<D> {
         let bytes = self.device.bytes(payload);
         let length = bytes.len();
         let [first, second] = [0, 1].map(|n| integer(bytes, n));
-        let header_bytes = usize::from(head.header_bytes);
-        match head.kind {
+        let header_bytes = usize::from(head.header_bytes());
+        match head.kind() {
             Kind::First => {
                 let is_whole =
                     length >= FIRST_B + header_bytes && (length - FIRST_B - header_bytes) as u64 == first;
@@ -143,22 +143,22 @@ impl<D: PamiDevice> Context<D> {
                 return self.begin(head, payload, ANNOUNCEMENT_B, header_bytes, first, false);
             }
             Kind::Immediate => unreachable!("handled by poll"),
-            Kind::Header => self.headers.entry(head.origin).or_default().extend_from_slice(bytes),
+            Kind::Header => self.headers.entry(head.origin()).or_default().extend_from_slice(bytes),
             Kind::More => {
-                if let Some(mut arriving) = self.arriving.remove(&head.origin) {
+                if let Some(mut arriving) = self.arriving.remove(&head.origin()) {
                     let to = arriving.receive.address;
                     if to != 0 {
                         self.device.store(payload, 0..length, to + arriving.arrived);
                     }
                     arriving.arrived += length as u64;
                     self.device.release();
-                    self.progress(head.origin, arriving);
+                    self.progress(head.origin(), arriving);
                     return self.next_event();
                 }
             }
             Kind::Stream => self.streamed(payload),
-            Kind::Store => self.store_pieces(head.origin, payload),
-            Kind::Load => self.load_pieces(head.origin, payload),
+            Kind::Store => self.store_pieces(head.origin(), payload),
+            Kind::Load => self.load_pieces(head.origin(), payload),
             Kind::StreamRequest => {
                 if let Some(&mut Request { to, data, .. }) = self.requests.get_mut(first) {
                     let (head, data) = (self.head(Kind::Stream, 0, 0), Pieces::new(&[data]));
@@ -172,7 +172,7 @@ impl<D: PamiDevice> Context<D> {
             Kind::Rmw => {
                 let (request, rmw) = Rmw::of_integers([0, 1, 2, 3, 4].map(|n| integer(bytes, n)));
                 self.device.release();
-                return Event::Rmw { origin: head.origin, request, rmw };
+                return Event::Rmw { origin: head.origin(), request, rmw };
             }
             Kind::RmwResult => {
                 if let Some(request) = self.requests.remove(first) {

@@ -4,7 +4,7 @@ use super::*;
 
 impl<D: PamiDevice> Context<D> {
     pub(super) fn head(&self, kind: Kind, dispatch: u16, header_bytes: usize) -> Head {
-        Head { kind, dispatch, header_bytes: header_bytes as u16, origin: self.device.endpoint() }
+        Head::new(kind, dispatch, header_bytes as u16, self.device.endpoint())
     }
 
     pub(super) fn check(&self, to: Endpoint, dispatch: u16, bytes: usize, max: usize) -> Result<(), Invalid> {
@@ -145,7 +145,7 @@ impl<D: PamiDevice> Context<D> {
                     self.device.inject_memory(to, *head, bytes, data.part(0, part))?;
                     (*start, *sent) = (None, part);
                 }
-                let more = Head { kind: Kind::More, header_bytes: 0, ..*head };
+                let more = Head::new(Kind::More, head.dispatch(), 0, head.origin());
                 let mut last = Begun::Done;
                 while *sent < data.bytes {
                     let rest = data.part(*sent, data.bytes - *sent);

@@ -371,13 +371,13 @@ impl UnitContext {
         let mut bytes = packet.data.as_deref().unwrap_or_default().to_vec();
         bytes.resize(valid, 0);
         // Packets of data are used as they come.
-        if head.kind != HeadKind::More && length > valid as u64 {
-            let all = self.partial.entry(head.origin).or_default();
+        if head.kind() != HeadKind::More && length > valid as u64 {
+            let all = self.partial.entry(head.origin()).or_default();
             all.extend_from_slice(&bytes);
             if (all.len() as u64) < length {
                 return;
             }
-            bytes = self.partial.remove(&head.origin).unwrap_or_default();
+            bytes = self.partial.remove(&head.origin()).unwrap_or_default();
         }
         self.inbox.push_back((head, bytes));
     }
