@@ -1,4 +1,4 @@
-//! `netloom cc`: the C compiler, with what a program that uses PAMI needs; and where that is.
+//! `netloom cc`: the C compiler, with what a program that uses MPI or PAMI needs; and where that is.
 
 use crate::Trouble;
 use netloom_study::diagnose::Problem;
@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const LIBRARY: &str = "libpami.so";
+/// MPI's library, which is linked by programs that use it if it is beside PAMI's.
+const MPI_LIBRARY: &str = "libmpi_abi.so";
 const HEADER: &str = "pami.h";
 /// With these a compiler does not link.
 const NO_LINK: [&str; 6] = ["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"];
@@ -17,14 +19,14 @@ fn own_folder() -> Option<PathBuf> {
     std::env::current_exe().ok()?.parent().map(Path::to_owned)
 }
 
-/// The folder of PAMI's library: this program's, or `lib` beside it.
+/// The folder of the libraries: this program's, or `lib` beside it.
 pub fn library_folder() -> Option<PathBuf> {
     let own = own_folder()?;
     let folders = [Some(own.clone()), own.parent().map(|above| above.join("lib"))];
     folders.into_iter().flatten().find(|folder| folder.join(LIBRARY).is_file())
 }
 
-/// The folder of PAMI's header: `include` beside this program's, or that of the source code.
+/// The folder of the headers: `include` beside this program's, or that of the source code.
 fn header_folder() -> Option<PathBuf> {
     let installed = own_folder().and_then(|own| Some(own.parent()?.join("include")));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(|crates| crates.join("capi/include"));
@@ -42,7 +44,12 @@ fn command_line(compiler: &str, header: &Path, args: &[OsString], library: Optio
     line.push(joined("-I", header));
     line.extend_from_slice(args);
     if let Some(library) = library {
-        line.extend([joined("-L", library), joined("-Wl,-rpath,", library), "-lpami".into()]);
+        line.extend([joined("-L", library), joined("-Wl,-rpath,", library)]);
+        if library.join(MPI_LIBRARY).is_file() {
+            // A program has only what it uses.
+            line.extend(["-Wl,--as-needed".into(), "-lmpi_abi".into()]);
+        }
+        line.push("-lpami".into());
     }
     line
 }

@@ -205,6 +205,7 @@ pub fn run(
         Arc::new(Channels::create(tasks, settings.facts.threads).map_err(|e| RunError::Channels(tasks, e))?);
     let shared = Arc::new(Shared { follows: machine.threads > 1, ..Shared::default() });
     job.environment.push((channel::ENVIRONMENT.into(), OsString::from(channels.variable())));
+    job.environment.extend(preloaded(&job));
     // OpenMP's threads wait in vain before they sleep, since no other runs meanwhile.
     if std::env::var_os("OMP_WAIT_POLICY").is_none() {
         job.environment.push(("OMP_WAIT_POLICY".into(), "passive".into()));
@@ -298,6 +299,21 @@ pub fn run(
         hand_overs: shared.hand_overs.load(Ordering::Relaxed),
         wall: begin.elapsed(),
     })
+}
+
+/// The variable that has PAMI's library loaded before all others, also where a program needs it only through MPI's: its
+/// functions for threads and sleeping stand in front of the C library's.
+fn preloaded(job: &launch::Job) -> Option<(OsString, OsString)> {
+    const PRELOAD: &str = "LD_PRELOAD";
+    let library = job.libraries.as_ref()?.join("libpami.so");
+    let given =
+        job.environment.iter().rev().find(|(name, _)| name == PRELOAD).map(|(_, value)| value.clone());
+    let mut all = library.is_file().then(|| library.into_os_string())?;
+    if let Some(others) = given.or_else(|| std::env::var_os(PRELOAD)).filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    Some((PRELOAD.into(), all))
 }
 
 /// Whether a signal or the time limit interrupted the job.

@@ -26,8 +26,14 @@ impl Symbol {
 
     #[cold]
     fn find(&self) -> *const c_void {
-        // SAFETY: a library call with a constant string.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        // SAFETY: library calls with constant strings.
+        let mut found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        if found.is_null() {
+            // Where another library needs this one, the C library may stand before it.
+            let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+            // SAFETY: the same.
+            found = unsafe { libc::dlsym(libc::dlopen(c"libc.so.6".as_ptr(), flags), self.name.as_ptr()) };
+        }
         if found.is_null() {
             eprintln!("netloom: the C library has no {}", self.name.to_string_lossy());
             std::process::abort();

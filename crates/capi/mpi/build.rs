@@ -1,0 +1,103 @@
+//! Generates the exported functions from functions.txt, and links libpami.so.
+
+use std::env;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+mod table {
+    #![allow(dead_code)] // The declarations in C are the tests'.
+    include!("table.rs");
+}
+use table::{Function, parse, rust_result, rust_type};
+
+/// How a parameter is passed to the function that carries a call out.
+fn argument(kind: &str, name: &str, is_long: bool) -> String {
+    match kind {
+        "count" => format!("Count::check(\"{name}\", {name})?"),
+        "extent" | "unit" => format!("{name} as i64"),
+        "[count]" | "[displ]" | "[extent]" => format!("Numbers::from({name})"),
+        "*extent" => format!("{name}.cast::<i64>()"),
+        "*count" if is_long => format!("Result32or64::Long({name})"),
+        "*count" => format!("Result32or64::Short({name})"),
+        "type" => format!("library.datatype(\"{name}\", {name})?"),
+        "op" => format!("library.op(\"{name}\", {name})?"),
+        "comm" => format!("library.comm(\"{name}\", {name})?"),
+        _ => name.into(),
+    }
+}
+
+fn export(function: &Function, is_long: bool) -> String {
+    let name = format!("{}{}", function.name, if is_long { "_c" } else { "" });
+    let parameters: Vec<_> = function.parameters.iter().filter(|parameter| parameter.kind != "...").collect();
+    let declared: Vec<String> = parameters
+        .iter()
+        .map(|parameter| format!("{}: {}", parameter.name, rust_type(&parameter.kind, is_long)))
+        .collect();
+    let arguments = || {
+        let of = |of: &&table::Parameter| match function.is_any_time {
+            true => of.name.clone(),
+            false => argument(&of.kind, &of.name, is_long),
+        };
+        parameters.iter().map(of).collect::<Vec<_>>().join(", ")
+    };
+    let result = rust_result(function);
+    let comm = parameters.iter().find(|of| of.kind == "comm").map_or("0", |of| &of.name);
+    let body = match &function.carried_out_by {
+        None if result == "c_int" => format!("unsupported(\"MPI_{name}\", {comm})"),
+        None => format!("{{ unsupported(\"MPI_{name}\", 0); Default::default() }}"),
+        Some(by) if function.is_any_time => format!("crate::{by}({})", arguments()),
+        Some(by) => {
+            let arguments = arguments();
+            let comma = if arguments.is_empty() { "" } else { ", " };
+            format!("run(\"MPI_{name}\", {comm}, |library| crate::{by}(library{comma}{arguments}))")
+        }
+    };
+    let unused = if function.carried_out_by.is_none() { "#[allow(unused_variables)] " } else { "" };
+    let jump = if cfg!(target_arch = "aarch64") { "b" } else { "jmp" };
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{unused}#[unsafe(no_mangle)] pub unsafe extern \"C\" fn PMPI_{name}({}) -> {result} {{ unsafe {{ {body} }} }}",
+        declared.join(", ")
+    );
+    // The name that tools replace, in a library of theirs that is found first. It would be weak for static linking, which
+    // rustc cannot express and a shared library does not need.
+    let _ = writeln!(
+        text,
+        "#[unsafe(naked)] #[unsafe(no_mangle)] pub unsafe extern \"C\" fn MPI_{name}() \
+         {{ naked_asm!(\"{jump} {{}}\", sym PMPI_{name}) }}"
+    );
+    text
+}
+
+/// The folder of the profile, such as target/release.
+fn profile_folder(out: &Path) -> PathBuf {
+    out.ancestors().nth(3).expect("target/PROFILE/build/PACKAGE/out").into()
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=functions.txt");
+    println!("cargo::rerun-if-changed=table.rs");
+    let text = std::fs::read_to_string("functions.txt").expect("the table is beside this file");
+    let functions = parse(&text);
+    let exports: String = functions
+        .iter()
+        .flat_map(|of| [Some(export(of, false)), of.has_twin.then(|| export(of, true))])
+        .flatten()
+        .collect();
+    let out = PathBuf::from(env::var("OUT_DIR").expect("Cargo sets it"));
+    std::fs::write(out.join("exports.rs"), exports).expect("Cargo's folder is writable");
+
+    let folder = profile_folder(&out);
+    println!("cargo::rustc-link-arg-cdylib=-Wl,-soname,libmpi_abi.so.1");
+    println!("cargo::rustc-link-arg-cdylib=-Wl,-Bsymbolic-functions");
+    println!("cargo::rustc-link-arg-cdylib=-L{}", folder.join("deps").display());
+    println!("cargo::rustc-link-arg-cdylib=-lpami");
+    println!("cargo::rustc-link-arg-cdylib=-Wl,-z,defs");
+    println!("cargo::rustc-link-arg-cdylib=-Wl,-rpath,$ORIGIN");
+    // Programs ask for the library by the name that the ABI gives it.
+    #[cfg(unix)]
+    for folder in [folder.join("deps"), folder] {
+        let _ = std::os::unix::fs::symlink("libmpi_abi.so", folder.join("libmpi_abi.so.1"));
+    }
+}

@@ -1,0 +1,44 @@
+//! What every call does first and last: the library is found, and an error is told to the error handler.
+
+use crate::abi::SUCCESS;
+use crate::library::{Library, library};
+use netloom_mpi::error::{Class, Error};
+use std::ffi::c_int;
+
+/// Carries out a call that needs an initialised library. `comm` is the handle whose error handler is told of errors, or 0.
+///
+/// # Safety
+/// The program makes one call at a time.
+#[inline]
+pub unsafe fn run(
+    name: &'static str,
+    comm: usize,
+    call: impl FnOnce(&mut Library) -> Result<(), Error>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let Some(library) = (unsafe { library() }) else { return outside(name) };
+    match call(library) {
+        Ok(()) => SUCCESS,
+        Err(error) => library.raise(name, comm, &error),
+    }
+}
+
+/// A call before `MPI_Init` or after `MPI_Finalize`.
+#[cold]
+fn outside(name: &str) -> c_int {
+    eprintln!(
+        "netloom: {name} is called before MPI_Init or after MPI_Finalize; the standard allows few functions there"
+    );
+    std::process::exit(1);
+}
+
+/// A call that this library does not carry out yet.
+///
+/// # Safety
+/// As [`run`].
+#[cold]
+pub unsafe fn unsupported(name: &'static str, comm: usize) -> c_int {
+    let error = Error::new(Class::UnsupportedOperation, "netloom does not have this function yet");
+    // SAFETY: the caller's promise.
+    unsafe { run(name, comm, |_| Err(error)) }
+}

@@ -1,0 +1,96 @@
+//! Time, names, versions, error text, integers of handles (MPI 5.0, chapters 9 and 20).
+
+use crate::abi::*;
+use crate::library::library;
+use netloom_mpi::error::CLASSES;
+use std::ffi::{c_char, c_int};
+
+/// Time of the machine, s; before `MPI_Init` that of this computer.
+pub unsafe fn wtime() -> f64 {
+    // SAFETY: the program makes one call at a time.
+    match unsafe { library() } {
+        Some(library) => library.point_to_point.transport().time_s()[0],
+        None => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            now.map_or(0.0, |now| now.as_secs_f64())
+        }
+    }
+}
+
+pub unsafe fn wtick() -> f64 {
+    // SAFETY: the program makes one call at a time.
+    unsafe { library() }.map_or(1e-9, |library| library.point_to_point.transport().time_s()[1])
+}
+
+/// Writes a string and its length, without the final NUL.
+///
+/// # Safety
+/// The program gave both places; that of the string has `space` bytes.
+unsafe fn write(text: &str, space: usize, to: *mut c_char, length: *mut c_int) {
+    let bytes = &text.as_bytes()[..text.len().min(space - 1)];
+    // SAFETY: the caller's promise.
+    unsafe {
+        to.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        *to.add(bytes.len()) = 0;
+        *length = bytes.len() as c_int;
+    }
+}
+
+pub unsafe fn processor_name(name: *mut c_char, length: *mut c_int) -> c_int {
+    let mut host = [0u8; MAX_PROCESSOR_NAME];
+    // SAFETY: a place of that length.
+    unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len() - 1) };
+    let end = host.iter().position(|&byte| byte == 0).unwrap_or(0);
+    // SAFETY: the program gave the places.
+    unsafe { write(&String::from_utf8_lossy(&host[..end]), MAX_PROCESSOR_NAME, name, length) };
+    SUCCESS
+}
+
+pub unsafe fn version(version: *mut c_int, subversion: *mut c_int) -> c_int {
+    // SAFETY: the program gave the places.
+    unsafe { (*version, *subversion) = (5, 0) };
+    SUCCESS
+}
+
+pub unsafe fn abi_version(major: *mut c_int, minor: *mut c_int) -> c_int {
+    // SAFETY: the program gave the places.
+    unsafe { (*major, *minor) = (1, 0) };
+    SUCCESS
+}
+
+pub unsafe fn library_version(text: *mut c_char, length: *mut c_int) -> c_int {
+    // SAFETY: the program gave the places.
+    unsafe { write(concat!("Netloom ", env!("CARGO_PKG_VERSION")), 8192, text, length) };
+    SUCCESS
+}
+
+pub unsafe fn error_string(code: c_int, text: *mut c_char, length: *mut c_int) -> c_int {
+    let found = usize::try_from(code).ok().and_then(|at| CLASSES.get(at));
+    let words = match found {
+        Some((_, name, meaning)) => format!("{name}: {meaning}"),
+        None => return 13, // MPI_ERR_ARG
+    };
+    // SAFETY: the program gave the places.
+    unsafe { write(&words, MAX_ERROR_STRING, text, length) };
+    SUCCESS
+}
+
+/// All codes of this library are classes.
+pub unsafe fn error_class(code: c_int, class: *mut c_int) -> c_int {
+    // SAFETY: the program gave the place.
+    unsafe { *class = code };
+    SUCCESS
+}
+
+pub unsafe fn pcontrol(_level: c_int) -> c_int {
+    SUCCESS
+}
+
+/// Handles are integers already.
+pub unsafe fn to_int(handle: usize) -> c_int {
+    handle as c_int
+}
+
+pub unsafe fn from_int(handle: c_int) -> usize {
+    handle as u32 as usize
+}

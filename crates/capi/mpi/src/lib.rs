@@ -1,0 +1,50 @@
+//! `libmpi_abi.so.1`: MPI with the standard ABI. What it does is in `netloom_mpi`; here are handles, checks of arguments,
+//! and PAMI as its transport.
+//!
+//! | what | file |
+//! |---|---|
+//! | all functions of MPI: declarations, names, who carries them out | `functions.txt`, `table.rs`, `build.rs` |
+//! | types and constants | `abi.rs` |
+//! | the library of a process: handles, errors | `library.rs`, `entry.rs` |
+//! | counts and arrays of both lengths | `numbers.rs` |
+//! | start and end | `start.rs` |
+//! | communicators | `communicators.rs` |
+//! | sends, receives, probes | `sends.rs` |
+//! | requests | `requests.rs` |
+//! | collectives | `collectives.rs` |
+//! | datatypes | `types.rs` |
+//! | time, names, versions, error text | `environment.rs` |
+//! | the transport | `pami.rs` |
+//!
+//! # One thread at a time
+//! `MPI_THREAD_SERIALIZED` is the highest level that is provided, so the program makes one call at a time; what calls refer to
+//! is theirs alone.
+#![allow(unsafe_code)] // Each function takes pointers from C.
+#![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)] // Functions are documented in the standard.
+
+mod abi;
+mod collectives;
+mod communicators;
+mod entry;
+mod environment;
+mod library;
+mod numbers;
+mod pami;
+#[allow(dead_code)] // PAMI's structures, of which few are used here.
+#[path = "../../pami/src/abi.rs"]
+mod pami_abi;
+mod requests;
+mod sends;
+mod start;
+mod types;
+
+/// The exported functions, generated from functions.txt.
+mod exports {
+    use crate::abi::Status;
+    use crate::entry::{run, unsupported};
+    use crate::numbers::{Count, Result32or64};
+    use std::arch::naked_asm;
+    use std::ffi::{c_char, c_int, c_void};
+
+    include!(concat!(env!("OUT_DIR"), "/exports.rs"));
+}

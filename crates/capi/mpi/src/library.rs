@@ -1,0 +1,195 @@
+//! The library of this process: its handles, and what is told of errors.
+
+use crate::abi::*;
+use crate::pami::Pami;
+use crate::requests::Request;
+use netloom_mpi::collective::Operation;
+use netloom_mpi::datatype::{self, Predefined};
+use netloom_mpi::error::{CLASSES, Class, Error};
+use netloom_mpi::group::{Group, Members};
+use netloom_mpi::op::{self, Op};
+use netloom_mpi::point_to_point::PointToPoint;
+use netloom_mpi::transport::Transport;
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Handles that the program makes: the kind in the upper bits, so that each is known for what it is; none is in the
+/// range of predefined handles, and each fits an `int`, as `MPI_Comm_toint` and its kin need.
+pub const USER_COMM: usize = 0x0100_0000;
+pub const USER_REQUEST: usize = 0x0200_0000;
+const NUMBERS: usize = 0x00ff_ffff;
+
+/// A communicator.
+pub struct Comm {
+    pub group: Group,
+    /// Collective operations that it has begun.
+    pub collectives: u32,
+    pub errhandler: usize,
+}
+
+/// The library of this process.
+pub struct Library {
+    pub point_to_point: Rc<PointToPoint<Pami>>,
+    /// World, self, and those that the program made.
+    pub comms: Vec<Option<Comm>>,
+    pub requests: Vec<Option<Request>>,
+    pub free_requests: Vec<usize>,
+    /// The next context that no communicator of this process has.
+    pub next_context: u32,
+    pub thread_level: c_int,
+    pub main_thread: std::thread::ThreadId,
+}
+
+struct Global(UnsafeCell<Option<Library>>);
+// SAFETY: the program makes one call at a time: see the top of the crate.
+unsafe impl Sync for Global {}
+static LIBRARY: Global = Global(UnsafeCell::new(None));
+
+/// The library, between `MPI_Init` and `MPI_Finalize`.
+///
+/// # Safety
+/// The program makes one call at a time, and this is called once in it.
+#[inline]
+pub unsafe fn library<'a>() -> Option<&'a mut Library> {
+    // SAFETY: the caller's promise.
+    unsafe { (*LIBRARY.0.get()).as_mut() }
+}
+
+/// Begins or ends it.
+///
+/// # Safety
+/// As [`library`].
+pub unsafe fn set_library(library: Option<Library>) {
+    // SAFETY: the caller's promise.
+    unsafe { *LIBRARY.0.get() = library };
+}
+
+impl Library {
+    pub fn new(pami: Pami, thread_level: c_int) -> Self {
+        let (own, size) = (pami.own(), pami.processes());
+        let comm = |members, rank, size, context| {
+            let group = Group { members, rank, size, context };
+            Some(Comm { group, collectives: 0, errhandler: ERRORS_ARE_FATAL })
+        };
+        let world = comm(Members::World, own, size, 0);
+        let own_only = comm(Members::List(Rc::new([own])), 0, 1, 2);
+        Library {
+            point_to_point: Rc::new(PointToPoint::new(pami)),
+            comms: vec![world, own_only],
+            requests: vec![],
+            free_requests: vec![],
+            next_context: 4,
+            thread_level,
+            main_thread: std::thread::current().id(),
+        }
+    }
+
+    fn comm_at(handle: usize) -> Option<usize> {
+        match handle {
+            COMM_WORLD | COMM_SELF => Some(handle - COMM_WORLD),
+            _ if handle & !NUMBERS == USER_COMM => Some(handle & NUMBERS),
+            _ => None,
+        }
+    }
+
+    fn find_comm(&self, handle: usize) -> Option<&Comm> {
+        self.comms.get(Self::comm_at(handle)?)?.as_ref()
+    }
+
+    /// The number of a communicator.
+    pub fn comm(&self, name: &str, handle: usize) -> Result<CommId, Error> {
+        match Self::comm_at(handle).filter(|&at| self.comms.get(at).is_some_and(Option::is_some)) {
+            Some(at) => Ok(CommId(at)),
+            None => Err(bad_handle(Class::Comm, name, handle, "MPI_COMM_NULL", COMM_NULL, "communicator")),
+        }
+    }
+
+    pub fn of(&mut self, CommId(at): CommId) -> &mut Comm {
+        self.comms[at].as_mut().expect("it is there while the program makes a call with it")
+    }
+
+    pub fn datatype(&self, name: &str, handle: usize) -> Result<&'static Predefined, Error> {
+        datatype::predefined(handle).ok_or_else(|| {
+            bad_handle(Class::Type, name, handle, "MPI_DATATYPE_NULL", datatype::NULL, "datatype")
+        })
+    }
+
+    pub fn op(&self, name: &str, handle: usize) -> Result<Op, Error> {
+        op::predefined(handle)
+            .ok_or_else(|| bad_handle(Class::Op, name, handle, "MPI_OP_NULL", 0x20, "reduction operation"))
+    }
+
+    /// The next collective operation of a communicator.
+    pub fn operation(&mut self, comm: CommId) -> Operation<Pami> {
+        let point_to_point = Rc::clone(&self.point_to_point);
+        let comm = self.of(comm);
+        comm.collectives = comm.collectives.wrapping_add(1);
+        Operation::new(point_to_point, comm.group.clone(), comm.collectives)
+    }
+
+    /// Makes progress until a future has ended.
+    pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        loop {
+            if let Poll::Ready(value) = poll(future.as_mut()) {
+                return value;
+            }
+            self.progress();
+        }
+    }
+
+    /// Makes progress, and waits for some.
+    pub fn progress(&mut self) {
+        self.point_to_point.transport().advance();
+        self.poll_collectives();
+    }
+
+    /// Goes on with collectives that do not block.
+    pub fn poll_collectives(&mut self) {
+        for request in self.requests.iter_mut().flatten() {
+            if let Request::Collective(future) = request
+                && let Poll::Ready(end) = poll(future.as_mut())
+            {
+                *request = Request::Ended(end);
+            }
+        }
+    }
+
+    /// Tells an error handler.
+    #[cold]
+    pub fn raise(&self, name: &str, comm: usize, error: &Error) -> c_int {
+        let world = self.comms[0].as_ref().expect("it stays until the end");
+        let class = error.class as c_int;
+        if self.find_comm(comm).unwrap_or(world).errhandler == ERRORS_RETURN {
+            return class;
+        }
+        let rank = world.group.rank;
+        eprintln!("netloom: rank {rank}: {name}: {error} ({})", CLASSES[class as usize].1);
+        std::process::exit(class);
+    }
+}
+
+/// A communicator by number.
+#[derive(Clone, Copy, Debug)]
+pub struct CommId(pub usize);
+
+/// Polls a future that is polled again by whoever waits for it.
+pub fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[cold]
+fn bad_handle(class: Class, name: &str, handle: usize, null: &str, null_value: usize, what: &str) -> Error {
+    let text = if handle == null_value {
+        format!("{name} is {null}")
+    } else if handle == 0 {
+        format!("{name} is 0, which is no handle: {null} is {null_value:#x}; is it initialised?")
+    } else {
+        format!("{name} is {handle:#x}, which is no {what}")
+    };
+    Error::new(class, text)
+}

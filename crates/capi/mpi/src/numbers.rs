@@ -1,0 +1,47 @@
+//! Counts: one code for those of 32 and of 64 bits.
+
+use netloom_mpi::error::{Class, Error};
+use std::ffi::c_int;
+
+/// A number of elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Count(pub usize);
+
+impl Count {
+    /// A count that the program gave.
+    pub fn check(name: &str, count: impl Into<i64>) -> Result<Self, Error> {
+        let count = count.into();
+        match usize::try_from(count) {
+            Ok(count) => Ok(Count(count)),
+            Err(_) => Err(Error::new(Class::Count, format!("{name} is {count}, which is negative"))),
+        }
+    }
+}
+
+/// Where a count goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Result32or64 {
+    Short(*mut c_int),
+    Long(*mut i64),
+}
+
+impl Result32or64 {
+    /// Writes it; `MPI_UNDEFINED` if it does not fit.
+    ///
+    /// # Safety
+    /// The program gave the place.
+    pub unsafe fn set(self, value: Option<u64>) {
+        const UNDEFINED: i32 = crate::abi::UNDEFINED;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Result32or64::Short(place) => {
+                    *place = value.and_then(|value| i32::try_from(value).ok()).unwrap_or(UNDEFINED);
+                }
+                Result32or64::Long(place) => {
+                    *place = value.and_then(|value| i64::try_from(value).ok()).unwrap_or(UNDEFINED.into());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! PAMI as the transport (section IV of the PAMI paper): one client, one context; short messages are immediate sends, others
+//! are left to PAMI's own eager and rendezvous protocols. The library is linked by name, so that a program that uses
+//! PAMI beside MPI has one.
+
+use crate::pami_abi::{
+    Configuration, DispatchFunction, DispatchHints, EventFunction, Receive, Send, SendEvents, SendImmediate,
+    attribute, iovec,
+};
+use netloom_mpi::matching::Envelope;
+use netloom_mpi::point_to_point::PointToPoint;
+use netloom_mpi::transport::{Memory, Process, Refused, Transport};
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+unsafe extern "C" {
+    fn PAMI_Client_create(
+        name: *const c_char,
+        client: *mut *mut c_void,
+        list: *mut Configuration,
+        count: usize,
+    ) -> c_int;
+    fn PAMI_Client_destroy(client: *mut *mut c_void) -> c_int;
+    fn PAMI_Client_query(client: *mut c_void, list: *mut Configuration, count: usize) -> c_int;
+    fn PAMI_Context_createv(
+        client: *mut c_void,
+        list: *mut Configuration,
+        count: usize,
+        contexts: *mut *mut c_void,
+        number: usize,
+    ) -> c_int;
+    fn PAMI_Context_destroyv(contexts: *mut *mut c_void, count: usize) -> c_int;
+    fn PAMI_Context_advance(context: *mut c_void, maximum: usize) -> c_int;
+    fn PAMI_Dispatch_set(
+        context: *mut c_void,
+        dispatch: usize,
+        function: Option<DispatchFunction>,
+        cookie: *mut c_void,
+        hints: DispatchHints,
+    ) -> c_int;
+    fn PAMI_Endpoint_create(client: *mut c_void, task: u32, offset: usize, endpoint: *mut u32) -> c_int;
+    fn PAMI_Send_immediate(context: *mut c_void, send: *mut SendImmediate) -> c_int;
+    fn PAMI_Send(context: *mut c_void, send: *mut Send) -> c_int;
+    fn PAMI_Wtime(client: *mut c_void) -> f64;
+    fn PAMI_Error_text(text: *mut c_char, length: usize) -> usize;
+}
+
+const SUCCESS: c_int = 0;
+/// The dispatch identifier of messages.
+const MESSAGE: usize = 1;
+/// Header and data of an immediate send.
+const IMMEDIATE_B: usize = 512;
+/// Polls after which a wait looks at other things again. On a simulated node they are one wait.
+const POLLS: usize = 10_000;
+
+/// PAMI's client and context.
+#[derive(Debug)]
+pub struct Pami {
+    client: *mut c_void,
+    context: *mut c_void,
+    processes: u32,
+    own: Process,
+    short_max_bytes: Cell<usize>,
+}
+
+type Listener = PointToPoint<Pami>;
+
+/// Whom arrivals are told to.
+static LISTENER: AtomicPtr<Listener> = AtomicPtr::new(null_mut());
+
+/// What PAMI said of its last error.
+fn reason(call: &str) -> String {
+    let mut text = [0u8; 512];
+    // SAFETY: a place of that length.
+    let length = unsafe { PAMI_Error_text(text.as_mut_ptr().cast(), text.len()) };
+    let text = String::from_utf8_lossy(&text[..length.min(text.len())]);
+    let text = text.trim_end_matches(['\0', '\n', '.']);
+    if text.is_empty() { format!("{call} fails") } else { text.into() }
+}
+
+impl Pami {
+    /// Takes part in the job.
+    pub fn start() -> Result<Self, String> {
+        let (mut client, mut context) = (null_mut(), null_mut());
+        let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
+        let mut facts = [ask(attribute::CLIENT_TASK_ID), ask(attribute::CLIENT_NUM_TASKS)];
+        // SAFETY: calls with places for their results.
+        unsafe {
+            if PAMI_Client_create(c"MPI".as_ptr(), &mut client, null_mut(), 0) != SUCCESS {
+                return Err(reason("PAMI_Client_create"));
+            }
+            if PAMI_Client_query(client, facts.as_mut_ptr(), facts.len()) != SUCCESS {
+                return Err(reason("PAMI_Client_query"));
+            }
+            if PAMI_Context_createv(client, null_mut(), 0, &mut context, 1) != SUCCESS {
+                return Err(reason("PAMI_Context_createv"));
+            }
+            let [own, processes] = facts.map(|fact| fact.value.intval as u32);
+            let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
+            Ok(Pami { client, context, processes, own, short_max_bytes })
+        }
+    }
+
+    /// Begins to take messages.
+    pub fn listen(listener: &Rc<Listener>) {
+        LISTENER.store(Rc::as_ptr(listener).cast_mut(), Ordering::Release);
+        // SAFETY: the context lives; the function takes its arguments.
+        unsafe {
+            let context = listener.transport().context;
+            PAMI_Dispatch_set(context, MESSAGE, Some(arrived), null_mut(), DispatchHints(0));
+        }
+    }
+
+    /// From now on a send has ended only when its packets have left: what is sent last must not be lost.
+    pub fn send_all(&self) {
+        self.short_max_bytes.set(0);
+    }
+
+    /// Leaves the job.
+    pub fn end(&self) {
+        let (mut client, mut context) = (self.client, self.context);
+        // SAFETY: both live, and nobody uses them any more.
+        unsafe {
+            PAMI_Context_destroyv(&mut context, 1);
+            PAMI_Client_destroy(&mut client);
+        }
+        LISTENER.store(null_mut(), Ordering::Release);
+    }
+
+    /// Time, s; and its resolution.
+    pub fn time_s(&self) -> [f64; 2] {
+        let value = crate::pami_abi::AttributeValue { doubleval: 1e-9 };
+        let mut tick = Configuration { name: attribute::CLIENT_WTICK, value };
+        // SAFETY: the client lives; the attribute is a number with a point.
+        unsafe {
+            PAMI_Client_query(self.client, &mut tick, 1);
+            [PAMI_Wtime(self.client), tick.value.doubleval]
+        }
+    }
+
+    fn immediate(&self, to: Process, header: &[u8], data: Memory) -> Result<SendImmediate, Refused> {
+        let mut dest = 0;
+        // SAFETY: a place for the result.
+        if unsafe { PAMI_Endpoint_create(self.client, to, 0, &mut dest) } != SUCCESS {
+            return Err(Refused(reason("PAMI_Endpoint_create")));
+        }
+        let part = |address: u64, bytes: usize| iovec { iov_base: address as *mut c_void, iov_len: bytes };
+        Ok(SendImmediate {
+            header: part(header.as_ptr() as u64, header.len()),
+            data: part(data.address, data.bytes as usize),
+            dispatch: MESSAGE,
+            hints: 0,
+            dest,
+        })
+    }
+}
+
+impl Transport for Pami {
+    fn processes(&self) -> u32 {
+        self.processes
+    }
+
+    fn own(&self) -> Process {
+        self.own
+    }
+
+    fn short_max_bytes(&self) -> usize {
+        self.short_max_bytes.get()
+    }
+
+    fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused> {
+        let header = envelope.to_bytes();
+        let mut send = self.immediate(to, &header, data)?;
+        // SAFETY: header and data are there during the call.
+        match unsafe { PAMI_Send_immediate(self.context, &mut send) } {
+            SUCCESS => Ok(()),
+            _ => Err(Refused(reason("PAMI_Send_immediate"))),
+        }
+    }
+
+    fn send(&self, to: Process, envelope: Envelope, data: Memory, number: u64) -> Result<(), Refused> {
+        let header = envelope.to_bytes();
+        let send = self.immediate(to, &header, data)?;
+        let events = SendEvents { cookie: number as *mut c_void, local_fn: Some(sent), remote_fn: None };
+        // SAFETY: the header is copied in the call; the data stays, as the caller promises.
+        match unsafe { PAMI_Send(self.context, &mut Send { send, events }) } {
+            SUCCESS => Ok(()),
+            _ => Err(Refused(reason("PAMI_Send"))),
+        }
+    }
+
+    fn advance(&self) {
+        // SAFETY: the context lives.
+        unsafe { PAMI_Context_advance(self.context, POLLS) };
+    }
+
+    fn look(&self) {
+        // SAFETY: the context lives.
+        unsafe { PAMI_Context_advance(self.context, 1) };
+    }
+
+    fn store(&self, bytes: &[u8], to: u64) {
+        // SAFETY: the program gave the place for a receive of this length.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    }
+}
+
+fn listener<'a>() -> &'a Listener {
+    // SAFETY: PAMI calls functions only from the context's advance, and the listener lives as long as the context.
+    unsafe { LISTENER.load(Ordering::Acquire).as_ref() }.expect("it listens")
+}
+
+unsafe extern "C" fn arrived(
+    _: *mut c_void,
+    _: *mut c_void,
+    header: *const c_void,
+    header_bytes: usize,
+    data: *const c_void,
+    bytes: usize,
+    _: u32,
+    receive: *mut Receive,
+) {
+    // SAFETY: PAMI gives the bytes and their lengths, and a record to be filled in where the data is not there yet.
+    let (header, receive) = unsafe {
+        let header = std::slice::from_raw_parts(header.cast::<u8>(), header_bytes);
+        (header, receive.as_mut())
+    };
+    let Some(envelope) = Envelope::of_bytes(header) else { return };
+    let Some(receive) = receive else {
+        // SAFETY: as above; no data may be NULL.
+        let data = match bytes {
+            0 => &[],
+            _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) },
+        };
+        return listener().arrived(envelope, data);
+    };
+    let place = listener().announced(envelope);
+    receive.addr = place.address as *mut c_void;
+    receive.cookie = place.number as *mut c_void;
+    receive.local_fn = RECEIVED;
+}
+
+const RECEIVED: EventFunction = Some(received);
+
+unsafe extern "C" fn received(_: *mut c_void, number: *mut c_void, result: c_int) {
+    listener().received(number as u64, result != SUCCESS);
+}
+
+unsafe extern "C" fn sent(_: *mut c_void, number: *mut c_void, result: c_int) {
+    listener().sent(number as u64, result != SUCCESS);
+}

@@ -1,0 +1,244 @@
+//! Requests, and how they are waited for (MPI 5.0, section 3.7).
+
+use crate::abi::*;
+use crate::library::{Library, USER_REQUEST};
+use crate::numbers::Count;
+use netloom_mpi::error::{Class, Error};
+use netloom_mpi::point_to_point::{Ended, Number};
+use netloom_mpi::transport::Transport;
+use std::ffi::c_int;
+use std::future::Future;
+use std::pin::Pin;
+
+/// What the program waits for.
+pub enum Request {
+    Send(Number),
+    Receive(Number),
+    /// A receive from `MPI_PROC_NULL`.
+    NoReceive,
+    Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
+    /// A send or a collective that has ended.
+    Ended(Result<(), Error>),
+}
+
+/// The status of a receive from `MPI_PROC_NULL`.
+pub const NO_MESSAGE: Ended =
+    Ended { source: PROC_NULL, tag: ANY_TAG, bytes: 0, is_truncated: false, is_cut: false };
+/// That of a send, of a collective and of `MPI_REQUEST_NULL`: empty.
+const EMPTY: Ended = Ended { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0, is_truncated: false, is_cut: false };
+
+/// Writes a status, but for its error, which only calls with several requests write.
+///
+/// # Safety
+/// It is NULL, or the program's.
+pub unsafe fn set_status(status: *mut Status, end: &Ended) {
+    // SAFETY: the caller's promise.
+    if let Some(status) = unsafe { status.as_mut() } {
+        (status.source, status.tag) = (end.source, end.tag);
+        status.internal = [0; 5];
+        status.set_bytes(end.bytes);
+    }
+}
+
+fn check(end: &Ended) -> Result<(), Error> {
+    if end.is_cut {
+        return Err(Error::new(Class::ProcAborted, "the other process has ended"));
+    }
+    if end.is_truncated {
+        let text = format!(
+            "the message of rank {} with tag {} is longer than the {} B of its receive",
+            end.source, end.tag, end.bytes
+        );
+        return Err(Error::new(Class::Truncate, text));
+    }
+    Ok(())
+}
+
+impl Library {
+    /// The handle of a new request.
+    pub fn insert(&mut self, request: Request) -> usize {
+        let at = match self.free_requests.pop() {
+            Some(at) => {
+                self.requests[at] = Some(request);
+                at
+            }
+            None => {
+                self.requests.push(Some(request));
+                self.requests.len() - 1
+            }
+        };
+        USER_REQUEST | at
+    }
+
+    /// Makes progress without waiting.
+    pub fn look(&mut self) {
+        self.point_to_point.transport().look();
+        self.poll_collectives();
+    }
+
+    /// How a request has ended, if it has: its status, or its error.
+    fn ended(&self, request: &Request) -> Option<Result<Ended, Error>> {
+        match request {
+            Request::Send(number) => self.point_to_point.test(*number).map(|end| check(&end).map(|()| EMPTY)),
+            Request::Receive(number) => {
+                self.point_to_point.test(*number).map(|end| check(&end).map(|()| end))
+            }
+            Request::NoReceive => Some(Ok(NO_MESSAGE)),
+            Request::Collective(_) => None,
+            Request::Ended(end) => Some(end.clone().map(|()| EMPTY)),
+        }
+    }
+
+    /// Waits for a request that the program has no handle of.
+    pub fn finish(&mut self, request: Request) -> Result<Ended, Error> {
+        loop {
+            if let Some(end) = self.ended(&request) {
+                self.forget(&request);
+                return end;
+            }
+            self.progress();
+        }
+    }
+
+    fn forget(&self, request: &Request) {
+        if let Request::Send(number) | Request::Receive(number) = request {
+            self.point_to_point.free(*number);
+        }
+    }
+
+    /// The index of a handle; `None` for `MPI_REQUEST_NULL`.
+    fn request_at(&self, handle: usize) -> Result<Option<usize>, Error> {
+        let at = handle.wrapping_sub(USER_REQUEST);
+        match handle {
+            REQUEST_NULL => Ok(None),
+            _ if self.requests.get(at).is_some_and(Option::is_some) => Ok(Some(at)),
+            _ => Err(Error::new(Class::Request, format!("request is {handle:#x}, which is no request"))),
+        }
+    }
+
+    /// Ends the request of a handle if it can be.
+    ///
+    /// # Safety
+    /// The program gave the handle and the place of the status, which may be NULL.
+    unsafe fn try_end(&mut self, handle: &mut usize, status: *mut Status) -> Option<Result<(), Error>> {
+        let at = match self.request_at(*handle) {
+            Ok(Some(at)) => at,
+            Ok(None) => {
+                // SAFETY: the caller's promise.
+                unsafe { set_status(status, &EMPTY) };
+                return Some(Ok(()));
+            }
+            Err(error) => return Some(Err(error)),
+        };
+        let end = self.ended(self.requests[at].as_ref().expect("it was found"))?;
+        let request = self.requests[at].take().expect("it was found");
+        self.forget(&request);
+        self.free_requests.push(at);
+        *handle = REQUEST_NULL;
+        Some(end.map(|end| {
+            // SAFETY: the caller's promise.
+            unsafe { set_status(status, &end) }
+        }))
+    }
+}
+
+pub unsafe fn wait(library: &mut Library, request: *mut usize, status: *mut Status) -> Result<(), Error> {
+    loop {
+        // SAFETY: the program gave both.
+        if let Some(end) = unsafe { library.try_end(&mut *request, status) } {
+            return end;
+        }
+        library.progress();
+    }
+}
+
+pub unsafe fn test(
+    library: &mut Library,
+    request: *mut usize,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result<(), Error> {
+    library.look();
+    // SAFETY: the program gave all three.
+    unsafe {
+        let end = library.try_end(&mut *request, status);
+        *flag = end.is_some().into();
+        end.unwrap_or(Ok(()))
+    }
+}
+
+/// The place of a status in an array, or NULL.
+fn status_at(statuses: *mut Status, at: usize) -> *mut Status {
+    if statuses.is_null() { statuses } else { statuses.wrapping_add(at) }
+}
+
+pub unsafe fn wait_all(
+    library: &mut Library,
+    Count(count): Count,
+    requests: *mut usize,
+    statuses: *mut Status,
+) -> Result<(), Error> {
+    for at in 0..count {
+        // SAFETY: the program gave `count` requests and as many statuses, or NULL.
+        unsafe { wait(library, requests.add(at), status_at(statuses, at))? };
+    }
+    Ok(())
+}
+
+pub unsafe fn wait_any(
+    library: &mut Library,
+    Count(count): Count,
+    requests: *mut usize,
+    index: *mut c_int,
+    status: *mut Status,
+) -> Result<(), Error> {
+    loop {
+        let mut is_any = false;
+        for at in 0..count {
+            // SAFETY: the program gave `count` requests, and the places.
+            unsafe {
+                if *requests.add(at) == REQUEST_NULL {
+                    continue;
+                }
+                is_any = true;
+                if let Some(end) = library.try_end(&mut *requests.add(at), status) {
+                    *index = at as c_int;
+                    return end;
+                }
+            }
+        }
+        if !is_any {
+            // SAFETY: the program gave the places.
+            unsafe {
+                *index = UNDEFINED;
+                set_status(status, &EMPTY);
+            }
+            return Ok(());
+        }
+        library.progress();
+    }
+}
+
+/// All or nothing: no request is ended unless all can be.
+pub unsafe fn test_all(
+    library: &mut Library,
+    count: Count,
+    requests: *mut usize,
+    flag: *mut c_int,
+    statuses: *mut Status,
+) -> Result<(), Error> {
+    library.look();
+    let mut is_ended = true;
+    for at in 0..count.0 {
+        // SAFETY: the program gave `count` requests.
+        if let Some(at) = library.request_at(unsafe { *requests.add(at) })? {
+            let request = library.requests[at].as_ref().expect("it was found");
+            is_ended &= library.ended(request).is_some();
+        }
+    }
+    // SAFETY: the program gave the place and the arrays.
+    unsafe {
+        *flag = is_ended.into();
+        if is_ended { wait_all(library, count, requests, statuses) } else { Ok(()) }
+    }
+}

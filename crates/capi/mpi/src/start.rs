@@ -1,0 +1,95 @@
+//! Start and end (MPI 5.0, chapter 11).
+
+use crate::abi::*;
+use crate::library::{Library, library, set_library};
+use crate::pami::Pami;
+use netloom_mpi::collective;
+use netloom_mpi::error::Error;
+use std::ffi::{c_char, c_int};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// 0: not begun; 1: between `MPI_Init` and `MPI_Finalize`; 2: ended.
+static STATE: AtomicU8 = AtomicU8::new(0);
+
+pub unsafe fn init(_: *mut c_int, _: *mut *mut *mut c_char) -> c_int {
+    begin("MPI_Init", 0)
+}
+
+pub unsafe fn init_thread(
+    _: *mut c_int,
+    _: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    let level = required.min(THREAD_SERIALIZED);
+    // SAFETY: the program gave the place.
+    unsafe { *provided = level };
+    begin("MPI_Init_thread", level)
+}
+
+fn begin(name: &str, level: c_int) -> c_int {
+    if STATE.swap(1, Ordering::Relaxed) != 0 {
+        eprintln!("netloom: {name} is called twice, or after MPI_Finalize; a program initialises MPI once");
+        std::process::exit(1);
+    }
+    let pami = Pami::start().unwrap_or_else(|why| {
+        eprintln!("netloom: {name}: {why}");
+        std::process::exit(1);
+    });
+    let library = Library::new(pami, level);
+    Pami::listen(&library.point_to_point);
+    // SAFETY: the program makes one call at a time.
+    unsafe { set_library(Some(library)) };
+    SUCCESS
+}
+
+pub unsafe fn finalize() -> c_int {
+    // SAFETY: the program makes one call at a time.
+    unsafe {
+        let end = crate::entry::run("MPI_Finalize", 0, |library| {
+            library.point_to_point.transport().send_all();
+            let operation = library.operation(crate::library::CommId(0));
+            library.block_on(collective::barrier(operation))?;
+            library.point_to_point.transport().end();
+            Ok(())
+        });
+        // What arrives during the end of the context may still be told to it.
+        let kept = library().map(|library| Rc::clone(&library.point_to_point));
+        set_library(None);
+        drop(kept);
+        STATE.store(2, Ordering::Relaxed);
+        end
+    }
+}
+
+pub unsafe fn initialized(flag: *mut c_int) -> c_int {
+    // SAFETY: the program gave the place.
+    unsafe { *flag = c_int::from(STATE.load(Ordering::Relaxed) > 0) };
+    SUCCESS
+}
+
+pub unsafe fn finalized(flag: *mut c_int) -> c_int {
+    // SAFETY: the program gave the place.
+    unsafe { *flag = c_int::from(STATE.load(Ordering::Relaxed) > 1) };
+    SUCCESS
+}
+
+/// Ends the job: the launcher ends all when one process fails.
+pub fn abort(library: &mut Library, _comm: crate::library::CommId, code: c_int) -> Result<(), Error> {
+    let rank = library.comms[0].as_ref().expect("it stays until the end").group.rank;
+    eprintln!("netloom: rank {rank}: MPI_Abort with code {code}");
+    std::process::exit(if code == 0 { 1 } else { code });
+}
+
+pub unsafe fn query_thread(library: &mut Library, provided: *mut c_int) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { *provided = library.thread_level };
+    Ok(())
+}
+
+pub unsafe fn is_thread_main(library: &mut Library, flag: *mut c_int) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { *flag = c_int::from(std::thread::current().id() == library.main_thread) };
+    Ok(())
+}

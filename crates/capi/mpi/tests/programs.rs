@@ -1,0 +1,168 @@
+//! The C programs of `tests/mpi`, compiled against `mpi.h` and linked with `libmpi_abi.so`: natively with 1 to 8 ranks, and
+//! as guests of a simulated Blue Gene/Q. Each checks its data itself.
+
+use netloom_guest::Machine;
+use netloom_shm::launch::{Bind, Job, launch, share_core};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A launcher waits for all children of its process: jobs and compilers take turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folder of the libraries, which Cargo builds before this test.
+fn libraries() -> PathBuf {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
+    assert!(folder.join("libmpi_abi.so.1").is_file(), "no libmpi_abi.so.1 in {}", folder.display());
+    folder
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+fn compile(source: &str, to: &Path) -> PathBuf {
+    let program = to.join(Path::new(source).file_stem().unwrap());
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root().join("crates/capi/include"));
+    compiler.arg(root().join(source)).arg("-o").arg(&program);
+    // As `netloom cc` links: what MPI's library needs it finds itself.
+    compiler.arg("-L").arg(libraries()).args(["-Wl,--as-needed", "-lmpi_abi", "-lpami", "-lm"]);
+    let compiled = compiler.output().expect("a C compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    program
+}
+
+fn job(program: &Path, ranks: u32) -> Job {
+    Job {
+        program: program.into(),
+        arguments: vec![],
+        tasks: ranks,
+        bind: Bind::None,
+        label: true,
+        time_limit: Some(Duration::from_secs(120)),
+        grace: Duration::from_secs(2),
+        environment: vec![],
+        folder: None,
+        libraries: Some(libraries()),
+    }
+}
+
+/// Status, and all that was written.
+fn native(program: &Path, ranks: u32) -> (u8, String) {
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = launch(&job(program, ranks), &mut out, &mut err).expect("the job starts");
+    (outcome.status(), format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err)))
+}
+
+/// Status, simulated time, and all that was written.
+fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, f64, String) {
+    let machine = Machine {
+        name: "bgq".into(),
+        sets: vec!["topology.dims=[2,2,2,2,1]".into()],
+        tasks_per_node: Some(per_node),
+        threads,
+        compute_scale: 0.0,
+        patience_s: 1.0,
+    };
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = netloom_guest::run(&machine, job(program, ranks), &mut out, &mut err);
+    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    let mut text = format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
+    let failures: Vec<String> = outcome.failures.iter().map(|failure| format!("{failure:?}")).collect();
+    text.push_str(&failures.join("\n"));
+    (outcome.processes.status(), outcome.simulated_us, text)
+}
+
+const CHECKED: [&str; 5] = ["hello", "ring", "collectives", "errors", "tool"];
+
+fn source(name: &str) -> String {
+    format!("tests/mpi/{name}.c")
+}
+
+#[test]
+fn programs_check_their_data_natively() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    for name in CHECKED {
+        let program = compile(&source(name), folder.path());
+        for ranks in [1, 2, 3, 8] {
+            let (status, output) = native(&program, ranks);
+            assert_eq!(status, 0, "{name} with {ranks} ranks:\n{output}");
+        }
+    }
+}
+
+#[test]
+fn programs_check_their_data_as_guests() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    for name in CHECKED {
+        let program = compile(&source(name), folder.path());
+        for (ranks, per_node) in [(2, 1), (5, 1), (8, 4)] {
+            let (status, _, output) = simulated(&program, ranks, per_node, 1);
+            assert_eq!(status, 0, "{name} with {ranks} ranks, {per_node} a node:\n{output}");
+        }
+    }
+}
+
+#[test]
+fn a_solver_prints_the_same_in_both_worlds_and_its_simulated_time_is_the_same_on_every_run() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("examples/mpi/jacobi.c", folder.path());
+    let steps = |text: &str| text.lines().find(|line| line.contains("2000 steps")).map(String::from);
+    let (status, output) = native(&program, 1);
+    let expected = steps(&output);
+    assert!(status == 0 && expected.is_some(), "{output}");
+    let runs = [1, 1, 2].map(|threads| simulated(&program, 4, 1, threads));
+    for (status, simulated_us, output) in &runs {
+        assert_eq!((*status, steps(output)), (0, expected.clone()), "{output}");
+        assert_eq!(*simulated_us, runs[0].1);
+    }
+}
+
+#[test]
+fn errors_end_the_job_with_rank_call_argument_and_value() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile(&source("fatal"), folder.path());
+    let expected = "rank 1: MPI_Send: dest is 7, and the communicator has the ranks 0 to 1 (MPI_ERR_RANK)";
+    let (status, output) = native(&program, 2);
+    assert!(status == 6 && output.contains(expected), "{status}\n{output}");
+    let (status, _, output) = simulated(&program, 2, 1, 1);
+    assert!(status == 6 && output.contains(expected), "{status}\n{output}");
+    let program = compile(&source("missing"), folder.path());
+    let (status, output) = native(&program, 1);
+    let expected = "MPI_Win_create: netloom does not have this function yet (MPI_ERR_UNSUPPORTED_OPERATION)";
+    assert!(status == 55 && output.contains(expected), "{status}\n{output}");
+}
+
+#[test]
+fn ranks_that_wait_for_ever_are_told() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile(&source("waits_for_ever"), folder.path());
+    let (status, _, output) = simulated(&program, 3, 1, 1);
+    for rank in 0..3 {
+        let told = format!("({rank}, \"PAMI_Context_advance: waits for ever");
+        assert!(status != 0 && output.contains(&told), "{status}\n{output}");
+    }
+}
+
+/// All functions of the standard under both names, and nothing else.
+#[test]
+fn the_library_exports_the_standard_and_nothing_else() {
+    let _alone = alone();
+    let output =
+        Command::new("nm").arg("-D").arg("--defined-only").arg(libraries().join("libmpi_abi.so")).output();
+    let text = String::from_utf8(output.expect("nm, of the C compiler's tools").stdout).unwrap();
+    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    let count = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).count();
+    assert_eq!((count("MPI_"), count("PMPI_"), names.len()), (664, 664, 2 * 664), "{names:?}");
+}

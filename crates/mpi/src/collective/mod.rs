@@ -1,0 +1,102 @@
+//! Collective operations, as `async fn` over point-to-point messages: they wait by returning to whoever polls them, so a
+//! blocking call polls one until it has ended, and several may be under way.
+//!
+//! - `barrier` – dissemination.
+//! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in pairs.
+//! - `reduction` – reduce along a binomial tree, all-reduce by recursive doubling, scans.
+//!
+//! Each collective of a communicator has a tag of its own, by its number there, so that those that follow each other do not
+//! take each other's messages.
+
+mod barrier;
+mod movement;
+mod reduction;
+
+pub use barrier::barrier;
+pub use movement::{all_gather, all_to_all, broadcast, gather, scatter};
+pub use reduction::{Combine, all_reduce, reduce, scan};
+
+use crate::error::{Class, Error};
+use crate::group::Group;
+use crate::matching::{Envelope, Pattern};
+use crate::point_to_point::{Number, PointToPoint};
+use crate::transport::{Memory, Transport};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// One collective operation of a communicator.
+#[derive(Debug)]
+pub struct Operation<T> {
+    point_to_point: Rc<PointToPoint<T>>,
+    group: Group,
+    tag: i32,
+}
+
+impl<T: Transport> Operation<T> {
+    /// The `number`-th collective of a group.
+    pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
+        Operation { point_to_point, group, tag: (number & 0x7fff_ffff) as i32 }
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> u32 {
+        self.group.rank
+    }
+
+    /// Number of ranks.
+    pub fn size(&self) -> u32 {
+        self.group.size
+    }
+
+    fn start_send(&self, to: u32, data: &[u8]) -> Result<Option<Number>, Error> {
+        let envelope = Envelope {
+            context: self.group.context + 1,
+            source: self.group.rank as i32,
+            tag: self.tag,
+            bytes: data.len() as u64,
+        };
+        let data = Memory { address: data.as_ptr() as u64, bytes: data.len() as u64 };
+        self.point_to_point.send(self.group.process(to), envelope, data)
+    }
+
+    fn start_receive(&self, from: u32, space: &mut [u8]) -> Number {
+        let pattern = Pattern { context: self.group.context + 1, source: from as i32, tag: self.tag };
+        let space = Memory { address: space.as_mut_ptr() as u64, bytes: space.len() as u64 };
+        self.point_to_point.receive(pattern, space)
+    }
+
+    async fn wait(&self, number: Number) -> Result<(), Error> {
+        let end = poll_fn(|_| self.point_to_point.test(number).map_or(Poll::Pending, Poll::Ready)).await;
+        self.point_to_point.free(number);
+        if end.is_cut {
+            return Err(Error::new(Class::ProcAborted, "another process of the communicator has ended"));
+        }
+        if end.is_truncated {
+            return Err(Error::new(
+                Class::Truncate,
+                "ranks give different lengths to a collective operation",
+            ));
+        }
+        Ok(())
+    }
+
+    async fn send(&self, to: u32, data: &[u8]) -> Result<(), Error> {
+        match self.start_send(to, data)? {
+            Some(number) => self.wait(number).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn receive(&self, from: u32, space: &mut [u8]) -> Result<(), Error> {
+        let number = self.start_receive(from, space);
+        self.wait(number).await
+    }
+
+    /// Sends and receives at the same time.
+    async fn exchange(&self, to: u32, data: &[u8], from: u32, space: &mut [u8]) -> Result<(), Error> {
+        let receive = self.start_receive(from, space);
+        self.send(to, data).await?;
+        self.wait(receive).await
+    }
+}

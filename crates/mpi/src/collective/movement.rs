@@ -1,0 +1,179 @@
+//! Collectives that move data: broadcast, gather, scatter, all-gather, all-to-all.
+
+use super::Operation;
+use crate::error::Error;
+use crate::transport::Transport;
+
+/// Rank in a tree whose root is 0.
+fn shifted(rank: u32, root: u32, size: u32) -> u32 {
+    (rank + size - root) % size
+}
+
+/// Ranks below this one in a binomial tree with the root 0, the largest subtree first, and the number of ranks of each.
+pub(super) fn children(rank: u32, size: u32) -> impl Iterator<Item = (u32, u32)> {
+    let bits = if rank == 0 { size.next_power_of_two().trailing_zeros() } else { rank.trailing_zeros() };
+    (0..bits)
+        .rev()
+        .map(move |bit| (rank + (1 << bit), 1 << bit))
+        .filter(move |child| child.0 < size)
+        .map(move |(child, ranks)| (child, ranks.min(size - child)))
+}
+
+/// The rank above this one, and the number of ranks of this one's subtree.
+pub(super) fn parent(rank: u32, size: u32) -> Option<(u32, u32)> {
+    let bit = 1 << rank.trailing_zeros().min(31);
+    (rank > 0).then(|| (rank - bit, bit.min(size - rank)))
+}
+
+/// Sends the root's data to all, along a binomial tree.
+///
+/// # Errors
+/// If a process has ended, or lengths differ.
+pub async fn broadcast<T: Transport>(
+    operation: &Operation<T>,
+    data: &mut [u8],
+    root: u32,
+) -> Result<(), Error> {
+    let size = operation.size();
+    let own = shifted(operation.rank(), root, size);
+    let rank = |shifted: u32| (shifted + root) % size;
+    if let Some((above, _)) = parent(own, size) {
+        operation.receive(rank(above), data).await?;
+    }
+    for (child, _) in children(own, size) {
+        operation.send(rank(child), data).await?;
+    }
+    Ok(())
+}
+
+/// Collects the data of all ranks, by rank, in the root's `all`, which is empty elsewhere.
+///
+/// # Errors
+/// As [`broadcast`].
+pub async fn gather<T: Transport>(
+    operation: &Operation<T>,
+    own: &[u8],
+    all: &mut [u8],
+    root: u32,
+) -> Result<(), Error> {
+    if operation.rank() != root {
+        return operation.send(root, own).await;
+    }
+    let mut receives = vec![];
+    for (rank, space) in (0..operation.size()).zip(parts(all, own.len())) {
+        if rank == root {
+            space.copy_from_slice(own);
+        } else {
+            receives.push(operation.start_receive(rank, space));
+        }
+    }
+    for receive in receives {
+        operation.wait(receive).await?;
+    }
+    Ok(())
+}
+
+/// As many parts of this length as there are ranks: also of length 0.
+fn parts(all: &mut [u8], bytes: usize) -> Box<dyn Iterator<Item = &mut [u8]> + '_> {
+    match bytes {
+        0 => Box::new(std::iter::repeat_with(|| &mut [][..])),
+        bytes => Box::new(all.chunks_exact_mut(bytes)),
+    }
+}
+
+/// Gives each rank its part of the root's `all`, which is empty elsewhere.
+///
+/// # Errors
+/// As [`broadcast`].
+pub async fn scatter<T: Transport>(
+    operation: &Operation<T>,
+    all: &[u8],
+    own: &mut [u8],
+    root: u32,
+) -> Result<(), Error> {
+    if operation.rank() != root {
+        return operation.receive(root, own).await;
+    }
+    let bytes = own.len();
+    for rank in 0..operation.size() {
+        let part = &all[rank as usize * bytes..][..bytes];
+        if rank == root {
+            own.copy_from_slice(part);
+        } else {
+            operation.send(rank, part).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Collects the data of all ranks, by rank, at all of them: each starts with its own part of `all`, and passes on in a ring
+/// what it received last.
+///
+/// # Errors
+/// As [`broadcast`].
+pub async fn all_gather<T: Transport>(
+    operation: &Operation<T>,
+    all: &mut [u8],
+    bytes: usize,
+) -> Result<(), Error> {
+    let (rank, size) = (operation.rank(), operation.size());
+    let (to, from) = ((rank + 1) % size, (rank + size - 1) % size);
+    for step in 0..size - 1 {
+        let [sent, received] = [step, step + 1].map(|back| ((rank + size - back) % size) as usize * bytes);
+        // The two parts are apart, as there are two ranks at least.
+        let (low, high) = all.split_at_mut(sent.max(received));
+        let (data, space) = match sent < received {
+            true => (&low[sent..sent + bytes], &mut high[..bytes]),
+            false => (&high[..bytes], &mut low[received..received + bytes]),
+        };
+        operation.exchange(to, data, from, space).await?;
+    }
+    Ok(())
+}
+
+/// Each rank sends a part to each: in as many steps as there are ranks, in pairs.
+///
+/// # Errors
+/// As [`broadcast`].
+pub async fn all_to_all<T: Transport>(
+    operation: &Operation<T>,
+    data: &[u8],
+    space: &mut [u8],
+    bytes: usize,
+) -> Result<(), Error> {
+    let (rank, size) = (operation.rank(), operation.size());
+    for step in 0..size {
+        let (to, from) = ((rank + step) % size, (rank + size - step) % size);
+        let data = &data[to as usize * bytes..][..bytes];
+        let space = &mut space[from as usize * bytes..][..bytes];
+        if step == 0 {
+            space.copy_from_slice(data);
+        } else {
+            operation.exchange(to, data, from, space).await?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rank_has_one_parent_and_subtrees_hold_all() {
+        for size in 1..70 {
+            let mut seen = vec![0; size as usize];
+            for rank in 0..size {
+                let mut ranks = 1;
+                for (child, below) in children(rank, size) {
+                    assert_eq!(parent(child, size), Some((rank, below)), "{child} of {size}");
+                    seen[child as usize] += 1;
+                    ranks += below;
+                }
+                assert_eq!(ranks, parent(rank, size).map_or(size, |of| of.1), "{rank} of {size}");
+            }
+            assert_eq!(seen.iter().sum::<u32>(), size - 1);
+            assert!(seen[1..].iter().all(|&times| times == 1));
+        }
+    }
+}

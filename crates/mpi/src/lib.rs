@@ -1,0 +1,18 @@
+//! MPI over any transport, free of I/O, of C and of threads: requests, matching, datatypes, reductions, collectives.
+//!
+//! - [`transport`] – what carries messages.
+//! - [`point_to_point`] – sends, receives, their requests.
+//! - [`matching`] – receives that wait for messages, and messages that wait for receives.
+//! - [`group`] – the processes of a communicator, and its context.
+//! - [`collective`] – collective operations as `async fn` over point-to-point messages.
+//! - [`datatype`], [`op`] – predefined types and reductions.
+//! - [`error`] – error classes.
+
+pub mod collective;
+pub mod datatype;
+pub mod error;
+pub mod group;
+pub mod matching;
+pub mod op;
+pub mod point_to_point;
+pub mod transport;

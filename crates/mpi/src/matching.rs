@@ -1,0 +1,173 @@
+//! Matching: receives that wait for messages, and messages that wait for receives, each in order (MPI 5.0, section 3.5).
+
+use std::collections::VecDeque;
+
+/// `MPI_ANY_SOURCE`.
+pub const ANY_SOURCE: i32 = -1;
+/// `MPI_ANY_TAG`.
+pub const ANY_TAG: i32 = -2;
+
+/// What a message is matched by, and its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// The context of its communicator.
+    pub context: u32,
+    /// The sender's rank there.
+    pub source: i32,
+    /// Its tag.
+    pub tag: i32,
+    /// Length of its data, bytes.
+    pub bytes: u64,
+}
+
+impl Envelope {
+    /// Its length as bytes.
+    pub const BYTES: usize = 24;
+
+    /// As bytes.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.context.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.source.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.tag.to_le_bytes());
+        bytes
+    }
+
+    /// The reverse of [`Self::to_bytes`]; `None` if the bytes are of another length.
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
+        let word = |at: usize| bytes[at..at + 4].try_into().expect("four bytes");
+        Some(Envelope {
+            bytes: u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")),
+            context: u32::from_le_bytes(word(8)),
+            source: i32::from_le_bytes(word(12)),
+            tag: i32::from_le_bytes(word(16)),
+        })
+    }
+}
+
+/// What a receive wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// The context of its communicator.
+    pub context: u32,
+    /// The sender's rank there, or [`ANY_SOURCE`].
+    pub source: i32,
+    /// The tag, or [`ANY_TAG`].
+    pub tag: i32,
+}
+
+impl Pattern {
+    /// Whether a message is wanted.
+    #[inline]
+    pub fn matches(&self, envelope: &Envelope) -> bool {
+        self.context == envelope.context
+            && (self.source == ANY_SOURCE || self.source == envelope.source)
+            && (self.tag == ANY_TAG || self.tag == envelope.tag)
+    }
+}
+
+/// Receives and messages that wait for each other, with a number for each.
+#[derive(Debug, Default)]
+pub struct Matching {
+    receives: VecDeque<(Pattern, u64)>,
+    messages: VecDeque<(Envelope, u64)>,
+}
+
+impl Matching {
+    /// A message has arrived: the first receive that wants it.
+    pub fn arrived(&mut self, envelope: &Envelope) -> Option<u64> {
+        let at = self.receives.iter().position(|(pattern, _)| pattern.matches(envelope))?;
+        self.receives.remove(at).map(|(_, receive)| receive)
+    }
+
+    /// Nobody wants a message yet.
+    pub fn keep(&mut self, envelope: Envelope, message: u64) {
+        self.messages.push_back((envelope, message));
+    }
+
+    /// A receive begins: the first message that it wants.
+    pub fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, u64)> {
+        let at = self.messages.iter().position(|(envelope, _)| pattern.matches(envelope))?;
+        self.messages.remove(at)
+    }
+
+    /// The first message that a receive would take.
+    pub fn look(&self, pattern: &Pattern) -> Option<Envelope> {
+        self.messages.iter().find(|(envelope, _)| pattern.matches(envelope)).map(|found| found.0)
+    }
+
+    /// A receive waits.
+    pub fn post(&mut self, pattern: Pattern, receive: u64) {
+        self.receives.push_back((pattern, receive));
+    }
+
+    /// The patterns of the receives that wait.
+    pub fn posted(&self) -> impl Iterator<Item = (&Pattern, u64)> {
+        self.receives.iter().map(|(pattern, receive)| (pattern, *receive))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The standard's rule, written plainly: of what matches, the oldest receive and the oldest message.
+    #[derive(Default)]
+    struct Model {
+        receives: Vec<(Pattern, u64)>,
+        messages: Vec<(Envelope, u64)>,
+    }
+
+    proptest! {
+        #[test]
+        fn matches_are_those_of_the_plain_model(
+            steps in prop::collection::vec((any::<bool>(), 0u32..2, -1i32..3, prop_oneof![Just(-2i32), 0i32..3]), 0..60)
+        ) {
+            let (mut ours, mut model) = (Matching::default(), Model::default());
+            for (n, (is_receive, context, source, tag)) in steps.into_iter().enumerate() {
+                let n = n as u64;
+                if is_receive {
+                    let pattern = Pattern { context, source, tag };
+                    let wants = |message: &Envelope| {
+                        message.context == context && [source, -1].contains(&if source == -1 { -1 } else { message.source })
+                            && (tag == -2 || message.tag == tag)
+                    };
+                    let at = model.messages.iter().position(|(envelope, _)| wants(envelope));
+                    let expected = at.map(|at| model.messages.remove(at));
+                    let found = ours.take(&pattern);
+                    prop_assert_eq!(found, expected);
+                    if found.is_none() {
+                        ours.post(pattern, n);
+                        model.receives.push((pattern, n));
+                    }
+                } else {
+                    let envelope = Envelope { context, source: source.max(0), tag: tag.max(0), bytes: n };
+                    let wanted = |(pattern, _): &(Pattern, u64)| {
+                        pattern.context == context
+                            && (pattern.source < 0 || pattern.source == envelope.source)
+                            && (pattern.tag < 0 || pattern.tag == envelope.tag)
+                    };
+                    let at = model.receives.iter().position(wanted);
+                    let expected = at.map(|at| model.receives.remove(at).1);
+                    let found = ours.arrived(&envelope);
+                    prop_assert_eq!(found, expected);
+                    if found.is_none() {
+                        ours.keep(envelope, n);
+                        model.messages.push((envelope, n));
+                    }
+                }
+                prop_assert_eq!(ours.posted().count(), model.receives.len());
+            }
+        }
+
+        #[test]
+        fn envelopes_survive(context: u32, source: i32, tag: i32, bytes: u64) {
+            let envelope = Envelope { context, source, tag, bytes };
+            prop_assert_eq!(Envelope::of_bytes(&envelope.to_bytes()), Some(envelope));
+            prop_assert_eq!(Envelope::of_bytes(&envelope.to_bytes()[1..]), None);
+        }
+    }
+}

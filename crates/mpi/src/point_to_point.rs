@@ -1,0 +1,285 @@
+//! Sends, receives and their requests. A short message is sent within the call; a longer one keeps its data until the
+//! transport has read it. A message that nobody waits for is kept until it is received.
+
+use crate::error::{Class, Error};
+use crate::matching::{Envelope, Matching, Pattern};
+use crate::transport::{Memory, Process, Transport};
+use std::cell::RefCell;
+
+/// A request by number. The number of one that has been taken is used again.
+pub type Number = u32;
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The sender of the message that was received.
+    pub source: i32,
+    /// Its tag.
+    pub tag: i32,
+    /// Length of the data that was received, bytes.
+    pub bytes: u64,
+    /// Whether the message was longer than the space for it.
+    pub is_truncated: bool,
+    /// Whether the other process has ended.
+    pub is_cut: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Free,
+    Sending,
+    /// Waits for a message, or for the rest of its data.
+    Receiving(Memory),
+    /// Data of a message that is longer than the space for it arrives in a buffer.
+    ReceivingLong(Memory, Ended, Box<[u8]>),
+    /// Data arrives where it belongs.
+    Arriving(Ended),
+    Ended(Ended),
+}
+
+/// A message that nobody has waited for.
+#[derive(Debug, Default)]
+struct Unexpected {
+    data: Box<[u8]>,
+    is_complete: bool,
+    is_cut: bool,
+    /// The receive that has taken it before it was complete.
+    receive: Option<(Number, Envelope)>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    matching: Matching,
+    requests: Vec<State>,
+    free: Vec<Number>,
+    unexpected: Vec<Unexpected>,
+    free_unexpected: Vec<u32>,
+}
+
+/// Where the data of a message goes that is longer than a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The address.
+    pub address: u64,
+    /// The number with which its arrival is to be reported.
+    pub number: u64,
+}
+
+/// Numbers of the transport: a request's, or with this bit that of an unexpected message.
+const UNEXPECTED: u64 = 1 << 32;
+
+/// Sends and receives of a process.
+#[derive(Debug)]
+pub struct PointToPoint<T> {
+    transport: T,
+    tables: RefCell<Tables>,
+}
+
+impl Tables {
+    fn insert(&mut self, state: State) -> Number {
+        match self.free.pop() {
+            Some(number) => {
+                self.requests[number as usize] = state;
+                number
+            }
+            None => {
+                self.requests.push(state);
+                self.requests.len() as Number - 1
+            }
+        }
+    }
+
+    fn keep(&mut self, message: Unexpected) -> u32 {
+        match self.free_unexpected.pop() {
+            Some(at) => {
+                self.unexpected[at as usize] = message;
+                at
+            }
+            None => {
+                self.unexpected.push(message);
+                self.unexpected.len() as u32 - 1
+            }
+        }
+    }
+}
+
+/// How a receive of a message into space of this length ends.
+fn ended(envelope: &Envelope, space_bytes: u64) -> Ended {
+    Ended {
+        source: envelope.source,
+        tag: envelope.tag,
+        bytes: envelope.bytes.min(space_bytes),
+        is_truncated: envelope.bytes > space_bytes,
+        is_cut: false,
+    }
+}
+
+impl<T: Transport> PointToPoint<T> {
+    /// Over a transport.
+    pub fn new(transport: T) -> Self {
+        PointToPoint { transport, tables: RefCell::default() }
+    }
+
+    /// The transport.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// Starts to send; `None` if it has ended.
+    ///
+    /// # Errors
+    /// If the transport refuses it.
+    pub fn send(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Option<Number>, Error> {
+        let refused = |e: crate::transport::Refused| Error::new(Class::Other, e.0);
+        if data.bytes as usize <= self.transport.short_max_bytes() {
+            self.transport.send_short(to, envelope, data).map_err(refused)?;
+            return Ok(None);
+        }
+        let number = self.tables.borrow_mut().insert(State::Sending);
+        let sent = self.transport.send(to, envelope, data, u64::from(number));
+        if sent.is_err() {
+            self.free(number);
+        }
+        sent.map_err(refused)?;
+        Ok(Some(number))
+    }
+
+    /// Starts to receive.
+    pub fn receive(&self, pattern: Pattern, space: Memory) -> Number {
+        let mut tables = self.tables.borrow_mut();
+        let tables = &mut *tables;
+        let Some((envelope, at)) = tables.matching.take(&pattern) else {
+            let number = tables.insert(State::Receiving(space));
+            tables.matching.post(pattern, u64::from(number));
+            return number;
+        };
+        let end = ended(&envelope, space.bytes);
+        let message = &mut tables.unexpected[at as usize];
+        if !message.is_complete {
+            let number = tables.insert(State::Receiving(space));
+            tables.unexpected[at as usize].receive = Some((number, envelope));
+            return number;
+        }
+        let end = Ended { is_cut: message.is_cut, ..end };
+        self.transport.store(&message.data[..end.bytes as usize], space.address);
+        *message = Unexpected::default();
+        tables.free_unexpected.push(at as u32);
+        tables.insert(State::Ended(end))
+    }
+
+    /// The first message that a receive of this pattern would get.
+    pub fn probe(&self, pattern: &Pattern) -> Option<Envelope> {
+        self.tables.borrow().matching.look(pattern)
+    }
+
+    /// How a request has ended, if it has.
+    pub fn test(&self, number: Number) -> Option<Ended> {
+        match &self.tables.borrow().requests[number as usize] {
+            State::Ended(end) => Some(*end),
+            _ => None,
+        }
+    }
+
+    /// Frees a request that has ended.
+    pub fn free(&self, number: Number) {
+        let mut tables = self.tables.borrow_mut();
+        tables.requests[number as usize] = State::Free;
+        tables.free.push(number);
+    }
+
+    /// Requests that have not ended, in words.
+    pub fn unfinished(&self) -> Vec<String> {
+        let tables = self.tables.borrow();
+        let mut list: Vec<String> = vec![];
+        for (pattern, _) in tables.matching.posted() {
+            let from =
+                if pattern.source < 0 { "any rank".into() } else { format!("rank {}", pattern.source) };
+            let tag = if pattern.tag < 0 { "any tag".into() } else { format!("tag {}", pattern.tag) };
+            list.push(format!("receive from {from} with {tag}"));
+        }
+        let sends = tables.requests.iter().filter(|state| matches!(state, State::Sending)).count();
+        if sends > 0 {
+            list.push(format!("{sends} sends"));
+        }
+        list
+    }
+}
+
+/// What the transport reports.
+impl<T: Transport> PointToPoint<T> {
+    /// A message has arrived whose data is all here.
+    pub fn arrived(&self, envelope: Envelope, data: &[u8]) {
+        let mut tables = self.tables.borrow_mut();
+        let tables = &mut *tables;
+        let Some(number) = tables.matching.arrived(&envelope) else {
+            let message = Unexpected { data: data.into(), is_complete: true, ..Unexpected::default() };
+            let at = tables.keep(message);
+            tables.matching.keep(envelope, u64::from(at));
+            return;
+        };
+        let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
+        let end = ended(&envelope, space.bytes);
+        self.transport.store(&data[..end.bytes as usize], space.address);
+        tables.requests[number as usize] = State::Ended(end);
+    }
+
+    /// A message has arrived whose data comes later: where it is to go.
+    pub fn announced(&self, envelope: Envelope) -> Place {
+        let mut tables = self.tables.borrow_mut();
+        let tables = &mut *tables;
+        let buffer = || vec![0; envelope.bytes as usize].into_boxed_slice();
+        let Some(number) = tables.matching.arrived(&envelope) else {
+            let at = tables.keep(Unexpected { data: buffer(), ..Unexpected::default() });
+            tables.matching.keep(envelope, u64::from(at));
+            let address = tables.unexpected[at as usize].data.as_mut_ptr() as u64;
+            return Place { address, number: UNEXPECTED | u64::from(at) };
+        };
+        let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
+        let end = ended(&envelope, space.bytes);
+        let (state, address) = if end.is_truncated {
+            let mut buffer = buffer();
+            let address = buffer.as_mut_ptr() as u64;
+            (State::ReceivingLong(space, end, buffer), address)
+        } else {
+            (State::Arriving(end), space.address)
+        };
+        tables.requests[number as usize] = state;
+        Place { address, number }
+    }
+
+    /// All data of an announced message is in its place, or will never be.
+    pub fn received(&self, number: u64, is_cut: bool) {
+        let mut tables = self.tables.borrow_mut();
+        let tables = &mut *tables;
+        if number & UNEXPECTED == 0 {
+            let state = &mut tables.requests[number as usize];
+            let end = match std::mem::replace(state, State::Free) {
+                State::Arriving(end) => end,
+                State::ReceivingLong(space, end, buffer) => {
+                    self.transport.store(&buffer[..end.bytes as usize], space.address);
+                    end
+                }
+                other => unreachable!("{other:?} receives"),
+            };
+            *state = State::Ended(Ended { is_cut, ..end });
+            return;
+        }
+        let at = number as u32;
+        let message = &mut tables.unexpected[at as usize];
+        message.is_complete = true;
+        message.is_cut = is_cut;
+        let Some((number, envelope)) = message.receive else { return };
+        let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
+        let end = Ended { is_cut, ..ended(&envelope, space.bytes) };
+        self.transport.store(&message.data[..end.bytes as usize], space.address);
+        *message = Unexpected::default();
+        tables.free_unexpected.push(at);
+        tables.requests[number as usize] = State::Ended(end);
+    }
+
+    /// The data of a send may be reused, or the other process has ended.
+    pub fn sent(&self, number: u64, is_cut: bool) {
+        let mut tables = self.tables.borrow_mut();
+        tables.requests[number as usize] = State::Ended(Ended { is_cut, ..Ended::default() });
+    }
+}

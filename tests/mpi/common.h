@@ -1,0 +1,15 @@
+/* What the test programs share: a check that says where it failed. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition)                                                                          \
+  do                                                                                              \
+  {                                                                                               \
+    if (!(condition))                                                                             \
+    {                                                                                             \
+      fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                   \
+      exit(1);                                                                                    \
+    }                                                                                             \
+  } while (0)
