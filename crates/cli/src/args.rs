@@ -30,7 +30,7 @@ use std::time::Duration;
         netloom machines describe bgl               facts about a machine, without a run\n  \
         netloom validate bgl                        the paper's figures beside the simulated ones\n  \
         netloom help keys measure                   the keys of a study's [measure] table\n  \
-        netloom exec -n 4 ./program                 a PAMI program, as 4 processes of this computer\n\n\
+        netloom exec -n 4 ./program                 an MPI or PAMI program, as 4 processes of this computer\n\n\
         Exit status: 0 success; 1 a run stalled or failed, a claim does not hold, an expectation was not met, a published figure \
         failed or a result could not be written; 2 a mistake in a file or a flag; 130 interrupted, with a partial result."
 )]
@@ -158,7 +158,7 @@ pub enum Command {
         #[command(flatten)]
         common: Common,
     },
-    /// Run a program as the tasks of a job on this computer, with PAMI between them
+    /// Run a program as the tasks of a job on this computer, with MPI or PAMI between them
     #[command(after_long_help = "Examples:\n  \
         netloom exec -n 4 ./program\n  \
         netloom exec -n 4 -l ./program -x its-own-option     options after PROGRAM are the program's\n  \
@@ -167,28 +167,28 @@ pub enum Command {
         netloom exec -n 2 sh -c 'echo task $NETLOOM_TASK of $PMI_SIZE'\n\n\
         Each task is a process. All share one segment of memory, which has no name in any file system, so nothing is left \
         over. Task 0 reads netloom's standard input; the others read nothing. LD_LIBRARY_PATH gets the folder of Netloom's \
-        libpami.so. A task finds its number in PMI_RANK and OMPI_COMM_WORLD_RANK, among others.\n\n\
+        libmpi_abi.so.1 and libpami.so. A task finds its number in PMI_RANK and OMPI_COMM_WORLD_RANK, among others.\n\n\
         When a task fails, the others have a second (--grace) to end, then get SIGTERM, and SIGKILL after 2 more seconds. SIGINT, \
         SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all tasks. Processes that tasks start and leave behind are ended with the job.\n\n\
         Exit status: that of the first task that fails, or 128 + the number of its signal; 124 when the time limit is reached; 2 \
         when the program cannot be started.")]
     Exec(ExecArgs),
-    /// Run a PAMI program, unchanged, on a simulated machine
+    /// Run an MPI or PAMI program, unchanged, on a simulated machine
     #[command(after_long_help = "Examples:\n  \
         netloom mpirun -n 2 --machine bgq ./ping\n  \
         netloom mpirun -n 64 --ppn 4 --machine bgq --set topology.dims=[2,2,2,2,1] ./solver\n  \
         netloom mpirun -n 8 --machine bgq --compute 1 ./solver     # its computing counts, as fast as here\n\n\
-        Each task is a process of this computer; its messages cross the simulated machine, and PAMI_Wtime is the machine's time. \
-        Computing takes no simulated time unless --compute counts it; without it the times are the same on every run.\n\n\
+        Each task is a process of this computer; its messages cross the simulated machine, and MPI_Wtime and PAMI_Wtime are that \
+        machine's time. Computing takes no simulated time unless --compute counts it; without it the times are the same on every run.\n\n\
         Exit status: as `netloom exec`; 1 when a task fails on the machine, for example because it waits for ever.")]
     Mpirun(MpirunArgs),
-    /// Compile and link a C program that uses PAMI
+    /// Compile and link a C program that uses MPI or PAMI
     #[command(after_long_help = "Examples:\n  \
         netloom cc -O2 -o program program.c\n  \
         netloom cc -c part.c\n  \
         netloom cc --show -o program program.c      the command line, without running it\n  \
         CC='clang -g' netloom cc -o program program.c\n\n\
-        It runs $CC, or cc, with the folder of pami.h before the arguments and libpami after them. With -c, -E, -S, -M, -MM \
+        It runs $CC, or cc, with the folder of mpi.h and pami.h before the arguments and the libraries after them. With -c, -E, -S, -M, -MM \
         or -fsyntax-only nothing is linked. The exit status is the compiler's.")]
     Cc {
         /// Print the command line instead of running it

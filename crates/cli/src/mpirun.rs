@@ -76,7 +76,7 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
         let plural = if tasks == 1 { "" } else { "s" };
         write!(err, "netloom: {tasks} task{plural}, {tasks_per_node} a node of {machine}: ")?;
         match hand_overs {
-            0 => writeln!(err, "no task used PAMI, so nothing was simulated")?,
+            0 => writeln!(err, "no task used MPI or PAMI, so nothing was simulated")?,
             _ => writeln!(err, "{simulated_us:.3} us simulated in {wall_s:.2} s, {hand_overs} hand-overs")?,
         }
     }
