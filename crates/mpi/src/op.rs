@@ -247,7 +247,8 @@ mod tests {
         #[test]
         fn integers_and_numbers_are_combined_as_the_processor_does(a: [i32; 5], b: [i32; 5]) {
             let bytes = |values: [i32; 5]| values.iter().flat_map(|v| v.to_ne_bytes()).collect::<Vec<u8>>();
-            let cases: [(Op, fn(i32, i32) -> i32); 10] = [
+            type Expected = fn(i32, i32) -> i32;
+            let cases: [(Op, Expected); 10] = [
                 (Op::Sum, i32::wrapping_add), (Op::Prod, i32::wrapping_mul), (Op::Min, i32::min), (Op::Max, i32::max),
                 (Op::Band, |a, b| a & b), (Op::Bor, |a, b| a | b), (Op::Bxor, |a, b| a ^ b),
                 (Op::Land, |a, b| i32::from(a != 0 && b != 0)), (Op::Lor, |a, b| i32::from(a != 0 || b != 0)),
