@@ -17,6 +17,7 @@ fn argument(kind: &str, name: &str, is_long: bool) -> String {
         "extent" | "unit" => format!("{name} as i64"),
         "[count]" | "[displ]" | "[extent]" => format!("Numbers::from({name})"),
         "*extent" => format!("{name}.cast::<i64>()"),
+        "reduction" => format!("({name}, {is_long})"),
         "*count" if is_long => format!("Result32or64::Long({name})"),
         "*count" => format!("Result32or64::Short({name})"),
         "type" => format!("library.datatype(\"{name}\", {name})?"),
@@ -34,11 +35,33 @@ fn export(function: &Function, is_long: bool) -> String {
         .map(|parameter| format!("{}: {}", parameter.name, rust_type(&parameter.kind, is_long)))
         .collect();
     let arguments = || {
-        let of = |of: &&table::Parameter| match function.is_any_time {
-            true => of.name.clone(),
-            false => argument(&of.kind, &of.name, is_long),
-        };
-        parameters.iter().map(of).collect::<Vec<_>>().join(", ")
+        let mut list = vec![];
+        let mut rest = &parameters[..];
+        while let [first, after @ ..] = rest {
+            rest = after;
+            let to_const = if first.kind == "space" { ".cast_const()" } else { "" };
+            list.push(match after {
+                _ if function.is_any_time => first.name.clone(),
+                // An address, a count and a type are a buffer.
+                [count, of, others @ ..]
+                    if matches!(&*first.kind, "data" | "space")
+                        && count.kind == "count"
+                        && of.kind == "type" =>
+                {
+                    rest = others;
+                    let [count, of] = [count, of].map(|of| argument(&of.kind, &of.name, is_long));
+                    format!("Buffer::new(\"{0}\", {0}{to_const}, {count}, {of})", first.name)
+                }
+                [counts, displs, of, others @ ..] if counts.kind == "[count]" && displs.kind == "[displ]" => {
+                    rest = others;
+                    let [counts, displs, of] =
+                        [counts, displs, of].map(|of| argument(&of.kind, &of.name, is_long));
+                    format!("Pieces::new(\"{0}\", {0}{to_const}, {counts}, {displs}, {of})", first.name)
+                }
+                _ => argument(&first.kind, &first.name, is_long),
+            });
+        }
+        list.join(", ")
     };
     let result = rust_result(function);
     let comm = parameters.iter().find(|of| of.kind == "comm").map_or("0", |of| &of.name);

@@ -18,6 +18,8 @@ pub struct Envelope {
     pub tag: i32,
     /// Length of its data, bytes.
     pub bytes: u64,
+    /// 1 + the sender's request, if it is to hear that a receive has taken the message; else 0.
+    pub acknowledge: u32,
 }
 
 impl Envelope {
@@ -31,6 +33,7 @@ impl Envelope {
         bytes[8..12].copy_from_slice(&self.context.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.source.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.tag.to_le_bytes());
+        bytes[20..].copy_from_slice(&self.acknowledge.to_le_bytes());
         bytes
     }
 
@@ -43,6 +46,7 @@ impl Envelope {
             context: u32::from_le_bytes(word(8)),
             source: i32::from_le_bytes(word(12)),
             tag: i32::from_le_bytes(word(16)),
+            acknowledge: u32::from_le_bytes(word(20)),
         })
     }
 }
@@ -144,7 +148,8 @@ mod tests {
                         model.receives.push((pattern, n));
                     }
                 } else {
-                    let envelope = Envelope { context, source: source.max(0), tag: tag.max(0), bytes: n };
+                    let (source, tag) = (source.max(0), tag.max(0));
+                    let envelope = Envelope { context, source, tag, bytes: n, acknowledge: 0 };
                     let wanted = |(pattern, _): &(Pattern, u64)| {
                         pattern.context == context
                             && (pattern.source < 0 || pattern.source == envelope.source)
@@ -164,8 +169,8 @@ mod tests {
         }
 
         #[test]
-        fn envelopes_survive(context: u32, source: i32, tag: i32, bytes: u64) {
-            let envelope = Envelope { context, source, tag, bytes };
+        fn envelopes_survive(context: u32, source: i32, tag: i32, bytes: u64, acknowledge: u32) {
+            let envelope = Envelope { context, source, tag, bytes, acknowledge };
             prop_assert_eq!(Envelope::of_bytes(&envelope.to_bytes()), Some(envelope));
             prop_assert_eq!(Envelope::of_bytes(&envelope.to_bytes()[1..]), None);
         }

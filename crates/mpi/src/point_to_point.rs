@@ -28,6 +28,11 @@ pub struct Ended {
 enum State {
     Free,
     Sending,
+    /// Ends when the data may be reused and a receive has taken the message.
+    SendingSynchronous {
+        is_sent: bool,
+        is_taken: bool,
+    },
     /// Waits for a message, or for the rest of its data.
     Receiving(Memory),
     /// Data of a message that is longer than the space for it arrives in a buffer.
@@ -40,6 +45,7 @@ enum State {
 /// A message that nobody has waited for.
 #[derive(Debug, Default)]
 struct Unexpected {
+    from: Process,
     data: Box<[u8]>,
     is_complete: bool,
     is_cut: bool,
@@ -64,6 +70,9 @@ pub struct Place {
     /// The number with which its arrival is to be reported.
     pub number: u64,
 }
+
+/// The context of answers to synchronous sends.
+const ANSWERS: u32 = u32::MAX;
 
 /// Numbers of the transport: a request's, or with this bit that of an unexpected message.
 const UNEXPECTED: u64 = 1 << 32;
@@ -100,6 +109,21 @@ impl Tables {
                 self.unexpected.len() as u32 - 1
             }
         }
+    }
+}
+
+impl Tables {
+    /// One of the two things has happened for which a synchronous send waits.
+    fn end_synchronous(&mut self, number: Number, happened: impl Fn(bool, bool) -> (bool, bool)) {
+        let Some(state @ &mut State::SendingSynchronous { is_sent, is_taken }) =
+            self.requests.get_mut(number as usize)
+        else {
+            return;
+        };
+        *state = match happened(is_sent, is_taken) {
+            (true, true) => State::Ended(Ended::default()),
+            (is_sent, is_taken) => State::SendingSynchronous { is_sent, is_taken },
+        };
     }
 }
 
@@ -144,6 +168,37 @@ impl<T: Transport> PointToPoint<T> {
         Ok(Some(number))
     }
 
+    /// Starts to send; the request ends when a receive has taken the message.
+    ///
+    /// # Errors
+    /// If the transport refuses it.
+    pub fn send_synchronous(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Number, Error> {
+        let is_sent = data.bytes as usize <= self.transport.short_max_bytes();
+        let state = State::SendingSynchronous { is_sent, is_taken: false };
+        let number = self.tables.borrow_mut().insert(state);
+        let envelope = Envelope { acknowledge: number + 1, ..envelope };
+        let sent = match is_sent {
+            true => self.transport.send_short(to, envelope, data),
+            false => self.transport.send(to, envelope, data, u64::from(number)),
+        };
+        if let Err(refused) = sent {
+            self.free(number);
+            return Err(Error::new(Class::Other, refused.0));
+        }
+        Ok(number)
+    }
+
+    /// A receive has taken a message.
+    fn taken(&self, from: Process, envelope: &Envelope) {
+        if envelope.acknowledge == 0 {
+            return;
+        }
+        let answer =
+            Envelope { context: ANSWERS, source: 0, tag: 0, bytes: 0, acknowledge: envelope.acknowledge };
+        // A sender that has ended does not wait.
+        let _ = self.transport.send_short(from, answer, Memory { address: 0, bytes: 0 });
+    }
+
     /// Starts to receive.
     pub fn receive(&self, pattern: Pattern, space: Memory) -> Number {
         let mut tables = self.tables.borrow_mut();
@@ -154,6 +209,7 @@ impl<T: Transport> PointToPoint<T> {
             return number;
         };
         let end = ended(&envelope, space.bytes);
+        self.taken(tables.unexpected[at as usize].from, &envelope);
         let message = &mut tables.unexpected[at as usize];
         if !message.is_complete {
             let number = tables.insert(State::Receiving(space));
@@ -197,7 +253,8 @@ impl<T: Transport> PointToPoint<T> {
             let tag = if pattern.tag < 0 { "any tag".into() } else { format!("tag {}", pattern.tag) };
             list.push(format!("receive from {from} with {tag}"));
         }
-        let sends = tables.requests.iter().filter(|state| matches!(state, State::Sending)).count();
+        let is_send = |state: &&State| matches!(state, State::Sending | State::SendingSynchronous { .. });
+        let sends = tables.requests.iter().filter(is_send).count();
         if sends > 0 {
             list.push(format!("{sends} sends"));
         }
@@ -208,34 +265,39 @@ impl<T: Transport> PointToPoint<T> {
 /// What the transport reports.
 impl<T: Transport> PointToPoint<T> {
     /// A message has arrived whose data is all here.
-    pub fn arrived(&self, envelope: Envelope, data: &[u8]) {
+    pub fn arrived(&self, from: Process, envelope: Envelope, data: &[u8]) {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
+        if envelope.context == ANSWERS {
+            return tables.end_synchronous(envelope.acknowledge - 1, |is_sent, _| (is_sent, true));
+        }
         let Some(number) = tables.matching.arrived(&envelope) else {
-            let message = Unexpected { data: data.into(), is_complete: true, ..Unexpected::default() };
+            let message = Unexpected { from, data: data.into(), is_complete: true, ..Unexpected::default() };
             let at = tables.keep(message);
             tables.matching.keep(envelope, u64::from(at));
             return;
         };
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = ended(&envelope, space.bytes);
+        self.taken(from, &envelope);
         self.transport.store(&data[..end.bytes as usize], space.address);
         tables.requests[number as usize] = State::Ended(end);
     }
 
     /// A message has arrived whose data comes later: where it is to go.
-    pub fn announced(&self, envelope: Envelope) -> Place {
+    pub fn announced(&self, from: Process, envelope: Envelope) -> Place {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         let buffer = || vec![0; envelope.bytes as usize].into_boxed_slice();
         let Some(number) = tables.matching.arrived(&envelope) else {
-            let at = tables.keep(Unexpected { data: buffer(), ..Unexpected::default() });
+            let at = tables.keep(Unexpected { from, data: buffer(), ..Unexpected::default() });
             tables.matching.keep(envelope, u64::from(at));
             let address = tables.unexpected[at as usize].data.as_mut_ptr() as u64;
             return Place { address, number: UNEXPECTED | u64::from(at) };
         };
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = ended(&envelope, space.bytes);
+        self.taken(from, &envelope);
         let (state, address) = if end.is_truncated {
             let mut buffer = buffer();
             let address = buffer.as_mut_ptr() as u64;
@@ -280,6 +342,9 @@ impl<T: Transport> PointToPoint<T> {
     /// The data of a send may be reused, or the other process has ended.
     pub fn sent(&self, number: u64, is_cut: bool) {
         let mut tables = self.tables.borrow_mut();
+        if !is_cut && matches!(tables.requests[number as usize], State::SendingSynchronous { .. }) {
+            return tables.end_synchronous(number as Number, |_, is_taken| (true, is_taken));
+        }
         tables.requests[number as usize] = State::Ended(Ended { is_cut, ..Ended::default() });
     }
 }

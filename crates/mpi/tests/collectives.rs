@@ -145,9 +145,9 @@ impl Job {
         let (from, to) = (at as u32 / size, at as u32 % size);
         let receiver = &self.ranks[to as usize];
         match packet {
-            Packet::Short(envelope, data) => receiver.arrived(envelope, &data),
+            Packet::Short(envelope, data) => receiver.arrived(from, envelope, &data),
             Packet::Long(envelope, data, number) => {
-                let place = receiver.announced(envelope);
+                let place = receiver.announced(from, envelope);
                 let (received, address) = (place.number, place.address);
                 let moving = Moving { from, sent: number, to, received, data: bytes_of(data), address };
                 self.moving.borrow_mut().push(moving);
@@ -235,23 +235,27 @@ proptest! {
         job.run(|rank| Box::pin(async move {
             let (own, part) = (operand(rank, maps), 2 * maps);
             let expected: Vec<u8> = (0..size).flat_map(|rank| operand(rank, maps)).collect();
-            let mut all = if rank == root { vec![0; part * size as usize] } else { vec![] };
-            collective::gather(&job.operation(rank), &own, &mut all, root).await.unwrap();
+            let mut all = vec![0; part * size as usize];
+            let places = if rank == root { collective::parts(&mut all, size) } else { vec![] };
+            collective::gather(&job.operation(rank), &own, places, root).await.unwrap();
             assert!(rank != root || all == expected, "gather");
             let mut back = vec![0; part];
-            collective::scatter(&job.operation(rank), &all, &mut back, root).await.unwrap();
+            let from: Vec<&[u8]> = collective::parts(&mut all, size).into_iter().map(|part| &*part).collect();
+            collective::scatter(&job.operation(rank), &from, &mut back, root).await.unwrap();
             assert!(back == own, "scatter");
             let mut all = vec![0; part * size as usize];
             all[rank as usize * part..][..part].copy_from_slice(&own);
-            collective::all_gather(&job.operation(rank), &mut all, part).await.unwrap();
+            collective::all_gather(&job.operation(rank), collective::parts(&mut all, size)).await.unwrap();
             assert!(all == expected, "all-gather");
         }));
         job.run(|rank| Box::pin(async move {
             let part = 2 * maps;
             let of = |from: u32, to: u32| operand(from * 20 + to, maps);
-            let data: Vec<u8> = (0..size).flat_map(|to| of(rank, to)).collect();
+            let data: Vec<Vec<u8>> = (0..size).map(|to| of(rank, to)).collect();
+            let data: Vec<&[u8]> = data.iter().map(|part| &part[..]).collect();
             let mut space = vec![0; part * size as usize];
-            collective::all_to_all(&job.operation(rank), &data, &mut space, part).await.unwrap();
+            let places = collective::parts(&mut space, size);
+            collective::all_to_all(&job.operation(rank), &data, places).await.unwrap();
             assert!(space == (0..size).flat_map(|from| of(from, rank)).collect::<Vec<u8>>(), "all-to-all");
         }));
     }
@@ -275,7 +279,7 @@ proptest! {
             job.ranks[1].receive(pattern(n), space)
         };
         for (n, of) in data.iter().enumerate() {
-            let envelope = Envelope { context: 0, source: 0, tag: n as i32 % 3, bytes: of.len() as u64 };
+            let envelope = Envelope { context: 0, source: 0, tag: n as i32 % 3, bytes: of.len() as u64, acknowledge: 0 };
             job.ranks[0].send(1, envelope, Memory { address: of.as_ptr() as u64, bytes: of.len() as u64 }).unwrap();
             if n >= late {
                 receives.push(receive(n - late));

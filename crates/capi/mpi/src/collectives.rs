@@ -1,48 +1,12 @@
 //! Collectives (MPI 5.0, chapter 6).
 
-use crate::abi::IN_PLACE;
+use crate::buffer::{Buffer, Pieces};
 use crate::library::{CommId, Library};
-use crate::numbers::Count;
+use crate::operations::{Operation, combining};
 use crate::requests::Request;
-use crate::sends::memory;
 use netloom_mpi::collective;
-use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::op::{Op, reduce as combine};
-use netloom_mpi::transport::Memory;
 use std::ffi::{c_int, c_void};
-
-type Type = &'static Predefined;
-
-/// The bytes of a buffer.
-///
-/// # Safety
-/// The program has this memory, and leaves it as it is during the call.
-unsafe fn bytes<'a>(of: Memory) -> &'a [u8] {
-    // SAFETY: the caller's promise.
-    if of.bytes == 0 {
-        &[]
-    } else {
-        unsafe { std::slice::from_raw_parts(of.address as *const u8, of.bytes as usize) }
-    }
-}
-
-/// The same, to be written.
-///
-/// # Safety
-/// As [`bytes`].
-unsafe fn space<'a>(of: Memory) -> &'a mut [u8] {
-    // SAFETY: the caller's promise.
-    if of.bytes == 0 {
-        &mut []
-    } else {
-        unsafe { std::slice::from_raw_parts_mut(of.address as *mut u8, of.bytes as usize) }
-    }
-}
-
-fn is_in_place(buffer: *const c_void) -> bool {
-    buffer as usize == IN_PLACE
-}
 
 fn check_root(library: &mut Library, root: c_int, comm: CommId) -> Result<u32, Error> {
     let size = library.of(comm).group.size;
@@ -53,26 +17,18 @@ fn check_root(library: &mut Library, root: c_int, comm: CommId) -> Result<u32, E
     Ok(root as u32)
 }
 
-/// How elements of a type are combined.
-fn combining(op: Op, of: Type) -> impl Fn(&mut [u8], &[u8]) -> Result<(), Error> {
-    move |own, other| match combine(op, of, own, other) {
-        true => Ok(()),
-        false => Err(undefined(op, of)),
+/// Rank and size.
+fn place(library: &mut Library, comm: CommId) -> (u32, u32) {
+    let group = &library.of(comm).group;
+    (group.rank, group.size)
+}
+
+/// What a rank sends to one is as long as what one receives from it.
+fn check_lengths(own: usize, other: usize) -> Result<(), Error> {
+    if own == other {
+        return Ok(());
     }
-}
-
-fn undefined(op: Op, of: Type) -> Error {
-    Error::new(
-        Class::Op,
-        format!("MPI_{} is not defined for MPI_{}", format!("{op:?}").to_uppercase(), of.name),
-    )
-}
-
-/// An error that all ranks see alike, before any has sent something.
-fn check_defined(op: Op, of: Type) -> Result<(), Error> {
-    let mut none = vec![0; of.extent];
-    let other = none.clone();
-    if combine(op, of, &mut none, &other) { Ok(()) } else { Err(undefined(op, of)) }
+    Err(Error::new(Class::Truncate, format!("this rank sends {own} B where {other} B are received")))
 }
 
 pub unsafe fn barrier(library: &mut Library, comm: CommId) -> Result<(), Error> {
@@ -89,59 +45,52 @@ pub unsafe fn start_barrier(library: &mut Library, comm: CommId, request: *mut u
     Ok(())
 }
 
-pub unsafe fn bcast(
-    library: &mut Library,
-    buffer: *mut c_void,
-    count: Count,
-    of: Type,
-    root: c_int,
-    comm: CommId,
-) -> Result<(), Error> {
-    let data = memory("buffer", buffer, count, of)?;
+pub unsafe fn bcast(library: &mut Library, buffer: Buffer, root: c_int, comm: CommId) -> Result<(), Error> {
     let root = check_root(library, root, comm)?;
-    let operation = library.operation(comm);
     // SAFETY: the program gave the buffer.
-    library.block_on(collective::broadcast(&operation, unsafe { space(data) }, root))
+    let data = unsafe { buffer.space(1)? };
+    let operation = library.operation(comm);
+    library.block_on(collective::broadcast(&operation, data, root))
 }
 
 pub unsafe fn reduce(
     library: &mut Library,
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: Count,
-    of: Type,
-    op: Op,
+    recvbuf: Buffer,
+    op: Operation,
     root: c_int,
     comm: CommId,
 ) -> Result<(), Error> {
     let root = check_root(library, root, comm)?;
-    check_defined(op, of)?;
-    let is_root = library.of(comm).group.rank == root;
-    let from = if is_in_place(sendbuf) && is_root { recvbuf.cast_const() } else { sendbuf };
-    // SAFETY: the program gave the buffers.
+    let combine = combining(op, recvbuf.of)?;
+    let is_root = place(library, comm).0 == root;
+    let mut from = recvbuf.at("sendbuf", sendbuf);
+    if from.is_in_place() && is_root {
+        from = recvbuf;
+    }
+    // SAFETY: the program gave the buffers; that of the result is the root's.
     unsafe {
-        let mut data = bytes(memory("sendbuf", from, count, of)?).to_vec();
+        let mut data = from.bytes(1)?.to_vec();
         let operation = library.operation(comm);
-        library.block_on(collective::reduce(&operation, &mut data, root, &combining(op, of)))?;
+        library.block_on(collective::reduce(&operation, &mut data, root, &combine))?;
         if is_root {
-            space(memory("recvbuf", recvbuf, count, of)?).copy_from_slice(&data);
+            recvbuf.space(1)?.copy_from_slice(&data);
         }
     }
     Ok(())
 }
 
 /// The operand of this rank, where its result goes.
-unsafe fn operand<'a>(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: Count,
-    of: Type,
-) -> Result<&'a mut [u8], Error> {
-    // SAFETY: the program gave the buffers, which do not overlap.
+///
+/// # Safety
+/// The program gave the buffers, which do not overlap.
+unsafe fn operand<'a>(sendbuf: *const c_void, recvbuf: Buffer) -> Result<&'a mut [u8], Error> {
+    let from = recvbuf.at("sendbuf", sendbuf);
+    // SAFETY: the caller's promise.
     unsafe {
-        let data = space(memory("recvbuf", recvbuf, count, of)?);
-        if !is_in_place(sendbuf) {
-            data.copy_from_slice(bytes(memory("sendbuf", sendbuf, count, of)?));
+        let data = recvbuf.space(1)?;
+        if !from.is_in_place() {
+            data.copy_from_slice(from.bytes(1)?);
         }
         Ok(data)
     }
@@ -150,201 +99,275 @@ unsafe fn operand<'a>(
 pub unsafe fn all_reduce(
     library: &mut Library,
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: Count,
-    of: Type,
-    op: Op,
+    recvbuf: Buffer,
+    op: Operation,
     comm: CommId,
 ) -> Result<(), Error> {
-    check_defined(op, of)?;
+    let combine = combining(op, recvbuf.of)?;
     // SAFETY: the program gave the buffers.
-    let data = unsafe { operand(sendbuf, recvbuf, count, of)? };
+    let data = unsafe { operand(sendbuf, recvbuf)? };
     let operation = library.operation(comm);
-    library.block_on(collective::all_reduce(&operation, data, &combining(op, of)))
+    library.block_on(collective::all_reduce(&operation, data, &combine))
 }
 
 pub unsafe fn scan(
     library: &mut Library,
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: Count,
-    of: Type,
-    op: Op,
+    recvbuf: Buffer,
+    op: Operation,
     comm: CommId,
 ) -> Result<(), Error> {
-    check_defined(op, of)?;
+    let combine = combining(op, recvbuf.of)?;
     // SAFETY: the program gave the buffers.
-    let data = unsafe { operand(sendbuf, recvbuf, count, of)? };
+    let data = unsafe { operand(sendbuf, recvbuf)? };
     let operation = library.operation(comm);
-    library.block_on(collective::scan(&operation, data, false, &combining(op, of)))
+    library.block_on(collective::scan(&operation, data, false, &combine))
 }
 
 /// At rank 0 the result is undefined, so it stays as it was.
 pub unsafe fn exscan(
     library: &mut Library,
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: Count,
-    of: Type,
-    op: Op,
+    recvbuf: Buffer,
+    op: Operation,
     comm: CommId,
 ) -> Result<(), Error> {
-    check_defined(op, of)?;
-    let from = if is_in_place(sendbuf) { recvbuf.cast_const() } else { sendbuf };
+    let combine = combining(op, recvbuf.of)?;
+    let mut from = recvbuf.at("sendbuf", sendbuf);
+    if from.is_in_place() {
+        from = recvbuf;
+    }
     // SAFETY: the program gave the buffers.
     unsafe {
-        let mut data = bytes(memory("sendbuf", from, count, of)?).to_vec();
+        let mut data = from.bytes(1)?.to_vec();
         let operation = library.operation(comm);
-        library.block_on(collective::scan(&operation, &mut data, true, &combining(op, of)))?;
-        if library.of(comm).group.rank > 0 {
-            space(memory("recvbuf", recvbuf, count, of)?).copy_from_slice(&data);
+        library.block_on(collective::scan(&operation, &mut data, true, &combine))?;
+        if place(library, comm).0 > 0 {
+            recvbuf.space(1)?.copy_from_slice(&data);
         }
     }
     Ok(())
 }
 
-/// The memory of `parts` parts.
-fn all_of(
-    name: &str,
-    buffer: *const c_void,
-    Count(count): Count,
-    of: Type,
-    parts: u32,
-) -> Result<Memory, Error> {
-    let count = count
-        .checked_mul(parts as usize)
-        .ok_or_else(|| Error::new(Class::Count, format!("count is {count}")))?;
-    memory(name, buffer, Count(count), of)
+/// What the root receives.
+enum Parts {
+    Equal(Buffer),
+    Different(Pieces),
+}
+
+impl Parts {
+    unsafe fn spaces<'a>(&self, ranks: u32) -> Result<Vec<&'a mut [u8]>, Error> {
+        // SAFETY: the program gave them.
+        unsafe {
+            match self {
+                Parts::Equal(buffer) => Ok(collective::parts(buffer.space(ranks)?, ranks)),
+                Parts::Different(pieces) => pieces.spaces(ranks),
+            }
+        }
+    }
+
+    unsafe fn bytes<'a>(&self, ranks: u32) -> Result<Vec<&'a [u8]>, Error> {
+        // SAFETY: the program gave them.
+        unsafe {
+            match self {
+                Parts::Equal(buffer) => {
+                    let all = buffer.bytes(ranks)?;
+                    let part = all.len() / ranks as usize;
+                    Ok((0..ranks as usize).map(|rank| &all[rank * part..][..part]).collect())
+                }
+                Parts::Different(pieces) => pieces.bytes(ranks),
+            }
+        }
+    }
+
+    fn is_in_place(&self) -> bool {
+        match self {
+            Parts::Equal(buffer) => buffer.is_in_place(),
+            Parts::Different(pieces) => pieces.is_in_place(),
+        }
+    }
 }
 
 pub unsafe fn gather(
     library: &mut Library,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: Type,
-    recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: Type,
+    sendbuf: Buffer,
+    recvbuf: Buffer,
+    root: c_int,
+    comm: CommId,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffers.
+    unsafe { gather_parts(library, sendbuf, &Parts::Equal(recvbuf), root, comm) }
+}
+
+pub unsafe fn gatherv(
+    library: &mut Library,
+    sendbuf: Buffer,
+    recvbuf: Pieces,
+    root: c_int,
+    comm: CommId,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffers.
+    unsafe { gather_parts(library, sendbuf, &Parts::Different(recvbuf), root, comm) }
+}
+
+unsafe fn gather_parts(
+    library: &mut Library,
+    sendbuf: Buffer,
+    recvbuf: &Parts,
     root: c_int,
     comm: CommId,
 ) -> Result<(), Error> {
     let root = check_root(library, root, comm)?;
-    let (rank, size) = (library.of(comm).group.rank, library.of(comm).group.size);
-    // SAFETY: the program gave the buffers; only the root has one for all parts.
+    let (rank, size) = place(library, comm);
+    // SAFETY: the program gave the buffers; that of the result is the root's.
     unsafe {
-        let all = match rank == root {
-            true => space(all_of("recvbuf", recvbuf, recvcount, recvtype, size)?),
-            false => &mut [],
-        };
-        let kept: Vec<u8>;
-        let own = if is_in_place(sendbuf) && rank == root {
-            let part = all.len() / size as usize;
-            kept = all[rank as usize * part..][..part].to_vec();
-            &kept
+        let kept;
+        let (own, parts) = if rank != root {
+            (sendbuf.bytes(1)?, vec![])
         } else {
-            bytes(memory("sendbuf", sendbuf, sendcount, sendtype)?)
+            let parts = recvbuf.spaces(size)?;
+            let own = if sendbuf.is_in_place() {
+                kept = parts[rank as usize].to_vec();
+                &kept
+            } else {
+                sendbuf.bytes(1)?
+            };
+            check_lengths(own.len(), parts[rank as usize].len())?;
+            (own, parts)
         };
-        if rank == root && own.len() * size as usize != all.len() {
-            return Err(Error::new(Class::Truncate, "the root sends itself another length than it receives"));
-        }
         let operation = library.operation(comm);
-        library.block_on(collective::gather(&operation, own, all, root))
+        library.block_on(collective::gather(&operation, own, parts, root))
     }
 }
 
 pub unsafe fn scatter(
     library: &mut Library,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: Type,
-    recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: Type,
+    sendbuf: Buffer,
+    recvbuf: Buffer,
+    root: c_int,
+    comm: CommId,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffers.
+    unsafe { scatter_parts(library, &Parts::Equal(sendbuf), recvbuf, root, comm) }
+}
+
+pub unsafe fn scatterv(
+    library: &mut Library,
+    sendbuf: Pieces,
+    recvbuf: Buffer,
+    root: c_int,
+    comm: CommId,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffers.
+    unsafe { scatter_parts(library, &Parts::Different(sendbuf), recvbuf, root, comm) }
+}
+
+unsafe fn scatter_parts(
+    library: &mut Library,
+    sendbuf: &Parts,
+    recvbuf: Buffer,
     root: c_int,
     comm: CommId,
 ) -> Result<(), Error> {
     let root = check_root(library, root, comm)?;
-    let (rank, size) = (library.of(comm).group.rank, library.of(comm).group.size);
-    // SAFETY: the program gave the buffers; only the root has one for all parts.
+    let (rank, size) = place(library, comm);
+    // SAFETY: the program gave the buffers; that of all data is the root's.
     unsafe {
-        let all = match rank == root {
-            true => bytes(all_of("sendbuf", sendbuf, sendcount, sendtype, size)?),
-            false => &[],
-        };
-        let mut kept: Vec<u8>;
-        let own = if is_in_place(recvbuf) && rank == root {
-            kept = vec![0; all.len() / size as usize];
-            &mut kept[..]
+        let parts = if rank == root { sendbuf.bytes(size)? } else { vec![] };
+        let mut unused = vec![];
+        let own = if recvbuf.is_in_place() && rank == root {
+            unused.resize(parts[rank as usize].len(), 0);
+            &mut unused[..]
         } else {
-            space(memory("recvbuf", recvbuf, recvcount, recvtype)?)
+            recvbuf.space(1)?
         };
-        if rank == root && own.len() * size as usize != all.len() {
-            return Err(Error::new(Class::Truncate, "the root sends itself another length than it receives"));
+        if rank == root {
+            check_lengths(parts[rank as usize].len(), own.len())?;
         }
         let operation = library.operation(comm);
-        library.block_on(collective::scatter(&operation, all, own, root))
+        library.block_on(collective::scatter(&operation, &parts, own, root))
     }
 }
 
 pub unsafe fn all_gather(
     library: &mut Library,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: Type,
-    recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: Type,
+    sendbuf: Buffer,
+    recvbuf: Buffer,
     comm: CommId,
 ) -> Result<(), Error> {
-    let (rank, size) = (library.of(comm).group.rank, library.of(comm).group.size);
+    // SAFETY: the program gave the buffers.
+    unsafe { all_gather_parts(library, sendbuf, &Parts::Equal(recvbuf), comm) }
+}
+
+pub unsafe fn all_gatherv(
+    library: &mut Library,
+    sendbuf: Buffer,
+    recvbuf: Pieces,
+    comm: CommId,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffers.
+    unsafe { all_gather_parts(library, sendbuf, &Parts::Different(recvbuf), comm) }
+}
+
+unsafe fn all_gather_parts(
+    library: &mut Library,
+    sendbuf: Buffer,
+    recvbuf: &Parts,
+    comm: CommId,
+) -> Result<(), Error> {
+    let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers, which do not overlap.
     unsafe {
-        let all = space(all_of("recvbuf", recvbuf, recvcount, recvtype, size)?);
-        let part = all.len() / size as usize;
-        if !is_in_place(sendbuf) {
-            let own = bytes(memory("sendbuf", sendbuf, sendcount, sendtype)?);
-            if own.len() != part {
-                return Err(Error::new(
-                    Class::Truncate,
-                    "a rank sends another length than it receives from each",
-                ));
-            }
-            all[rank as usize * part..][..part].copy_from_slice(own);
+        let mut parts = recvbuf.spaces(size)?;
+        if !sendbuf.is_in_place() {
+            let own = sendbuf.bytes(1)?;
+            check_lengths(own.len(), parts[rank as usize].len())?;
+            parts[rank as usize].copy_from_slice(own);
         }
         let operation = library.operation(comm);
-        library.block_on(collective::all_gather(&operation, all, part))
+        library.block_on(collective::all_gather(&operation, parts))
     }
 }
 
 pub unsafe fn all_to_all(
     library: &mut Library,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: Type,
-    recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: Type,
+    sendbuf: Buffer,
+    recvbuf: Buffer,
     comm: CommId,
 ) -> Result<(), Error> {
-    let size = library.of(comm).group.size;
+    // SAFETY: the program gave the buffers.
+    unsafe { all_to_all_parts(library, &Parts::Equal(sendbuf), &Parts::Equal(recvbuf), comm) }
+}
+
+pub unsafe fn all_to_allv(
+    library: &mut Library,
+    sendbuf: Pieces,
+    recvbuf: Pieces,
+    comm: CommId,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffers.
+    unsafe { all_to_all_parts(library, &Parts::Different(sendbuf), &Parts::Different(recvbuf), comm) }
+}
+
+unsafe fn all_to_all_parts(
+    library: &mut Library,
+    sendbuf: &Parts,
+    recvbuf: &Parts,
+    comm: CommId,
+) -> Result<(), Error> {
+    let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers, which do not overlap.
     unsafe {
-        let to = space(all_of("recvbuf", recvbuf, recvcount, recvtype, size)?);
-        let kept: Vec<u8>;
-        let from = if is_in_place(sendbuf) {
-            kept = to.to_vec();
-            &kept
+        let to = recvbuf.spaces(size)?;
+        let kept: Vec<Vec<u8>>;
+        let from: Vec<&[u8]> = if sendbuf.is_in_place() {
+            kept = to.iter().map(|part| part.to_vec()).collect();
+            kept.iter().map(|part| &part[..]).collect()
         } else {
-            bytes(all_of("sendbuf", sendbuf, sendcount, sendtype, size)?)
+            sendbuf.bytes(size)?
         };
-        if from.len() != to.len() {
-            return Err(Error::new(
-                Class::Truncate,
-                "a rank sends each another length than it receives from each",
-            ));
-        }
-        let part = to.len() / size as usize;
+        check_lengths(from[rank as usize].len(), to[rank as usize].len())?;
         let operation = library.operation(comm);
-        library.block_on(collective::all_to_all(&operation, from, to, part))
+        library.block_on(collective::all_to_all(&operation, &from, to))
     }
 }

@@ -1,10 +1,11 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 use crate::abi::*;
-use crate::library::{Comm, CommId, Library, USER_COMM};
+use crate::library::{Comm, CommId, Library};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
-use std::ffi::c_int;
+use netloom_mpi::group::{Group, Members};
+use std::ffi::{c_int, c_void};
 
 pub unsafe fn rank(library: &mut Library, comm: CommId, rank: *mut c_int) -> Result<(), Error> {
     // SAFETY: the program gave the place.
@@ -18,8 +19,8 @@ pub unsafe fn size(library: &mut Library, comm: CommId, size: *mut c_int) -> Res
     Ok(())
 }
 
-/// A communicator of the same group, with a context that none of its members uses: the greatest of those that they would take.
-pub unsafe fn dup(library: &mut Library, comm: CommId, made: *mut usize) -> Result<(), Error> {
+/// A context that no member of a communicator uses: the greatest of those that they would take next.
+fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
     let mut context = library.next_context.to_ne_bytes();
     let operation = library.operation(comm);
     let greatest = |own: &mut [u8], other: &[u8]| {
@@ -30,16 +31,86 @@ pub unsafe fn dup(library: &mut Library, comm: CommId, made: *mut usize) -> Resu
     library.block_on(collective::all_reduce(&operation, &mut context, &greatest))?;
     let context = u32::from_ne_bytes(context);
     library.next_context = context + 2;
+    Ok(context)
+}
+
+pub unsafe fn dup(library: &mut Library, comm: CommId, made: *mut usize) -> Result<(), Error> {
+    let context = agree_context(library, comm)?;
     let &mut Comm { ref group, errhandler, .. } = library.of(comm);
-    let mut group = group.clone();
-    group.context = context;
-    let at = library.comms.iter().position(Option::is_none).unwrap_or(library.comms.len());
-    if at == library.comms.len() {
-        library.comms.push(None);
-    }
-    library.comms[at] = Some(Comm { group, collectives: 0, errhandler });
+    let group = Group { context, ..group.clone() };
     // SAFETY: the program gave the place.
-    unsafe { *made = USER_COMM | at };
+    unsafe { *made = library.add_comm(group, errhandler) };
+    Ok(())
+}
+
+/// Ranks of one colour, by key, and by their old ranks where keys are equal.
+pub unsafe fn split(
+    library: &mut Library,
+    comm: CommId,
+    color: c_int,
+    key: c_int,
+    made: *mut usize,
+) -> Result<(), Error> {
+    if color < 0 && color != UNDEFINED {
+        return Err(Error::new(Class::Arg, format!("color is {color}, which is negative")));
+    }
+    const BYTES: usize = 8;
+    let (rank, size) = (library.of(comm).group.rank, library.of(comm).group.size);
+    let mut all = vec![0; BYTES * size as usize];
+    all[rank as usize * BYTES..][..4].copy_from_slice(&color.to_ne_bytes());
+    all[rank as usize * BYTES + 4..][..4].copy_from_slice(&key.to_ne_bytes());
+    let operation = library.operation(comm);
+    library.block_on(collective::all_gather(&operation, collective::parts(&mut all, size)))?;
+    let context = agree_context(library, comm)?;
+    let number = |at: usize| c_int::from_ne_bytes(all[at..at + 4].try_into().expect("four bytes"));
+    let of_rank = |rank: u32| (number(rank as usize * BYTES), number(rank as usize * BYTES + 4), rank);
+    let mut same: Vec<_> = (0..size).map(of_rank).filter(|of| of.0 == color).collect();
+    same.sort_by_key(|&(_, key, rank)| (key, rank));
+    let &mut Comm { ref group, errhandler, .. } = library.of(comm);
+    let members = same.iter().map(|&(_, _, rank)| group.process(rank)).collect();
+    let new_rank = same.iter().position(|of| of.2 == rank).expect("this rank has its colour") as u32;
+    let group = Group { members: Members::List(members), rank: new_rank, size: same.len() as u32, context };
+    let handle = if color == UNDEFINED { COMM_NULL } else { library.add_comm(group, errhandler) };
+    // SAFETY: the program gave the place.
+    unsafe { *made = handle };
+    Ok(())
+}
+
+pub unsafe fn test_inter(_: &mut Library, _comm: CommId, flag: *mut c_int) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { *flag = 0 };
+    Ok(())
+}
+
+/// Predefined attributes; others cannot be set yet.
+pub unsafe fn get_attr(
+    library: &mut Library,
+    _comm: CommId,
+    key: c_int,
+    value: *mut c_void,
+    flag: *mut c_int,
+) -> Result<(), Error> {
+    static TAG_UB: c_int = c_int::MAX;
+    static NONE: c_int = 0;
+    static NO_HOST: c_int = PROC_NULL;
+    static ANY: c_int = ANY_SOURCE;
+    static LAST_CODE: c_int = 62;
+    let found: Option<*const c_int> = match key {
+        501 => Some(&raw const TAG_UB),
+        502 => Some(&raw const ANY),
+        503 => Some(&raw const NO_HOST),
+        504 | 505 => Some(&raw const NONE),
+        506 => Some(&raw const LAST_CODE),
+        507 => Some(&raw const library.universe_size),
+        _ => None,
+    };
+    // SAFETY: the program gave the places; that of the value is for a pointer.
+    unsafe {
+        *flag = found.is_some().into();
+        if let Some(found) = found {
+            *value.cast::<*const c_int>() = found;
+        }
+    }
     Ok(())
 }
 

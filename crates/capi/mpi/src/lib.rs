@@ -6,12 +6,12 @@
 //! | all functions of MPI: declarations, names, who carries them out | `functions.txt`, `table.rs`, `build.rs` |
 //! | types and constants | `abi.rs` |
 //! | the library of a process: handles, errors | `library.rs`, `entry.rs` |
-//! | counts and arrays of both lengths | `numbers.rs` |
+//! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end | `start.rs` |
 //! | communicators | `communicators.rs` |
 //! | sends, receives, probes | `sends.rs` |
 //! | requests | `requests.rs` |
-//! | collectives | `collectives.rs` |
+//! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
 //! | datatypes | `types.rs` |
 //! | time, names, versions, error text | `environment.rs` |
 //! | the transport | `pami.rs` |
@@ -24,12 +24,14 @@
 #![allow(clippy::too_many_arguments)] // They are the standard's.
 
 mod abi;
+mod buffer;
 mod collectives;
 mod communicators;
 mod entry;
 mod environment;
 mod library;
 mod numbers;
+mod operations;
 mod pami;
 #[allow(dead_code)] // PAMI's structures, of which few are used here.
 #[path = "../../pami/src/abi.rs"]
@@ -42,8 +44,9 @@ mod types;
 /// The exported functions, generated from functions.txt.
 mod exports {
     use crate::abi::Status;
+    use crate::buffer::{Buffer, Pieces};
     use crate::entry::{run, unsupported};
-    use crate::numbers::{Count, Result32or64};
+    use crate::numbers::{Count, Numbers, Result32or64};
     use std::arch::naked_asm;
     use std::ffi::{c_char, c_int, c_void};
 

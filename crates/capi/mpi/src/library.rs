@@ -1,13 +1,14 @@
 //! The library of this process: its handles, and what is told of errors.
 
 use crate::abi::*;
+use crate::operations::{OP_NULL, Operation as Reduction};
 use crate::pami::Pami;
 use crate::requests::Request;
 use netloom_mpi::collective::Operation;
 use netloom_mpi::datatype::{self, Predefined};
 use netloom_mpi::error::{CLASSES, Class, Error};
 use netloom_mpi::group::{Group, Members};
-use netloom_mpi::op::{self, Op};
+use netloom_mpi::op;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::Transport;
 use std::cell::UnsafeCell;
@@ -21,6 +22,7 @@ use std::task::{Context, Poll, Waker};
 /// range of predefined handles, and each fits an `int`, as `MPI_Comm_toint` and its kin need.
 pub const USER_COMM: usize = 0x0100_0000;
 pub const USER_REQUEST: usize = 0x0200_0000;
+pub const USER_OP: usize = 0x0300_0000;
 const NUMBERS: usize = 0x00ff_ffff;
 
 /// A communicator.
@@ -38,9 +40,13 @@ pub struct Library {
     pub comms: Vec<Option<Comm>>,
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
+    /// Reduction operations that the program made.
+    pub operations: Vec<Option<Reduction>>,
     /// The next context that no communicator of this process has.
     pub next_context: u32,
     pub thread_level: c_int,
+    /// The attribute `MPI_UNIVERSE_SIZE`.
+    pub universe_size: c_int,
     pub main_thread: std::thread::ThreadId,
 }
 
@@ -82,8 +88,10 @@ impl Library {
             comms: vec![world, own_only],
             requests: vec![],
             free_requests: vec![],
+            operations: vec![],
             next_context: 4,
             thread_level,
+            universe_size: size as c_int,
             main_thread: std::thread::current().id(),
         }
     }
@@ -118,9 +126,22 @@ impl Library {
         })
     }
 
-    pub fn op(&self, name: &str, handle: usize) -> Result<Op, Error> {
+    pub fn op(&self, name: &str, handle: usize) -> Result<Reduction, Error> {
+        let user = || self.operations.get(handle.wrapping_sub(USER_OP)).copied().flatten();
         op::predefined(handle)
-            .ok_or_else(|| bad_handle(Class::Op, name, handle, "MPI_OP_NULL", 0x20, "reduction operation"))
+            .map(Reduction::Predefined)
+            .or_else(user)
+            .ok_or_else(|| bad_handle(Class::Op, name, handle, "MPI_OP_NULL", OP_NULL, "reduction operation"))
+    }
+
+    /// A handle for a communicator.
+    pub fn add_comm(&mut self, group: Group, errhandler: usize) -> usize {
+        let at = self.comms.iter().position(Option::is_none).unwrap_or(self.comms.len());
+        if at == self.comms.len() {
+            self.comms.push(None);
+        }
+        self.comms[at] = Some(Comm { group, collectives: 0, errhandler });
+        USER_COMM | at
     }
 
     /// The next collective operation of a communicator.

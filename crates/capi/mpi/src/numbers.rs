@@ -45,3 +45,44 @@ impl Result32or64 {
         }
     }
 }
+
+/// An array of counts or displacements.
+#[derive(Clone, Copy, Debug)]
+pub enum Numbers {
+    Short(*const c_int),
+    Long(*const i64),
+}
+
+impl From<*const c_int> for Numbers {
+    fn from(list: *const c_int) -> Self {
+        Numbers::Short(list)
+    }
+}
+
+impl From<*const i64> for Numbers {
+    fn from(list: *const i64) -> Self {
+        Numbers::Long(list)
+    }
+}
+
+impl From<*const isize> for Numbers {
+    fn from(list: *const isize) -> Self {
+        Numbers::Long(list.cast())
+    }
+}
+
+impl Numbers {
+    /// One of them.
+    ///
+    /// # Safety
+    /// The program gave an array that is longer.
+    pub unsafe fn at(self, index: usize) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Numbers::Short(list) => i64::from(*list.add(index)),
+                Numbers::Long(list) => *list.add(index),
+            }
+        }
+    }
+}

@@ -41,6 +41,7 @@ unsafe extern "C" {
         hints: DispatchHints,
     ) -> c_int;
     fn PAMI_Endpoint_create(client: *mut c_void, task: u32, offset: usize, endpoint: *mut u32) -> c_int;
+    fn PAMI_Endpoint_query(endpoint: u32, task: *mut u32, offset: *mut usize) -> c_int;
     fn PAMI_Send_immediate(context: *mut c_void, send: *mut SendImmediate) -> c_int;
     fn PAMI_Send(context: *mut c_void, send: *mut Send) -> c_int;
     fn PAMI_Wtime(client: *mut c_void) -> f64;
@@ -219,7 +220,7 @@ unsafe extern "C" fn arrived(
     header_bytes: usize,
     data: *const c_void,
     bytes: usize,
-    _: u32,
+    origin: u32,
     receive: *mut Receive,
 ) {
     // SAFETY: PAMI gives the bytes and their lengths, and a record to be filled in where the data is not there yet.
@@ -228,15 +229,18 @@ unsafe extern "C" fn arrived(
         (header, receive.as_mut())
     };
     let Some(envelope) = Envelope::of_bytes(header) else { return };
+    let (mut from, mut offset) = (0, 0);
+    // SAFETY: places for the results.
+    unsafe { PAMI_Endpoint_query(origin, &mut from, &mut offset) };
     let Some(receive) = receive else {
         // SAFETY: as above; no data may be NULL.
         let data = match bytes {
             0 => &[],
             _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) },
         };
-        return listener().arrived(envelope, data);
+        return listener().arrived(from, envelope, data);
     };
-    let place = listener().announced(envelope);
+    let place = listener().announced(from, envelope);
     receive.addr = place.address as *mut c_void;
     receive.cookie = place.number as *mut c_void;
     receive.local_fn = RECEIVED;

@@ -193,27 +193,17 @@ pub unsafe fn wait_any(
     status: *mut Status,
 ) -> Result<(), Error> {
     loop {
-        let mut is_any = false;
-        for at in 0..count {
-            // SAFETY: the program gave `count` requests, and the places.
-            unsafe {
-                if *requests.add(at) == REQUEST_NULL {
-                    continue;
-                }
-                is_any = true;
-                if let Some(end) = library.try_end(&mut *requests.add(at), status) {
-                    *index = at as c_int;
-                    return end;
-                }
+        // SAFETY: the program gave the array and the places.
+        unsafe {
+            let (ended, is_any, end) = end_some(library, count, requests, index, status, 1);
+            if ended > 0 {
+                return end;
             }
-        }
-        if !is_any {
-            // SAFETY: the program gave the places.
-            unsafe {
+            if !is_any {
                 *index = UNDEFINED;
                 set_status(status, &EMPTY);
+                return Ok(());
             }
-            return Ok(());
         }
         library.progress();
     }
@@ -241,4 +231,111 @@ pub unsafe fn test_all(
         *flag = is_ended.into();
         if is_ended { wait_all(library, count, requests, statuses) } else { Ok(()) }
     }
+}
+
+/// The requests of an array that have ended, up to `most`: their indices, and whether any was left.
+///
+/// # Safety
+/// The program gave `count` requests, as many indices, and statuses or NULL.
+unsafe fn end_some(
+    library: &mut Library,
+    count: usize,
+    requests: *mut usize,
+    indices: *mut c_int,
+    statuses: *mut Status,
+    most: usize,
+) -> (usize, bool, Result<(), Error>) {
+    let (mut ended, mut is_any) = (0, false);
+    for at in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if ended == most || *requests.add(at) == REQUEST_NULL {
+                continue;
+            }
+            is_any = true;
+            if let Some(end) = library.try_end(&mut *requests.add(at), status_at(statuses, ended)) {
+                *indices.add(ended) = at as c_int;
+                ended += 1;
+                if end.is_err() {
+                    return (ended, true, end);
+                }
+            }
+        }
+    }
+    (ended, is_any, Ok(()))
+}
+
+pub unsafe fn wait_some(
+    library: &mut Library,
+    Count(count): Count,
+    requests: *mut usize,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut Status,
+) -> Result<(), Error> {
+    loop {
+        // SAFETY: the program gave the arrays and the place.
+        unsafe {
+            let (ended, is_any, end) = end_some(library, count, requests, indices, statuses, count);
+            if ended > 0 || !is_any {
+                *outcount = if is_any { ended as c_int } else { UNDEFINED };
+                return end;
+            }
+        }
+        library.progress();
+    }
+}
+
+pub unsafe fn test_some(
+    library: &mut Library,
+    Count(count): Count,
+    requests: *mut usize,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut Status,
+) -> Result<(), Error> {
+    library.look();
+    // SAFETY: the program gave the arrays and the place.
+    unsafe {
+        let (ended, is_any, end) = end_some(library, count, requests, indices, statuses, count);
+        *outcount = if is_any { ended as c_int } else { UNDEFINED };
+        end
+    }
+}
+
+pub unsafe fn test_any(
+    library: &mut Library,
+    Count(count): Count,
+    requests: *mut usize,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result<(), Error> {
+    library.look();
+    // SAFETY: the program gave the array and the places.
+    unsafe {
+        let (ended, is_any, end) = end_some(library, count, requests, index, status, 1);
+        *flag = c_int::from(ended > 0 || !is_any);
+        if ended == 0 {
+            *index = UNDEFINED;
+            if !is_any {
+                set_status(status, &EMPTY);
+            }
+        }
+        end
+    }
+}
+
+/// The program will not ask for it again. What has not ended goes on, and its number is not given again.
+pub unsafe fn free(library: &mut Library, request: *mut usize) -> Result<(), Error> {
+    // SAFETY: the program gave it.
+    unsafe {
+        if library.request_at(*request)?.is_none() {
+            return Err(Error::new(Class::Request, "request is MPI_REQUEST_NULL"));
+        }
+        if library.try_end(&mut *request, std::ptr::null_mut()).is_none() {
+            *request = REQUEST_NULL;
+        }
+    }
+    Ok(())
 }

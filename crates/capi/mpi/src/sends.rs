@@ -1,31 +1,28 @@
 //! Sends, receives, probes (MPI 5.0, chapter 3).
 
 use crate::abi::*;
+use crate::buffer::Buffer;
 use crate::library::{CommId, Library};
-use crate::numbers::{Count, Result32or64};
+use crate::numbers::Result32or64;
 use crate::requests::{Request, set_status};
-use netloom_mpi::datatype::{Predefined, predefined};
+use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::matching::{Envelope, Pattern};
 use netloom_mpi::point_to_point::Ended;
 use netloom_mpi::transport::Memory;
-use std::ffi::{c_int, c_void};
-
-type Type = &'static Predefined;
-
-/// The memory of a buffer.
-pub fn memory(name: &str, buffer: *const c_void, Count(count): Count, of: Type) -> Result<Memory, Error> {
-    let bytes = (count as u64).checked_mul(of.extent as u64).ok_or_else(|| {
-        Error::new(Class::Count, format!("count is {count}: {name} would be longer than memory"))
-    })?;
-    if buffer.is_null() && bytes > 0 {
-        return Err(Error::new(Class::Buffer, format!("{name} is NULL, with {bytes} B of data")));
-    }
-    Ok(Memory { address: buffer as u64, bytes })
-}
+use std::ffi::c_int;
 
 fn check_tag(tag: c_int) -> Result<(), Error> {
     if tag < 0 { Err(Error::new(Class::Tag, format!("tag is {tag}, which is negative"))) } else { Ok(()) }
+}
+
+/// When a send ends. A ready send is a standard one: that a receive waits for it changes nothing here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// When its data may be reused.
+    Standard,
+    /// When a receive has taken the message, too.
+    Synchronous,
 }
 
 impl Library {
@@ -40,6 +37,7 @@ impl Library {
 
     pub fn start_send(
         &mut self,
+        mode: Mode,
         data: Memory,
         dest: c_int,
         tag: c_int,
@@ -51,9 +49,13 @@ impl Library {
         }
         self.check_rank("dest", comm, dest, 0)?;
         let group = &self.of(comm).group;
-        let envelope = Envelope { context: group.context, source: group.rank as i32, tag, bytes: data.bytes };
+        let (context, source, bytes) = (group.context, group.rank as i32, data.bytes);
+        let envelope = Envelope { context, source, tag, bytes, acknowledge: 0 };
         let to = group.process(dest as u32);
-        let number = self.point_to_point.send(to, envelope, data)?;
+        let number = match mode {
+            Mode::Standard => self.point_to_point.send(to, envelope, data)?,
+            Mode::Synchronous => Some(self.point_to_point.send_synchronous(to, envelope, data)?),
+        };
         Ok(number.map_or(Request::Ended(Ok(())), Request::Send))
     }
 
@@ -82,30 +84,49 @@ impl Library {
 
 pub unsafe fn send(
     library: &mut Library,
-    buf: *const c_void,
-    count: Count,
-    of: Type,
+    buf: Buffer,
     dest: c_int,
     tag: c_int,
     comm: CommId,
 ) -> Result<(), Error> {
-    let data = memory("buf", buf, count, of)?;
-    let request = library.start_send(data, dest, tag, comm)?;
+    let request = library.start_send(Mode::Standard, buf.memory()?, dest, tag, comm)?;
     library.finish(request).map(|_| ())
 }
 
-pub unsafe fn isend(
+pub unsafe fn ssend(
     library: &mut Library,
-    buf: *const c_void,
-    count: Count,
-    of: Type,
+    buf: Buffer,
+    dest: c_int,
+    tag: c_int,
+    comm: CommId,
+) -> Result<(), Error> {
+    let request = library.start_send(Mode::Synchronous, buf.memory()?, dest, tag, comm)?;
+    library.finish(request).map(|_| ())
+}
+
+pub unsafe fn issend(
+    library: &mut Library,
+    buf: Buffer,
     dest: c_int,
     tag: c_int,
     comm: CommId,
     request: *mut usize,
 ) -> Result<(), Error> {
-    let data = memory("buf", buf, count, of)?;
-    let started = library.start_send(data, dest, tag, comm)?;
+    let started = library.start_send(Mode::Synchronous, buf.memory()?, dest, tag, comm)?;
+    // SAFETY: the program gave the place.
+    unsafe { *request = library.insert(started) };
+    Ok(())
+}
+
+pub unsafe fn isend(
+    library: &mut Library,
+    buf: Buffer,
+    dest: c_int,
+    tag: c_int,
+    comm: CommId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    let started = library.start_send(Mode::Standard, buf.memory()?, dest, tag, comm)?;
     // SAFETY: the program gave the place.
     unsafe { *request = library.insert(started) };
     Ok(())
@@ -113,16 +134,13 @@ pub unsafe fn isend(
 
 pub unsafe fn recv(
     library: &mut Library,
-    buf: *mut c_void,
-    count: Count,
-    of: Type,
+    buf: Buffer,
     source: c_int,
     tag: c_int,
     comm: CommId,
     status: *mut Status,
 ) -> Result<(), Error> {
-    let space = memory("buf", buf, count, of)?;
-    let request = library.start_receive(space, source, tag, comm)?;
+    let request = library.start_receive(buf.memory()?, source, tag, comm)?;
     let end = library.finish(request)?;
     // SAFETY: the program gave the place, or NULL.
     unsafe { set_status(status, &end) };
@@ -131,16 +149,13 @@ pub unsafe fn recv(
 
 pub unsafe fn irecv(
     library: &mut Library,
-    buf: *mut c_void,
-    count: Count,
-    of: Type,
+    buf: Buffer,
     source: c_int,
     tag: c_int,
     comm: CommId,
     request: *mut usize,
 ) -> Result<(), Error> {
-    let space = memory("buf", buf, count, of)?;
-    let started = library.start_receive(space, source, tag, comm)?;
+    let started = library.start_receive(buf.memory()?, source, tag, comm)?;
     // SAFETY: the program gave the place.
     unsafe { *request = library.insert(started) };
     Ok(())
@@ -148,23 +163,18 @@ pub unsafe fn irecv(
 
 pub unsafe fn sendrecv(
     library: &mut Library,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: Type,
+    sendbuf: Buffer,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: Type,
+    recvbuf: Buffer,
     source: c_int,
     recvtag: c_int,
     comm: CommId,
     status: *mut Status,
 ) -> Result<(), Error> {
-    let (data, space) =
-        (memory("sendbuf", sendbuf, sendcount, sendtype)?, memory("recvbuf", recvbuf, recvcount, recvtype)?);
+    let (data, space) = (sendbuf.memory()?, recvbuf.memory()?);
     let receive = library.start_receive(space, source, recvtag, comm)?;
-    let send = library.start_send(data, dest, sendtag, comm)?;
+    let send = library.start_send(Mode::Standard, data, dest, sendtag, comm)?;
     library.finish(send)?;
     let end = library.finish(receive)?;
     // SAFETY: the program gave the place, or NULL.
@@ -228,13 +238,13 @@ pub unsafe fn iprobe(
 pub unsafe fn get_count(
     _: &mut Library,
     status: *const Status,
-    of: Type,
+    of: &'static Predefined,
     count: Result32or64,
 ) -> Result<(), Error> {
     // SAFETY: the program gave the status and the place.
     unsafe {
         let bytes = (*status).bytes();
-        let extent = predefined(of.handle).map_or(1, |of| of.extent as u64);
+        let extent = of.extent as u64;
         count.set(bytes.is_multiple_of(extent).then_some(bytes / extent));
     }
     Ok(())

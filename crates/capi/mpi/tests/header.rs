@@ -1,4 +1,4 @@
-//! `mpi.h` is that of the table. With `NETLOOM_UPDATE=1` it is written anew.
+//! `mpi.h` and the list of functions in docs/mpi.md are those of the table. With `NETLOOM_UPDATE=1` they are written anew.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -39,10 +39,34 @@ fn header() -> (String, usize) {
 fn the_header_declares_all_functions_twice() {
     let (text, count) = header();
     assert_eq!(count, 2 * FUNCTIONS);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include/mpi.h");
+    compare("crates/capi/include/mpi.h", &text);
+}
+
+/// A file of the repository, with what it should hold.
+fn compare(file: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(file);
     if std::env::var("NETLOOM_UPDATE").is_ok_and(|value| value == "1") {
-        std::fs::write(&path, &text).unwrap();
+        std::fs::write(&path, expected).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == text, "{} is not that of the table: NETLOOM_UPDATE=1 writes it anew", path.display());
+    assert!(found == expected, "{file} is not that of the table: NETLOOM_UPDATE=1 writes it anew");
+}
+
+#[test]
+fn the_page_lists_what_is_there() {
+    const PAGE: &str = "docs/mpi.md";
+    let functions = table::parse(include_str!("../functions.txt"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(PAGE);
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once("<!-- functions -->").expect("a mark");
+    let (_, after) = rest.split_once("<!-- end of functions -->").expect("a mark");
+    let (mut list, mut chapter) = (String::new(), "");
+    for function in functions.iter().filter(|of| of.carried_out_by.is_some()) {
+        if function.chapter != chapter {
+            chapter = &function.chapter;
+            let _ = write!(list, "\n- Chapter {chapter}:");
+        }
+        let _ = write!(list, " `{}`", function.name);
+    }
+    compare(PAGE, &format!("{before}<!-- functions -->\n{list}\n\n<!-- end of functions -->{after}"));
 }

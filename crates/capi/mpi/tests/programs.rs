@@ -80,7 +80,8 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 5] = ["hello", "ring", "collectives", "errors", "tool"];
+const CHECKED: [&str; 8] =
+    ["hello", "ring", "requests", "collectives", "pieces", "communicators", "errors", "tool"];
 
 fn source(name: &str) -> String {
     format!("tests/mpi/{name}.c")

@@ -13,7 +13,7 @@ mod movement;
 mod reduction;
 
 pub use barrier::barrier;
-pub use movement::{all_gather, all_to_all, broadcast, gather, scatter};
+pub use movement::{all_gather, all_to_all, broadcast, gather, parts, scatter};
 pub use reduction::{Combine, all_reduce, reduce, scan};
 
 use crate::error::{Class, Error};
@@ -55,6 +55,7 @@ impl<T: Transport> Operation<T> {
             source: self.group.rank as i32,
             tag: self.tag,
             bytes: data.len() as u64,
+            acknowledge: 0,
         };
         let data = Memory { address: data.as_ptr() as u64, bytes: data.len() as u64 };
         self.point_to_point.send(self.group.process(to), envelope, data)

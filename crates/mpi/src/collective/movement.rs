@@ -46,21 +46,28 @@ pub async fn broadcast<T: Transport>(
     Ok(())
 }
 
-/// Collects the data of all ranks, by rank, in the root's `all`, which is empty elsewhere.
+/// A part of a buffer for each of `ranks`: also parts of no bytes.
+pub fn parts(all: &mut [u8], ranks: u32) -> Vec<&mut [u8]> {
+    let bytes = all.len() / ranks as usize;
+    let mut rest = all;
+    (0..ranks).map(|_| rest.split_off_mut(..bytes).expect("there is one for each rank")).collect()
+}
+
+/// Collects the data of all ranks in the root's parts, of which others have none. Parts may differ in length.
 ///
 /// # Errors
 /// As [`broadcast`].
 pub async fn gather<T: Transport>(
     operation: &Operation<T>,
     own: &[u8],
-    all: &mut [u8],
+    parts: Vec<&mut [u8]>,
     root: u32,
 ) -> Result<(), Error> {
     if operation.rank() != root {
         return operation.send(root, own).await;
     }
     let mut receives = vec![];
-    for (rank, space) in (0..operation.size()).zip(parts(all, own.len())) {
+    for (rank, space) in (0..operation.size()).zip(parts) {
         if rank == root {
             space.copy_from_slice(own);
         } else {
@@ -73,30 +80,20 @@ pub async fn gather<T: Transport>(
     Ok(())
 }
 
-/// As many parts of this length as there are ranks: also of length 0.
-fn parts(all: &mut [u8], bytes: usize) -> Box<dyn Iterator<Item = &mut [u8]> + '_> {
-    match bytes {
-        0 => Box::new(std::iter::repeat_with(|| &mut [][..])),
-        bytes => Box::new(all.chunks_exact_mut(bytes)),
-    }
-}
-
-/// Gives each rank its part of the root's `all`, which is empty elsewhere.
+/// Gives each rank its part from the root, of which others have none.
 ///
 /// # Errors
 /// As [`broadcast`].
 pub async fn scatter<T: Transport>(
     operation: &Operation<T>,
-    all: &[u8],
+    parts: &[&[u8]],
     own: &mut [u8],
     root: u32,
 ) -> Result<(), Error> {
     if operation.rank() != root {
         return operation.receive(root, own).await;
     }
-    let bytes = own.len();
-    for rank in 0..operation.size() {
-        let part = &all[rank as usize * bytes..][..bytes];
+    for (rank, &part) in (0..).zip(parts) {
         if rank == root {
             own.copy_from_slice(part);
         } else {
@@ -106,26 +103,20 @@ pub async fn scatter<T: Transport>(
     Ok(())
 }
 
-/// Collects the data of all ranks, by rank, at all of them: each starts with its own part of `all`, and passes on in a ring
-/// what it received last.
+/// Collects the data of all ranks at all of them: each has filled in its own part, and passes on in a ring what it received
+/// last.
 ///
 /// # Errors
 /// As [`broadcast`].
 pub async fn all_gather<T: Transport>(
     operation: &Operation<T>,
-    all: &mut [u8],
-    bytes: usize,
+    mut parts: Vec<&mut [u8]>,
 ) -> Result<(), Error> {
     let (rank, size) = (operation.rank(), operation.size());
     let (to, from) = ((rank + 1) % size, (rank + size - 1) % size);
     for step in 0..size - 1 {
-        let [sent, received] = [step, step + 1].map(|back| ((rank + size - back) % size) as usize * bytes);
-        // The two parts are apart, as there are two ranks at least.
-        let (low, high) = all.split_at_mut(sent.max(received));
-        let (data, space) = match sent < received {
-            true => (&low[sent..sent + bytes], &mut high[..bytes]),
-            false => (&high[..bytes], &mut low[received..received + bytes]),
-        };
+        let [sent, received] = [step, step + 1].map(|back| ((rank + size - back) % size) as usize);
+        let [data, space] = parts.get_disjoint_mut([sent, received]).expect("two ranks at least");
         operation.exchange(to, data, from, space).await?;
     }
     Ok(())
@@ -137,15 +128,13 @@ pub async fn all_gather<T: Transport>(
 /// As [`broadcast`].
 pub async fn all_to_all<T: Transport>(
     operation: &Operation<T>,
-    data: &[u8],
-    space: &mut [u8],
-    bytes: usize,
+    data: &[&[u8]],
+    mut spaces: Vec<&mut [u8]>,
 ) -> Result<(), Error> {
     let (rank, size) = (operation.rank(), operation.size());
     for step in 0..size {
         let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-        let data = &data[to as usize * bytes..][..bytes];
-        let space = &mut space[from as usize * bytes..][..bytes];
+        let (data, space) = (data[to as usize], &mut *spaces[from as usize]);
         if step == 0 {
             space.copy_from_slice(data);
         } else {

@@ -1,0 +1,112 @@
+//! Reduction operations: predefined ones, and those of the program (MPI 5.0, section 6.9).
+
+use crate::library::{Library, USER_OP};
+use netloom_mpi::datatype::Predefined;
+use netloom_mpi::error::{Class, Error};
+use netloom_mpi::op::{self, Op};
+use std::ffi::{c_int, c_void};
+
+/// `MPI_OP_NULL`.
+pub const OP_NULL: usize = 0x20;
+
+/// A reduction operation.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation {
+    Predefined(Op),
+    /// The address of a function, whether its count is long, and whether the order of operands does not matter to it.
+    User {
+        function: usize,
+        is_long: bool,
+        commutes: bool,
+    },
+}
+
+/// How elements of a type are combined. That an operation is not defined is found here, before any rank has sent something.
+pub fn combining(
+    operation: Operation,
+    of: &'static Predefined,
+) -> Result<impl Fn(&mut [u8], &[u8]) -> Result<(), Error>, Error> {
+    if let Operation::Predefined(op) = operation {
+        let element = vec![0; of.extent];
+        if !op::reduce(op, of, &mut element.clone(), &element) {
+            let op = format!("{op:?}").to_uppercase();
+            return Err(Error::new(Class::Op, format!("MPI_{op} is not defined for MPI_{}", of.name)));
+        }
+    }
+    Ok(move |first: &mut [u8], second: &[u8]| {
+        match operation {
+            Operation::Predefined(op) => {
+                op::reduce(op, of, first, second);
+            }
+            Operation::User { function, is_long, .. } => {
+                let mut result = second.to_vec();
+                // SAFETY: the program gave the function for this type.
+                unsafe { call(function, is_long, first, &mut result, of) };
+                first.copy_from_slice(&result);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The program's function: the second operand is replaced by first op second.
+///
+/// # Safety
+/// The program gave the function, with counts of this length.
+unsafe fn call(function: usize, is_long: bool, first: &mut [u8], second: &mut [u8], of: &Predefined) {
+    type Function<Count> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut Count, *mut usize);
+    let count = first.len() / of.extent;
+    let (first, second) = (first.as_mut_ptr().cast(), second.as_mut_ptr().cast());
+    let mut handle = of.handle;
+    // SAFETY: the caller's promise; both operands have this many elements.
+    unsafe {
+        if is_long {
+            let function = std::mem::transmute::<usize, Function<i64>>(function);
+            function(first, second, &mut (count as i64), &mut handle);
+        } else {
+            let function = std::mem::transmute::<usize, Function<c_int>>(function);
+            function(first, second, &mut (count as c_int), &mut handle);
+        }
+    }
+}
+
+pub unsafe fn create(
+    library: &mut Library,
+    (function, is_long): (usize, bool),
+    commute: c_int,
+    op: *mut usize,
+) -> Result<(), Error> {
+    if function == 0 {
+        return Err(Error::new(Class::Arg, "user_fn is NULL"));
+    }
+    let made = Operation::User { function, is_long, commutes: commute != 0 };
+    let at = library.operations.iter().position(Option::is_none).unwrap_or(library.operations.len());
+    if at == library.operations.len() {
+        library.operations.push(None);
+    }
+    library.operations[at] = Some(made);
+    // SAFETY: the program gave the place.
+    unsafe { *op = USER_OP | at };
+    Ok(())
+}
+
+pub unsafe fn free(library: &mut Library, op: *mut usize) -> Result<(), Error> {
+    // SAFETY: the program gave it.
+    let handle = unsafe { &mut *op };
+    if let Operation::Predefined(_) = library.op("op", *handle)? {
+        return Err(Error::new(Class::Op, "op is predefined, and stays"));
+    }
+    library.operations[*handle - USER_OP] = None;
+    *handle = OP_NULL;
+    Ok(())
+}
+
+pub unsafe fn commutative(_: &mut Library, op: Operation, commute: *mut c_int) -> Result<(), Error> {
+    let commutes = match op {
+        Operation::Predefined(op) => op != Op::Replace,
+        Operation::User { commutes, .. } => commutes,
+    };
+    // SAFETY: the program gave the place.
+    unsafe { *commute = commutes.into() };
+    Ok(())
+}
