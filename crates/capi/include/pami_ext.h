@@ -122,6 +122,18 @@ typedef pamix_proc_free_fn pamix_node_free_fn;
  *  @return PAMI_SUCCESS; PAMI_INVAL if it is no time from 0 to 400 s. */
 typedef pami_result_t (*pamix_compute_seconds_fn)(double seconds);
 
+/* -------------------------------------------- NETLOOM_waiting ------------------------------------------- */
+
+/* An extension of this library: a library that stands on PAMI, such as MPI, says in its own words for what its call waits.
+ * It is asked when a task of a simulated machine waits for ever. */
+
+/** Writes text of at most `length` bytes, without a final NUL.
+ *  @return its length. */
+typedef size_t (*pamix_waiting_text_fn)(char * text, size_t length);
+
+/** Symbol "describe": this function is asked, from a call of PAMI that waits; NULL ends that. */
+typedef void (*pamix_waiting_describe_fn)(pamix_waiting_text_fn function);
+
 #ifdef __cplusplus
 }
 #endif

@@ -66,13 +66,13 @@ fn export(function: &Function, is_long: bool) -> String {
     let result = rust_result(function);
     let comm = parameters.iter().find(|of| of.kind == "comm").map_or("0", |of| &of.name);
     let body = match &function.carried_out_by {
-        None if result == "c_int" => format!("unsupported(\"MPI_{name}\", {comm})"),
-        None => format!("{{ unsupported(\"MPI_{name}\", 0); Default::default() }}"),
+        None if result == "c_int" => format!("unsupported(&\"MPI_{name}\", {comm})"),
+        None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),
         Some(by) if function.is_any_time => format!("crate::{by}({})", arguments()),
         Some(by) => {
             let arguments = arguments();
             let comma = if arguments.is_empty() { "" } else { ", " };
-            format!("run(\"MPI_{name}\", {comm}, |library| crate::{by}(library{comma}{arguments}))")
+            format!("run(&\"MPI_{name}\", {comm}, |library| crate::{by}(library{comma}{arguments}))")
         }
     };
     let unused = if function.carried_out_by.is_none() { "#[allow(unused_variables)] " } else { "" };

@@ -107,6 +107,11 @@ impl Matching {
         self.receives.push_back((pattern, receive));
     }
 
+    /// Messages that nobody wants yet.
+    pub fn kept(&self) -> impl Iterator<Item = &Envelope> {
+        self.messages.iter().map(|(envelope, _)| envelope)
+    }
+
     /// The patterns of the receives that wait.
     pub fn posted(&self) -> impl Iterator<Item = (&Pattern, u64)> {
         self.receives.iter().map(|(pattern, receive)| (pattern, *receive))

@@ -243,20 +243,31 @@ impl<T: Transport> PointToPoint<T> {
         tables.free.push(number);
     }
 
-    /// Requests that have not ended, in words.
-    pub fn unfinished(&self) -> Vec<String> {
+    /// Requests that have not ended, and messages that nobody has received, in words; of a context, `name` is that of its
+    /// communicator.
+    pub fn unfinished(&self, name: impl Fn(u32) -> String) -> Vec<String> {
         let tables = self.tables.borrow();
         let mut list: Vec<String> = vec![];
         for (pattern, _) in tables.matching.posted() {
             let from =
                 if pattern.source < 0 { "any rank".into() } else { format!("rank {}", pattern.source) };
             let tag = if pattern.tag < 0 { "any tag".into() } else { format!("tag {}", pattern.tag) };
-            list.push(format!("receive from {from} with {tag}"));
+            let of = name(pattern.context);
+            // The odd contexts are those of collectives.
+            list.push(match pattern.context % 2 {
+                0 => format!("receive from {from} with {tag} of {of}"),
+                _ => format!("collective operation of {of}: message of {from}"),
+            });
         }
         let is_send = |state: &&State| matches!(state, State::Sending | State::SendingSynchronous { .. });
         let sends = tables.requests.iter().filter(is_send).count();
         if sends > 0 {
-            list.push(format!("{sends} sends"));
+            list.push(format!("{sends} sends that have not ended"));
+        }
+        for envelope in tables.matching.kept().filter(|envelope| envelope.context % 2 == 0) {
+            let of = name(envelope.context);
+            let (bytes, from, tag) = (envelope.bytes, envelope.source, envelope.tag);
+            list.push(format!("{bytes} B from rank {from} with tag {tag} of {of} that no receive wants"));
         }
         list
     }

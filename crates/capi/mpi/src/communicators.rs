@@ -121,7 +121,8 @@ pub unsafe fn free(library: &mut Library, comm: *mut usize) -> Result<(), Error>
     if at < 2 {
         return Err(Error::new(Class::Comm, "comm is predefined, and stays"));
     }
-    library.comms[at] = None;
+    let freed = library.comms[at].take();
+    crate::waiting::names().remove(&freed.expect("it was found").group.context);
     *handle = COMM_NULL;
     Ok(())
 }

@@ -11,10 +11,11 @@ use std::ffi::c_int;
 /// The program makes one call at a time.
 #[inline]
 pub unsafe fn run(
-    name: &'static str,
+    name: &'static &'static str,
     comm: usize,
     call: impl FnOnce(&mut Library) -> Result<(), Error>,
 ) -> c_int {
+    crate::waiting::call_begins(name);
     // SAFETY: the caller's promise.
     let Some(library) = (unsafe { library() }) else { return outside(name) };
     match call(library) {
@@ -37,7 +38,7 @@ fn outside(name: &str) -> c_int {
 /// # Safety
 /// As [`run`].
 #[cold]
-pub unsafe fn unsupported(name: &'static str, comm: usize) -> c_int {
+pub unsafe fn unsupported(name: &'static &'static str, comm: usize) -> c_int {
     let error = Error::new(Class::UnsupportedOperation, "netloom does not have this function yet");
     // SAFETY: the caller's promise.
     unsafe { run(name, comm, |_| Err(error)) }

@@ -15,6 +15,7 @@
 //! | datatypes | `types.rs` |
 //! | time, names, versions, error text | `environment.rs` |
 //! | the transport | `pami.rs` |
+//! | for what a call waits, in words | `waiting.rs` |
 //!
 //! # One thread at a time
 //! `MPI_THREAD_SERIALIZED` is the highest level that is provided, so the program makes one call at a time; what calls refer to
@@ -40,6 +41,7 @@ mod requests;
 mod sends;
 mod start;
 mod types;
+mod waiting;
 
 /// The exported functions, generated from functions.txt.
 mod exports {

@@ -140,8 +140,10 @@ impl Library {
         if at == self.comms.len() {
             self.comms.push(None);
         }
+        let handle = USER_COMM | at;
+        crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
         self.comms[at] = Some(Comm { group, collectives: 0, errhandler });
-        USER_COMM | at
+        handle
     }
 
     /// The next collective operation of a communicator.

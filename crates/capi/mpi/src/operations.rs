@@ -1,6 +1,7 @@
 //! Reduction operations: predefined ones, and those of the program (MPI 5.0, section 6.9).
 
 use crate::library::{Library, USER_OP};
+use netloom_mpi::collective::Combine;
 use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::op::{self, Op};
@@ -22,10 +23,7 @@ pub enum Operation {
 }
 
 /// How elements of a type are combined. That an operation is not defined is found here, before any rank has sent something.
-pub fn combining(
-    operation: Operation,
-    of: &'static Predefined,
-) -> Result<impl Fn(&mut [u8], &[u8]) -> Result<(), Error>, Error> {
+pub fn combining(operation: Operation, of: &'static Predefined) -> Result<impl Combine, Error> {
     if let Operation::Predefined(op) = operation {
         let element = vec![0; of.extent];
         if !op::reduce(op, of, &mut element.clone(), &element) {

@@ -45,6 +45,8 @@ unsafe extern "C" {
     fn PAMI_Send_immediate(context: *mut c_void, send: *mut SendImmediate) -> c_int;
     fn PAMI_Send(context: *mut c_void, send: *mut Send) -> c_int;
     fn PAMI_Wtime(client: *mut c_void) -> f64;
+    fn PAMI_Extension_open(client: *mut c_void, name: *const c_char, extension: *mut *mut c_void) -> c_int;
+    fn PAMI_Extension_symbol(extension: *mut c_void, name: *const c_char) -> *mut c_void;
     fn PAMI_Error_text(text: *mut c_char, length: usize) -> usize;
 }
 
@@ -111,6 +113,17 @@ impl Pami {
         unsafe {
             let context = listener.transport().context;
             PAMI_Dispatch_set(context, MESSAGE, Some(arrived), null_mut(), DispatchHints(0));
+            let mut extension = null_mut();
+            let client = listener.transport().client;
+            if PAMI_Extension_open(client, c"NETLOOM_waiting".as_ptr(), &mut extension) == SUCCESS {
+                type Text = unsafe extern "C" fn(*mut c_char, usize) -> usize;
+                let symbol = PAMI_Extension_symbol(extension, c"describe".as_ptr());
+                let describe =
+                    std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(Option<Text>)>>(symbol);
+                if let Some(describe) = describe {
+                    describe(Some(crate::waiting::describe));
+                }
+            }
         }
     }
 
@@ -208,9 +221,10 @@ impl Transport for Pami {
     }
 }
 
-fn listener<'a>() -> &'a Listener {
+/// Whom arrivals are told to, between start and end.
+pub fn listener<'a>() -> Option<&'a Listener> {
     // SAFETY: PAMI calls functions only from the context's advance, and the listener lives as long as the context.
-    unsafe { LISTENER.load(Ordering::Acquire).as_ref() }.expect("it listens")
+    unsafe { LISTENER.load(Ordering::Acquire).as_ref() }
 }
 
 unsafe extern "C" fn arrived(
@@ -228,7 +242,7 @@ unsafe extern "C" fn arrived(
         let header = std::slice::from_raw_parts(header.cast::<u8>(), header_bytes);
         (header, receive.as_mut())
     };
-    let Some(envelope) = Envelope::of_bytes(header) else { return };
+    let Some((envelope, listener)) = Envelope::of_bytes(header).zip(listener()) else { return };
     let (mut from, mut offset) = (0, 0);
     // SAFETY: places for the results.
     unsafe { PAMI_Endpoint_query(origin, &mut from, &mut offset) };
@@ -238,9 +252,9 @@ unsafe extern "C" fn arrived(
             0 => &[],
             _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) },
         };
-        return listener().arrived(from, envelope, data);
+        return listener.arrived(from, envelope, data);
     };
-    let place = listener().announced(from, envelope);
+    let place = listener.announced(from, envelope);
     receive.addr = place.address as *mut c_void;
     receive.cookie = place.number as *mut c_void;
     receive.local_fn = RECEIVED;
@@ -249,9 +263,13 @@ unsafe extern "C" fn arrived(
 const RECEIVED: EventFunction = Some(received);
 
 unsafe extern "C" fn received(_: *mut c_void, number: *mut c_void, result: c_int) {
-    listener().received(number as u64, result != SUCCESS);
+    if let Some(listener) = listener() {
+        listener.received(number as u64, result != SUCCESS);
+    }
 }
 
 unsafe extern "C" fn sent(_: *mut c_void, number: *mut c_void, result: c_int) {
-    listener().sent(number as u64, result != SUCCESS);
+    if let Some(listener) = listener() {
+        listener.sent(number as u64, result != SUCCESS);
+    }
 }

@@ -47,7 +47,7 @@ fn begin(name: &str, level: c_int) -> c_int {
 pub unsafe fn finalize() -> c_int {
     // SAFETY: the program makes one call at a time.
     unsafe {
-        let end = crate::entry::run("MPI_Finalize", 0, |library| {
+        let end = crate::entry::run(&"MPI_Finalize", 0, |library| {
             library.point_to_point.transport().send_all();
             let operation = library.operation(crate::library::CommId(0));
             library.block_on(collective::barrier(operation))?;

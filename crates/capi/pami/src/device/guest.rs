@@ -162,6 +162,7 @@ impl Link for ChannelLink {
         live.iter()
             .filter_map(|&handle| unsafe { context(handle as *mut c_void) })
             .flat_map(Context::unfinished)
+            .chain(crate::extensions::described())
             .collect()
     }
 

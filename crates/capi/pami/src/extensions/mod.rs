@@ -6,12 +6,16 @@
 //! - `l2_atomic` – memory for atomic operations.
 //! - `compute` – how long a program computes on a simulated machine.
 //! - `local_tasks` – which tasks run on the same node.
+//! - `waiting` – a library above tells for what it waits.
 
 mod async_progress;
 mod compute;
 mod l2_atomic;
 mod local_tasks;
 mod torus;
+mod waiting;
+
+pub use waiting::described;
 
 use crate::abi::*;
 use crate::client::{Job, fail, job};
@@ -28,13 +32,14 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 6] = [
+static LIST: [Extension; 7] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
     local_tasks::EXTENSION,
     local_tasks::MAPPING,
     compute::EXTENSION,
+    waiting::EXTENSION,
 ];
 
 /// Always there.
