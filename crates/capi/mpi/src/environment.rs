@@ -1,8 +1,8 @@
 //! Time, names, versions, error text, integers of handles (MPI 5.0, chapters 9 and 20).
 
 use crate::abi::*;
-use crate::library::library;
-use netloom_mpi::error::CLASSES;
+use crate::library::{Library, library};
+use netloom_mpi::error::{CLASSES, Error};
 use std::ffi::{c_char, c_int};
 
 /// Time of the machine, s; before `MPI_Init` that of this computer.
@@ -36,14 +36,24 @@ unsafe fn write(text: &str, space: usize, to: *mut c_char, length: *mut c_int) {
     }
 }
 
-pub unsafe fn processor_name(name: *mut c_char, length: *mut c_int) -> c_int {
+/// The name of this computer.
+fn host_name() -> String {
     let mut host = [0u8; MAX_PROCESSOR_NAME];
     // SAFETY: a place of that length.
     unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len() - 1) };
     let end = host.iter().position(|&byte| byte == 0).unwrap_or(0);
+    String::from_utf8_lossy(&host[..end]).into_owned()
+}
+
+pub unsafe fn processor_name(
+    library: &mut Library,
+    name: *mut c_char,
+    length: *mut c_int,
+) -> Result<(), Error> {
+    let node = library.point_to_point.transport().simulated_node().unwrap_or_else(host_name);
     // SAFETY: the program gave the places.
-    unsafe { write(&String::from_utf8_lossy(&host[..end]), MAX_PROCESSOR_NAME, name, length) };
-    SUCCESS
+    unsafe { write(&node, MAX_PROCESSOR_NAME, name, length) };
+    Ok(())
 }
 
 pub unsafe fn version(version: *mut c_int, subversion: *mut c_int) -> c_int {

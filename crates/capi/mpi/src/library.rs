@@ -40,6 +40,8 @@ pub struct Library {
     pub comms: Vec<Option<Comm>>,
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
+    /// Collectives among them that have not ended.
+    pub collectives_under_way: usize,
     /// Reduction operations that the program made.
     pub operations: Vec<Option<Reduction>>,
     /// The next context that no communicator of this process has.
@@ -88,6 +90,7 @@ impl Library {
             comms: vec![world, own_only],
             requests: vec![],
             free_requests: vec![],
+            collectives_under_way: 0,
             operations: vec![],
             next_context: 4,
             thread_level,
@@ -173,11 +176,15 @@ impl Library {
 
     /// Goes on with collectives that do not block.
     pub fn poll_collectives(&mut self) {
+        if self.collectives_under_way == 0 {
+            return;
+        }
         for request in self.requests.iter_mut().flatten() {
             if let Request::Collective(future) = request
                 && let Poll::Ready(end) = poll(future.as_mut())
             {
                 *request = Request::Ended(end);
+                self.collectives_under_way -= 1;
             }
         }
     }

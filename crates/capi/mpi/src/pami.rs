@@ -10,7 +10,7 @@ use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Memory, Process, Refused, Transport};
 use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -141,6 +141,20 @@ impl Pami {
             PAMI_Client_destroy(&mut client);
         }
         LISTENER.store(null_mut(), Ordering::Release);
+    }
+
+    /// The node of a simulated machine: the same for all ranks that run there, and for no others.
+    pub fn simulated_node(&self) -> Option<String> {
+        let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
+        let mut facts = [ask(attribute::CLIENT_PROCESSOR_NAME), ask(attribute::CLIENT_LOCAL_TASKS)];
+        // SAFETY: the client lives, and so do the string and the array of one task at least.
+        unsafe {
+            PAMI_Client_query(self.client, facts.as_mut_ptr(), facts.len());
+            let process = CStr::from_ptr(facts[0].value.chararray).to_string_lossy();
+            // PAMI's name is that of a process: "netloom task 5 on 4x4x4x4x2".
+            let (_, machine) = process.split_once(" on ")?;
+            Some(format!("node of task {} on {machine}", *facts[1].value.intarray))
+        }
     }
 
     /// Time, s; and its resolution.

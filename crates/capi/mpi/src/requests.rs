@@ -57,6 +57,7 @@ fn check(end: &Ended) -> Result<(), Error> {
 impl Library {
     /// The handle of a new request.
     pub fn insert(&mut self, request: Request) -> usize {
+        self.collectives_under_way += usize::from(matches!(request, Request::Collective(_)));
         let at = match self.free_requests.pop() {
             Some(at) => {
                 self.requests[at] = Some(request);
