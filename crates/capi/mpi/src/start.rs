@@ -5,7 +5,7 @@ use crate::library::{Library, library, set_library};
 use crate::pami::Pami;
 use netloom_mpi::collective;
 use netloom_mpi::error::Error;
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -39,9 +39,41 @@ fn begin(name: &str, level: c_int) -> c_int {
     });
     let library = Library::new(pami, level);
     Pami::listen(&library.point_to_point);
-    // SAFETY: the program makes one call at a time.
-    unsafe { set_library(Some(library)) };
+    // SAFETY: the program makes one call at a time; the function is called once, with what is given here.
+    unsafe {
+        set_library(Some(library));
+        on_exit(ends, std::process::id() as usize as *mut c_void);
+    }
     SUCCESS
+}
+
+unsafe extern "C" {
+    /// As `atexit`, with the exit status; an extension of glibc.
+    fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// The process ends. If others may wait for it, an end without `MPI_Finalize` is a failure, which ends the job.
+unsafe extern "C" fn ends(status: c_int, process: *mut c_void) {
+    // A forked child ends for itself.
+    if process as usize != std::process::id() as usize {
+        return;
+    }
+    // SAFETY: the program makes one call at a time, and no more.
+    let library = unsafe { library() };
+    let Some(group) = library.and_then(|library| library.comms[0].as_ref()).map(|world| &world.group) else {
+        return;
+    };
+    if status == 0 && group.size > 1 {
+        let rank = group.rank;
+        eprintln!(
+            "netloom: rank {rank} ends without MPI_Finalize; the job is ended, as others may wait for it"
+        );
+        // SAFETY: what the program has written is not lost.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(1);
+        }
+    }
 }
 
 pub unsafe fn finalize() -> c_int {
