@@ -82,6 +82,41 @@ static void movement(MPI_Comm comm, int count)
   free(other);
 }
 
+/* What does not count at a rank may be anything: of MPI_IN_PLACE, and of the root's buffer at others. */
+static void ignored(void)
+{
+  int *all = malloc(size * sizeof *all), own;
+
+  for (int root = 0; root < size; root++)
+  {
+    own = 10 * rank + root;
+    if (rank == root)
+    {
+      all[rank] = own;
+      MPI_Gather(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, 1, MPI_INT, root, MPI_COMM_WORLD);
+      for (int of = 0; of < size; of++) CHECK(all[of] == 10 * of + root);
+      MPI_Scatter(all, 1, MPI_INT, MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, root, MPI_COMM_WORLD);
+    }
+    else
+    {
+      MPI_Gather(&own, 1, MPI_INT, NULL, -1, MPI_DATATYPE_NULL, root, MPI_COMM_WORLD);
+      own = -1;
+      MPI_Scatter(NULL, -1, MPI_DATATYPE_NULL, &own, 1, MPI_INT, root, MPI_COMM_WORLD);
+    }
+    CHECK(own == 10 * rank + root);
+    MPI_Reduce(rank == root ? MPI_IN_PLACE : &own, rank == root ? &own : NULL, 1, MPI_INT, MPI_MAX, root,
+               MPI_COMM_WORLD);
+    CHECK(rank != root || own == 10 * (size - 1) + root);
+  }
+  all[rank] = rank;
+  MPI_Allgather(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, 1, MPI_INT, MPI_COMM_WORLD);
+  for (int of = 0; of < size; of++) CHECK(all[of] == of);
+  for (int of = 0; of < size; of++) all[of] = 100 * rank + of;
+  MPI_Alltoall(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, 1, MPI_INT, MPI_COMM_WORLD);
+  for (int of = 0; of < size; of++) CHECK(all[of] == 100 * of + rank);
+  free(all);
+}
+
 int main(int argc, char ** argv)
 {
   MPI_Comm    copy;
@@ -97,6 +132,7 @@ int main(int argc, char ** argv)
     reductions(count % 2 ? MPI_COMM_WORLD : copy, count);
     movement(count % 2 ? copy : MPI_COMM_WORLD, count);
   }
+  ignored();
   /* A message of one communicator is not that of another. */
   to = (rank + 1) % size, from = (rank + size - 1) % size, value = rank;
   MPI_Isend(&value, 1, MPI_INT, to, 5, copy, &request);

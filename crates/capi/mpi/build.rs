@@ -15,12 +15,11 @@ fn argument(kind: &str, name: &str, is_long: bool) -> String {
     match kind {
         "count" => format!("Count::check(\"{name}\", {name})?"),
         "extent" | "unit" => format!("{name} as i64"),
-        "[count]" | "[displ]" | "[extent]" => format!("Numbers::from({name})"),
         "*extent" => format!("{name}.cast::<i64>()"),
         "reduction" => format!("({name}, {is_long})"),
-        "*count" if is_long => format!("Result32or64::Long({name})"),
-        "*count" => format!("Result32or64::Short({name})"),
-        "type" => format!("library.datatype(\"{name}\", {name})?"),
+        "*count" if is_long => format!("CountPlace::Long({name})"),
+        "*count" => format!("CountPlace::Short({name})"),
+        "type" => format!("crate::library::datatype(\"{name}\", {name})?"),
         "op" => format!("library.op(\"{name}\", {name})?"),
         "comm" => format!("library.comm(\"{name}\", {name})?"),
         _ => name.into(),
@@ -49,14 +48,15 @@ fn export(function: &Function, is_long: bool) -> String {
                         && of.kind == "type" =>
                 {
                     rest = others;
-                    let [count, of] = [count, of].map(|of| argument(&of.kind, &of.name, is_long));
-                    format!("Buffer::new(\"{0}\", {0}{to_const}, {count}, {of})", first.name)
+                    let (address, count, of) = (&first.name, &count.name, &of.name);
+                    let names = format!("[\"{address}\", \"{count}\", \"{of}\"]");
+                    format!("Buffer::new({names}, {address}{to_const}, {count}, {of})")
                 }
                 [counts, displs, of, others @ ..] if counts.kind == "[count]" && displs.kind == "[displ]" => {
                     rest = others;
-                    let [counts, displs, of] =
-                        [counts, displs, of].map(|of| argument(&of.kind, &of.name, is_long));
-                    format!("Pieces::new(\"{0}\", {0}{to_const}, {counts}, {displs}, {of})", first.name)
+                    let (address, counts, at, of) = (&first.name, &counts.name, &displs.name, &of.name);
+                    let names = format!("[\"{address}\", \"{counts}\", \"{of}\"]");
+                    format!("Pieces::new({names}, {address}{to_const}, {counts}, {at}, {of})")
                 }
                 _ => argument(&first.kind, &first.name, is_long),
             });

@@ -2,7 +2,7 @@
 //!
 //! - [`transport`] – what carries messages.
 //! - [`point_to_point`] – sends, receives, their requests.
-//! - [`matching`] – receives that wait for messages, and messages that wait for receives.
+//! - [`matching`] – posted receives and unexpected messages.
 //! - [`group`] – the processes of a communicator, and its context.
 //! - [`collective`] – collective operations as `async fn` over point-to-point messages.
 //! - [`datatype`], [`op`] – predefined types and reductions.

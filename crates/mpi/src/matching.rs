@@ -1,4 +1,4 @@
-//! Matching: receives that wait for messages, and messages that wait for receives, each in order (MPI 5.0, section 3.5).
+//! Matching: posted receives and unexpected messages, each in order (MPI 5.0, section 3.5).
 
 use std::collections::VecDeque;
 
@@ -72,49 +72,49 @@ impl Pattern {
     }
 }
 
-/// Receives and messages that wait for each other, with a number for each.
+/// Posted receives, and unexpected messages, that wait for each other, with a number for each.
 #[derive(Debug, Default)]
 pub struct Matching {
-    receives: VecDeque<(Pattern, u64)>,
-    messages: VecDeque<(Envelope, u64)>,
+    posted: VecDeque<(Pattern, u64)>,
+    unexpected: VecDeque<(Envelope, u64)>,
 }
 
 impl Matching {
     /// A message has arrived: the first receive that wants it.
     pub fn arrived(&mut self, envelope: &Envelope) -> Option<u64> {
-        let at = self.receives.iter().position(|(pattern, _)| pattern.matches(envelope))?;
-        self.receives.remove(at).map(|(_, receive)| receive)
+        let at = self.posted.iter().position(|(pattern, _)| pattern.matches(envelope))?;
+        self.posted.remove(at).map(|(_, receive)| receive)
     }
 
     /// Nobody wants a message yet.
-    pub fn keep(&mut self, envelope: Envelope, message: u64) {
-        self.messages.push_back((envelope, message));
+    pub fn add_unexpected(&mut self, envelope: Envelope, message: u64) {
+        self.unexpected.push_back((envelope, message));
     }
 
     /// A receive begins: the first message that it wants.
-    pub fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, u64)> {
-        let at = self.messages.iter().position(|(envelope, _)| pattern.matches(envelope))?;
-        self.messages.remove(at)
+    pub fn take_unexpected(&mut self, pattern: &Pattern) -> Option<(Envelope, u64)> {
+        let at = self.unexpected.iter().position(|(envelope, _)| pattern.matches(envelope))?;
+        self.unexpected.remove(at)
     }
 
     /// The first message that a receive would take.
-    pub fn look(&self, pattern: &Pattern) -> Option<Envelope> {
-        self.messages.iter().find(|(envelope, _)| pattern.matches(envelope)).map(|found| found.0)
+    pub fn probe(&self, pattern: &Pattern) -> Option<Envelope> {
+        self.unexpected.iter().find(|(envelope, _)| pattern.matches(envelope)).map(|found| found.0)
     }
 
     /// A receive waits.
     pub fn post(&mut self, pattern: Pattern, receive: u64) {
-        self.receives.push_back((pattern, receive));
+        self.posted.push_back((pattern, receive));
     }
 
     /// Messages that nobody wants yet.
-    pub fn kept(&self) -> impl Iterator<Item = &Envelope> {
-        self.messages.iter().map(|(envelope, _)| envelope)
+    pub fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
+        self.unexpected.iter().map(|(envelope, _)| envelope)
     }
 
     /// The patterns of the receives that wait.
     pub fn posted(&self) -> impl Iterator<Item = (&Pattern, u64)> {
-        self.receives.iter().map(|(pattern, receive)| (pattern, *receive))
+        self.posted.iter().map(|(pattern, receive)| (pattern, *receive))
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
                     };
                     let at = model.messages.iter().position(|(envelope, _)| wants(envelope));
                     let expected = at.map(|at| model.messages.remove(at));
-                    let found = ours.take(&pattern);
+                    let found = ours.take_unexpected(&pattern);
                     prop_assert_eq!(found, expected);
                     if found.is_none() {
                         ours.post(pattern, n);
@@ -165,7 +165,7 @@ mod tests {
                     let found = ours.arrived(&envelope);
                     prop_assert_eq!(found, expected);
                     if found.is_none() {
-                        ours.keep(envelope, n);
+                        ours.add_unexpected(envelope, n);
                         model.messages.push((envelope, n));
                     }
                 }

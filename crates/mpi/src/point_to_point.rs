@@ -98,7 +98,7 @@ impl Tables {
         }
     }
 
-    fn keep(&mut self, message: Unexpected) -> u32 {
+    fn insert_unexpected(&mut self, message: Unexpected) -> u32 {
         match self.free_unexpected.pop() {
             Some(at) => {
                 self.unexpected[at as usize] = message;
@@ -203,7 +203,7 @@ impl<T: Transport> PointToPoint<T> {
     pub fn receive(&self, pattern: Pattern, space: Memory) -> Number {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
-        let Some((envelope, at)) = tables.matching.take(&pattern) else {
+        let Some((envelope, at)) = tables.matching.take_unexpected(&pattern) else {
             let number = tables.insert(State::Receiving(space));
             tables.matching.post(pattern, u64::from(number));
             return number;
@@ -225,7 +225,7 @@ impl<T: Transport> PointToPoint<T> {
 
     /// The first message that a receive of this pattern would get.
     pub fn probe(&self, pattern: &Pattern) -> Option<Envelope> {
-        self.tables.borrow().matching.look(pattern)
+        self.tables.borrow().matching.probe(pattern)
     }
 
     /// How a request has ended, if it has.
@@ -264,7 +264,7 @@ impl<T: Transport> PointToPoint<T> {
         if sends > 0 {
             list.push(format!("{sends} sends that have not ended"));
         }
-        for envelope in tables.matching.kept().filter(|envelope| envelope.context % 2 == 0) {
+        for envelope in tables.matching.unexpected().filter(|envelope| envelope.context % 2 == 0) {
             let of = name(envelope.context);
             let (bytes, from, tag) = (envelope.bytes, envelope.source, envelope.tag);
             list.push(format!("{bytes} B from rank {from} with tag {tag} of {of} that no receive wants"));
@@ -284,8 +284,8 @@ impl<T: Transport> PointToPoint<T> {
         }
         let Some(number) = tables.matching.arrived(&envelope) else {
             let message = Unexpected { from, data: data.into(), is_complete: true, ..Unexpected::default() };
-            let at = tables.keep(message);
-            tables.matching.keep(envelope, u64::from(at));
+            let at = tables.insert_unexpected(message);
+            tables.matching.add_unexpected(envelope, u64::from(at));
             return;
         };
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
@@ -301,8 +301,8 @@ impl<T: Transport> PointToPoint<T> {
         let tables = &mut *tables;
         let buffer = || vec![0; envelope.bytes as usize].into_boxed_slice();
         let Some(number) = tables.matching.arrived(&envelope) else {
-            let at = tables.keep(Unexpected { from, data: buffer(), ..Unexpected::default() });
-            tables.matching.keep(envelope, u64::from(at));
+            let at = tables.insert_unexpected(Unexpected { from, data: buffer(), ..Unexpected::default() });
+            tables.matching.add_unexpected(envelope, u64::from(at));
             let address = tables.unexpected[at as usize].data.as_mut_ptr() as u64;
             return Place { address, number: UNEXPECTED | u64::from(at) };
         };

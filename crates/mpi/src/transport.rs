@@ -49,7 +49,7 @@ pub trait Transport {
     fn advance(&self);
 
     /// Makes progress without waiting.
-    fn look(&self);
+    fn poll(&self);
 
     /// Copies the bytes into memory of this process.
     fn store(&self, bytes: &[u8], to: u64);

@@ -86,7 +86,7 @@ impl Transport for Wire {
         Ok(())
     }
     fn advance(&self) {}
-    fn look(&self) {}
+    fn poll(&self) {}
     fn store(&self, bytes: &[u8], to: u64) {
         write(bytes, to);
     }

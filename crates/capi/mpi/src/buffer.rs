@@ -1,34 +1,38 @@
 //! Buffers that the program gives: an address, a count and a type.
 
 use crate::abi::IN_PLACE;
+use crate::library::datatype;
 use crate::numbers::{Count, Numbers};
 use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::transport::Memory;
 use std::ffi::c_void;
 
-/// A buffer, as the program describes it.
+/// A buffer, as the program describes it. Count and type are checked where they are used: those of `MPI_IN_PLACE`, and those of
+/// the root's buffer at other ranks, may be anything.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    name: &'static str,
+    /// The names of address, count and type.
+    names: [&'static str; 3],
     address: *const c_void,
-    count: usize,
-    pub of: &'static Predefined,
+    count: i64,
+    of: usize,
 }
 
 impl Buffer {
-    pub fn new(
-        name: &'static str,
-        address: *const c_void,
-        Count(count): Count,
-        of: &'static Predefined,
-    ) -> Self {
-        Buffer { name, address, count, of }
+    pub fn new(names: [&'static str; 3], address: *const c_void, count: impl Into<i64>, of: usize) -> Self {
+        Buffer { names, address, count: count.into(), of }
     }
 
     /// The same number of elements elsewhere.
     pub fn at(self, name: &'static str, address: *const c_void) -> Self {
-        Buffer { name, address, ..self }
+        let [_, count, of] = self.names;
+        Buffer { names: [name, count, of], address, ..self }
+    }
+
+    /// The type of its elements.
+    pub fn of(&self) -> Result<&'static Predefined, Error> {
+        datatype(self.names[2], self.of)
     }
 
     /// Whether it stands for the other buffer of the call.
@@ -43,7 +47,8 @@ impl Buffer {
 
     /// The memory of several such buffers, one after the other.
     pub fn parts(&self, parts: u32) -> Result<Memory, Error> {
-        let Buffer { name, address, count, of } = *self;
+        let Buffer { names: [name, of_count, _], address, count, .. } = *self;
+        let (Count(count), of) = (Count::check(of_count, count)?, self.of()?);
         let all = (count as u64).checked_mul(u64::from(parts));
         let bytes = all.and_then(|all| all.checked_mul(of.extent as u64)).ok_or_else(|| {
             Error::new(Class::Count, format!("{count} elements of {name} would be longer than memory"))
@@ -81,25 +86,26 @@ impl Buffer {
     }
 }
 
-/// Buffers of several ranks, within one: counts and displacements, in elements.
+/// Buffers of several ranks, within one: counts and displacements, in elements. They are checked where they are used.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces {
-    name: &'static str,
+    /// The names of address, counts and type.
+    names: [&'static str; 3],
     address: *const c_void,
     counts: Numbers,
     displacements: Numbers,
-    of: &'static Predefined,
+    of: usize,
 }
 
 impl Pieces {
     pub fn new(
-        name: &'static str,
+        names: [&'static str; 3],
         address: *const c_void,
-        counts: Numbers,
-        displacements: Numbers,
-        of: &'static Predefined,
+        counts: impl Into<Numbers>,
+        displacements: impl Into<Numbers>,
+        of: usize,
     ) -> Self {
-        Pieces { name, address, counts, displacements, of }
+        Pieces { names, address, counts: counts.into(), displacements: displacements.into(), of }
     }
 
     pub fn is_in_place(&self) -> bool {
@@ -113,10 +119,11 @@ impl Pieces {
     pub unsafe fn of_rank(&self, rank: u32) -> Result<Buffer, Error> {
         // SAFETY: the caller's promise.
         let [count, at] = unsafe { [self.counts, self.displacements].map(|list| list.at(rank as usize)) };
-        let count = Count::check(&format!("the count of rank {rank}"), count)?;
-        let address = self.address.wrapping_byte_offset(at as isize * self.of.extent as isize);
+        let extent = datatype(self.names[2], self.of)?.extent as isize;
+        let address = self.address.wrapping_byte_offset(at as isize * extent);
         // No data may be anywhere.
-        Ok(Buffer::new(self.name, if count.0 == 0 { std::ptr::null() } else { address }, count, self.of))
+        let address = if count == 0 { std::ptr::null() } else { address };
+        Ok(Buffer::new(self.names, address, count, self.of))
     }
 
     /// Those of all ranks.

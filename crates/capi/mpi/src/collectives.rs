@@ -2,7 +2,7 @@
 
 use crate::buffer::{Buffer, Pieces};
 use crate::library::{CommId, Library};
-use crate::operations::{Operation, combining};
+use crate::operations::{Reduction, combining};
 use crate::requests::Request;
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
@@ -57,12 +57,12 @@ pub unsafe fn reduce(
     library: &mut Library,
     sendbuf: *const c_void,
     recvbuf: Buffer,
-    op: Operation,
+    op: Reduction,
     root: c_int,
     comm: CommId,
 ) -> Result<(), Error> {
     let root = check_root(library, root, comm)?;
-    let combine = combining(op, recvbuf.of)?;
+    let combine = combining(op, recvbuf.of()?)?;
     let is_root = place(library, comm).0 == root;
     let mut from = recvbuf.at("sendbuf", sendbuf);
     if from.is_in_place() && is_root {
@@ -100,10 +100,10 @@ pub unsafe fn all_reduce(
     library: &mut Library,
     sendbuf: *const c_void,
     recvbuf: Buffer,
-    op: Operation,
+    op: Reduction,
     comm: CommId,
 ) -> Result<(), Error> {
-    let combine = combining(op, recvbuf.of)?;
+    let combine = combining(op, recvbuf.of()?)?;
     // SAFETY: the program gave the buffers.
     let data = unsafe { operand(sendbuf, recvbuf)? };
     let operation = library.operation(comm);
@@ -114,10 +114,10 @@ pub unsafe fn scan(
     library: &mut Library,
     sendbuf: *const c_void,
     recvbuf: Buffer,
-    op: Operation,
+    op: Reduction,
     comm: CommId,
 ) -> Result<(), Error> {
-    let combine = combining(op, recvbuf.of)?;
+    let combine = combining(op, recvbuf.of()?)?;
     // SAFETY: the program gave the buffers.
     let data = unsafe { operand(sendbuf, recvbuf)? };
     let operation = library.operation(comm);
@@ -129,10 +129,10 @@ pub unsafe fn exscan(
     library: &mut Library,
     sendbuf: *const c_void,
     recvbuf: Buffer,
-    op: Operation,
+    op: Reduction,
     comm: CommId,
 ) -> Result<(), Error> {
-    let combine = combining(op, recvbuf.of)?;
+    let combine = combining(op, recvbuf.of()?)?;
     let mut from = recvbuf.at("sendbuf", sendbuf);
     if from.is_in_place() {
         from = recvbuf;

@@ -4,6 +4,7 @@ use crate::abi::SUCCESS;
 use crate::library::{Library, library};
 use netloom_mpi::error::{Class, Error};
 use std::ffi::c_int;
+use std::io::Write as _;
 
 /// Carries out a call that needs an initialised library. `comm` is the handle whose error handler is told of errors, or 0.
 ///
@@ -24,12 +25,18 @@ pub unsafe fn run(
     }
 }
 
+/// Tells the user something, in one write, so that the lines of several ranks do not mix.
+pub fn tell(text: &str) {
+    // There is nobody to tell that it failed.
+    let _ = std::io::stderr().write_all(format!("netloom: {text}\n").as_bytes());
+}
+
 /// A call before `MPI_Init` or after `MPI_Finalize`.
 #[cold]
 fn outside(name: &str) -> c_int {
-    eprintln!(
-        "netloom: {name} is called before MPI_Init or after MPI_Finalize; the standard allows few functions there"
-    );
+    tell(&format!(
+        "{name} is called before MPI_Init or after MPI_Finalize; the standard allows few functions there"
+    ));
     std::process::exit(1);
 }
 

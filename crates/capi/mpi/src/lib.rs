@@ -48,7 +48,7 @@ mod exports {
     use crate::abi::Status;
     use crate::buffer::{Buffer, Pieces};
     use crate::entry::{run, unsupported};
-    use crate::numbers::{Count, Numbers, Result32or64};
+    use crate::numbers::{Count, CountPlace};
     use std::arch::naked_asm;
     use std::ffi::{c_char, c_int, c_void};
 

@@ -1,7 +1,8 @@
 //! The library of this process: its handles, and what is told of errors.
 
 use crate::abi::*;
-use crate::operations::{OP_NULL, Operation as Reduction};
+use crate::entry::tell;
+use crate::operations::{OP_NULL, Reduction};
 use crate::pami::Pami;
 use crate::requests::Request;
 use netloom_mpi::collective::Operation;
@@ -123,12 +124,6 @@ impl Library {
         self.comms[at].as_mut().expect("it is there while the program makes a call with it")
     }
 
-    pub fn datatype(&self, name: &str, handle: usize) -> Result<&'static Predefined, Error> {
-        datatype::predefined(handle).ok_or_else(|| {
-            bad_handle(Class::Type, name, handle, "MPI_DATATYPE_NULL", datatype::NULL, "datatype")
-        })
-    }
-
     pub fn op(&self, name: &str, handle: usize) -> Result<Reduction, Error> {
         let user = || self.operations.get(handle.wrapping_sub(USER_OP)).copied().flatten();
         op::predefined(handle)
@@ -198,9 +193,15 @@ impl Library {
             return class;
         }
         let rank = world.group.rank;
-        eprintln!("netloom: rank {rank}: {name}: {error} ({})", CLASSES[class as usize].1);
+        tell(&format!("rank {rank}: {name}: {error} ({})", CLASSES[class as usize].1));
         std::process::exit(class);
     }
+}
+
+/// The type of a handle.
+pub fn datatype(name: &str, handle: usize) -> Result<&'static Predefined, Error> {
+    datatype::predefined(handle)
+        .ok_or_else(|| bad_handle(Class::Type, name, handle, "MPI_DATATYPE_NULL", datatype::NULL, "datatype"))
 }
 
 /// A communicator by number.

@@ -20,12 +20,12 @@ impl Count {
 
 /// Where a count goes.
 #[derive(Clone, Copy, Debug)]
-pub enum Result32or64 {
+pub enum CountPlace {
     Short(*mut c_int),
     Long(*mut i64),
 }
 
-impl Result32or64 {
+impl CountPlace {
     /// Writes it; `MPI_UNDEFINED` if it does not fit.
     ///
     /// # Safety
@@ -35,10 +35,10 @@ impl Result32or64 {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Result32or64::Short(place) => {
+                CountPlace::Short(place) => {
                     *place = value.and_then(|value| i32::try_from(value).ok()).unwrap_or(UNDEFINED);
                 }
-                Result32or64::Long(place) => {
+                CountPlace::Long(place) => {
                     *place = value.and_then(|value| i64::try_from(value).ok()).unwrap_or(UNDEFINED.into());
                 }
             }

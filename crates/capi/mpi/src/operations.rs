@@ -12,7 +12,7 @@ pub const OP_NULL: usize = 0x20;
 
 /// A reduction operation.
 #[derive(Clone, Copy, Debug)]
-pub enum Operation {
+pub enum Reduction {
     Predefined(Op),
     /// The address of a function, whether its count is long, and whether the order of operands does not matter to it.
     User {
@@ -23,8 +23,8 @@ pub enum Operation {
 }
 
 /// How elements of a type are combined. That an operation is not defined is found here, before any rank has sent something.
-pub fn combining(operation: Operation, of: &'static Predefined) -> Result<impl Combine, Error> {
-    if let Operation::Predefined(op) = operation {
+pub fn combining(operation: Reduction, of: &'static Predefined) -> Result<impl Combine, Error> {
+    if let Reduction::Predefined(op) = operation {
         let element = vec![0; of.extent];
         if !op::reduce(op, of, &mut element.clone(), &element) {
             let op = format!("{op:?}").to_uppercase();
@@ -33,10 +33,10 @@ pub fn combining(operation: Operation, of: &'static Predefined) -> Result<impl C
     }
     Ok(move |first: &mut [u8], second: &[u8]| {
         match operation {
-            Operation::Predefined(op) => {
+            Reduction::Predefined(op) => {
                 op::reduce(op, of, first, second);
             }
-            Operation::User { function, is_long, .. } => {
+            Reduction::User { function, is_long, .. } => {
                 let mut result = second.to_vec();
                 // SAFETY: the program gave the function for this type.
                 unsafe { call(function, is_long, first, &mut result, of) };
@@ -77,7 +77,7 @@ pub unsafe fn create(
     if function == 0 {
         return Err(Error::new(Class::Arg, "user_fn is NULL"));
     }
-    let made = Operation::User { function, is_long, commutes: commute != 0 };
+    let made = Reduction::User { function, is_long, commutes: commute != 0 };
     let at = library.operations.iter().position(Option::is_none).unwrap_or(library.operations.len());
     if at == library.operations.len() {
         library.operations.push(None);
@@ -91,7 +91,7 @@ pub unsafe fn create(
 pub unsafe fn free(library: &mut Library, op: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave it.
     let handle = unsafe { &mut *op };
-    if let Operation::Predefined(_) = library.op("op", *handle)? {
+    if let Reduction::Predefined(_) = library.op("op", *handle)? {
         return Err(Error::new(Class::Op, "op is predefined, and stays"));
     }
     library.operations[*handle - USER_OP] = None;
@@ -99,10 +99,10 @@ pub unsafe fn free(library: &mut Library, op: *mut usize) -> Result<(), Error> {
     Ok(())
 }
 
-pub unsafe fn commutative(_: &mut Library, op: Operation, commute: *mut c_int) -> Result<(), Error> {
+pub unsafe fn commutative(_: &mut Library, op: Reduction, commute: *mut c_int) -> Result<(), Error> {
     let commutes = match op {
-        Operation::Predefined(op) => op != Op::Replace,
-        Operation::User { commutes, .. } => commutes,
+        Reduction::Predefined(op) => op != Op::Replace,
+        Reduction::User { commutes, .. } => commutes,
     };
     // SAFETY: the program gave the place.
     unsafe { *commute = commutes.into() };

@@ -224,7 +224,7 @@ impl Transport for Pami {
         unsafe { PAMI_Context_advance(self.context, POLLS) };
     }
 
-    fn look(&self) {
+    fn poll(&self) {
         // SAFETY: the context lives.
         unsafe { PAMI_Context_advance(self.context, 1) };
     }

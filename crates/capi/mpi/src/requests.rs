@@ -71,9 +71,20 @@ impl Library {
         USER_REQUEST | at
     }
 
+    /// Gives the program a new request.
+    ///
+    /// # Safety
+    /// It gave the place.
+    pub unsafe fn hand_out(&mut self, request: Request, place: *mut usize) -> Result<(), Error> {
+        let handle = self.insert(request);
+        // SAFETY: the caller's promise.
+        unsafe { *place = handle };
+        Ok(())
+    }
+
     /// Makes progress without waiting.
-    pub fn look(&mut self) {
-        self.point_to_point.transport().look();
+    pub fn poll(&mut self) {
+        self.point_to_point.transport().poll();
         self.poll_collectives();
     }
 
@@ -159,7 +170,7 @@ pub unsafe fn test(
     flag: *mut c_int,
     status: *mut Status,
 ) -> Result<(), Error> {
-    library.look();
+    library.poll();
     // SAFETY: the program gave all three.
     unsafe {
         let end = library.try_end(&mut *request, status);
@@ -218,7 +229,7 @@ pub unsafe fn test_all(
     flag: *mut c_int,
     statuses: *mut Status,
 ) -> Result<(), Error> {
-    library.look();
+    library.poll();
     let mut is_ended = true;
     for at in 0..count.0 {
         // SAFETY: the program gave `count` requests.
@@ -295,7 +306,7 @@ pub unsafe fn test_some(
     indices: *mut c_int,
     statuses: *mut Status,
 ) -> Result<(), Error> {
-    library.look();
+    library.poll();
     // SAFETY: the program gave the arrays and the place.
     unsafe {
         let (ended, is_any, end) = end_some(library, count, requests, indices, statuses, count);
@@ -312,7 +323,7 @@ pub unsafe fn test_any(
     flag: *mut c_int,
     status: *mut Status,
 ) -> Result<(), Error> {
-    library.look();
+    library.poll();
     // SAFETY: the program gave the array and the places.
     unsafe {
         let (ended, is_any, end) = end_some(library, count, requests, index, status, 1);

@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library};
-use crate::numbers::Result32or64;
+use crate::numbers::CountPlace;
 use crate::requests::{Request, set_status};
 use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
@@ -59,6 +59,11 @@ impl Library {
         Ok(number.map_or(Request::Ended(Ok(())), Request::Send))
     }
 
+    fn send(&mut self, mode: Mode, buf: Buffer, dest: c_int, tag: c_int, comm: CommId) -> Result<(), Error> {
+        let request = self.start_send(mode, buf.memory()?, dest, tag, comm)?;
+        self.finish(request).map(|_| ())
+    }
+
     fn pattern(&mut self, source: c_int, tag: c_int, comm: CommId) -> Result<Pattern, Error> {
         if tag != ANY_TAG {
             check_tag(tag)?;
@@ -89,8 +94,7 @@ pub unsafe fn send(
     tag: c_int,
     comm: CommId,
 ) -> Result<(), Error> {
-    let request = library.start_send(Mode::Standard, buf.memory()?, dest, tag, comm)?;
-    library.finish(request).map(|_| ())
+    library.send(Mode::Standard, buf, dest, tag, comm)
 }
 
 pub unsafe fn ssend(
@@ -100,8 +104,7 @@ pub unsafe fn ssend(
     tag: c_int,
     comm: CommId,
 ) -> Result<(), Error> {
-    let request = library.start_send(Mode::Synchronous, buf.memory()?, dest, tag, comm)?;
-    library.finish(request).map(|_| ())
+    library.send(Mode::Synchronous, buf, dest, tag, comm)
 }
 
 pub unsafe fn issend(
@@ -114,8 +117,7 @@ pub unsafe fn issend(
 ) -> Result<(), Error> {
     let started = library.start_send(Mode::Synchronous, buf.memory()?, dest, tag, comm)?;
     // SAFETY: the program gave the place.
-    unsafe { *request = library.insert(started) };
-    Ok(())
+    unsafe { library.hand_out(started, request) }
 }
 
 pub unsafe fn isend(
@@ -128,8 +130,7 @@ pub unsafe fn isend(
 ) -> Result<(), Error> {
     let started = library.start_send(Mode::Standard, buf.memory()?, dest, tag, comm)?;
     // SAFETY: the program gave the place.
-    unsafe { *request = library.insert(started) };
-    Ok(())
+    unsafe { library.hand_out(started, request) }
 }
 
 pub unsafe fn recv(
@@ -157,8 +158,7 @@ pub unsafe fn irecv(
 ) -> Result<(), Error> {
     let started = library.start_receive(buf.memory()?, source, tag, comm)?;
     // SAFETY: the program gave the place.
-    unsafe { *request = library.insert(started) };
-    Ok(())
+    unsafe { library.hand_out(started, request) }
 }
 
 pub unsafe fn sendrecv(
@@ -173,8 +173,12 @@ pub unsafe fn sendrecv(
     status: *mut Status,
 ) -> Result<(), Error> {
     let (data, space) = (sendbuf.memory()?, recvbuf.memory()?);
-    let receive = library.start_receive(space, source, recvtag, comm)?;
+    // Both are checked before one begins: a receive of a call that failed would still write to its buffer.
+    if source != PROC_NULL {
+        library.pattern(source, recvtag, comm)?;
+    }
     let send = library.start_send(Mode::Standard, data, dest, sendtag, comm)?;
+    let receive = library.start_receive(space, source, recvtag, comm)?;
     library.finish(send)?;
     let end = library.finish(receive)?;
     // SAFETY: the program gave the place, or NULL.
@@ -221,7 +225,7 @@ pub unsafe fn iprobe(
         Some(crate::requests::NO_MESSAGE)
     } else {
         let pattern = library.pattern(source, tag, comm)?;
-        library.look();
+        library.poll();
         library.point_to_point.probe(&pattern).map(found)
     };
     // SAFETY: the program gave the places; that of the status may be NULL.
@@ -239,7 +243,7 @@ pub unsafe fn get_count(
     _: &mut Library,
     status: *const Status,
     of: &'static Predefined,
-    count: Result32or64,
+    count: CountPlace,
 ) -> Result<(), Error> {
     // SAFETY: the program gave the status and the place.
     unsafe {

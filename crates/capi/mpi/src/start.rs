@@ -1,6 +1,7 @@
 //! Start and end (MPI 5.0, chapter 11).
 
 use crate::abi::*;
+use crate::entry::tell;
 use crate::library::{Library, library, set_library};
 use crate::pami::Pami;
 use netloom_mpi::collective;
@@ -30,11 +31,11 @@ pub unsafe fn init_thread(
 
 fn begin(name: &str, level: c_int) -> c_int {
     if STATE.swap(1, Ordering::Relaxed) != 0 {
-        eprintln!("netloom: {name} is called twice, or after MPI_Finalize; a program initialises MPI once");
+        tell(&format!("{name} is called twice, or after MPI_Finalize; a program initialises MPI once"));
         std::process::exit(1);
     }
     let pami = Pami::start().unwrap_or_else(|why| {
-        eprintln!("netloom: {name}: {why}");
+        tell(&format!("{name}: {why}"));
         std::process::exit(1);
     });
     let library = Library::new(pami, level);
@@ -65,9 +66,7 @@ unsafe extern "C" fn ends(status: c_int, process: *mut c_void) {
     };
     if status == 0 && group.size > 1 {
         let rank = group.rank;
-        eprintln!(
-            "netloom: rank {rank} ends without MPI_Finalize; the job is ended, as others may wait for it"
-        );
+        tell(&format!("rank {rank} ends without MPI_Finalize; the job is ended, as others may wait for it"));
         // SAFETY: what the program has written is not lost.
         unsafe {
             libc::fflush(std::ptr::null_mut());
@@ -110,7 +109,7 @@ pub unsafe fn finalized(flag: *mut c_int) -> c_int {
 /// Ends the job: the launcher ends all when one process fails.
 pub fn abort(library: &mut Library, _comm: crate::library::CommId, code: c_int) -> Result<(), Error> {
     let rank = library.comms[0].as_ref().expect("it stays until the end").group.rank;
-    eprintln!("netloom: rank {rank}: MPI_Abort with code {code}");
+    tell(&format!("rank {rank}: MPI_Abort with code {code}"));
     std::process::exit(if code == 0 { 1 } else { code });
 }
 

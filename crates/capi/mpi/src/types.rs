@@ -2,12 +2,12 @@
 
 use crate::abi::SUCCESS;
 use crate::library::Library;
-use crate::numbers::Result32or64;
+use crate::numbers::CountPlace;
 use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::Error;
 use std::ffi::{c_int, c_void};
 
-pub unsafe fn size(_: &mut Library, of: &'static Predefined, size: Result32or64) -> Result<(), Error> {
+pub unsafe fn size(_: &mut Library, of: &'static Predefined, size: CountPlace) -> Result<(), Error> {
     // SAFETY: the program gave the place.
     unsafe { size.set(Some(of.size as u64)) };
     Ok(())
