@@ -33,7 +33,7 @@ fn compile(source: &str, to: &Path) -> PathBuf {
         .arg(root().join("crates/capi/include"));
     compiler.arg(root().join(source)).arg("-o").arg(&program);
     // As `netloom cc` links: what MPI's library needs it finds itself.
-    compiler.arg("-L").arg(libraries()).args(["-Wl,--as-needed", "-lmpi_abi", "-lpami", "-lm"]);
+    compiler.arg("-L").arg(libraries()).args(["-Wl,--as-needed", "-lmpi_abi", "-lc", "-lpami", "-lm"]);
     let compiled = compiler.output().expect("a C compiler");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     program
@@ -80,8 +80,8 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 8] =
-    ["hello", "ring", "requests", "collectives", "pieces", "communicators", "errors", "tool"];
+const CHECKED: [&str; 9] =
+    ["hello", "ring", "requests", "collectives", "pieces", "communicators", "errors", "sleeps", "tool"];
 
 fn source(name: &str) -> String {
     format!("tests/mpi/{name}.c")
