@@ -19,6 +19,7 @@ pub mod assist;
 pub mod blocks;
 pub mod channel;
 pub mod doorbell;
+pub mod fastbox;
 pub mod launch;
 pub mod memory;
 pub mod queue;

@@ -17,6 +17,8 @@
 //! 3. Only the reader reads that slot, after it has loaded the turn `n + 1` (acquire), until it publishes a
 //!    head above `n` (release), which the next writer of the slot loads (acquire).
 //!
+//! A queue that one writer alone writes to needs no claims: [`Writer`] counts by itself, and `tail` stays 0.
+//!
 //! A writer that ends between its claim and its turn would stop the queue. So a writer can record a claim before it
 //! makes it, and the reader leaves out what only a writer recorded that has ended: [`Reader::skip_lost`].
 //!
@@ -25,7 +27,6 @@
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
-use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 /// Longest message of a slot, bytes.
@@ -87,9 +88,21 @@ unsafe fn copy(from: &[u8], to: *mut u8) {
     }
 }
 
+#[inline(always)]
+fn check_length(parts: [&[u8]; 2]) {
+    let length = parts[0].len() + parts[1].len();
+    assert!(length <= PAYLOAD_MAX, "{length} B in a slot of {PAYLOAD_MAX} B");
+}
+
 impl<const SLOTS: usize> Queue<SLOTS> {
     /// Number of messages after which the reader publishes how far it has read.
     const STRIDE: u64 = if SLOTS >= 8 { SLOTS as u64 / 8 } else { 1 };
+
+    /// Whether the n-th message has been written, of those that `SLOTS` messages have not followed.
+    #[inline(always)]
+    fn is_written(&self, n: u64) -> bool {
+        self.slots[n as usize % SLOTS].turn.load(Ordering::Acquire) == n.wrapping_add(1) as u32
+    }
 
     /// Fetches the first cache line of a slot.
     #[inline(always)]
@@ -131,8 +144,7 @@ impl<const SLOTS: usize> Queue<SLOTS> {
         parts: [&[u8]; 2],
         record: impl Fn(Option<u64>),
     ) -> Result<(), Full> {
-        let length = parts[0].len() + parts[1].len();
-        assert!(length <= PAYLOAD_MAX, "{length} B in a slot of {PAYLOAD_MAX} B");
+        check_length(parts);
         let mut tail = self.tail.0.load(Ordering::Relaxed);
         loop {
             // The difference is negative if others have filled the queue since `tail` was loaded.
@@ -149,8 +161,21 @@ impl<const SLOTS: usize> Queue<SLOTS> {
                 Err(now) => tail = now,
             }
         }
-        let slot = &self.slots[tail as usize % SLOTS];
-        // SAFETY: invariant 2; the length was checked.
+        // SAFETY: just claimed; the length was checked.
+        unsafe { self.write(tail, word, parts) };
+        record(None);
+        Ok(())
+    }
+
+    /// Writes the n-th message to its slot.
+    ///
+    /// # Safety
+    /// The caller has claimed it (invariant 2), and the parts have at most [`PAYLOAD_MAX`] bytes.
+    #[inline(always)]
+    unsafe fn write(&self, n: u64, word: u64, parts: [&[u8]; 2]) {
+        let slot = &self.slots[n as usize % SLOTS];
+        let length = parts[0].len() + parts[1].len();
+        // SAFETY: the caller's promise.
         slot.length.with_mut(|at| unsafe { *at = length as u32 });
         slot.word.with_mut(|at| unsafe { *at = word });
         slot.payload.with_mut(|at| unsafe {
@@ -158,8 +183,53 @@ impl<const SLOTS: usize> Queue<SLOTS> {
             copy(parts[0], at);
             copy(parts[1], at.add(parts[0].len()));
         });
-        slot.turn.store(tail.wrapping_add(1) as u32, Ordering::Release);
-        record(None);
+        slot.turn.store(n.wrapping_add(1) as u32, Ordering::Release);
+    }
+}
+
+/// The only writer of a queue. It claims slots without a locked instruction, which would wait until the line of the slot
+/// before has come from the reader's core.
+pub struct Writer<'a, const SLOTS: usize> {
+    queue: &'a Queue<SLOTS>,
+    /// Messages written so far.
+    tail: u64,
+    /// Messages read when this was last looked at.
+    head: u64,
+}
+
+impl<'a, const SLOTS: usize> Writer<'a, SLOTS> {
+    /// The writer of a queue, from where the last one stopped.
+    ///
+    /// # Safety
+    /// Nobody else writes to the queue, then or before but by a `Writer`.
+    pub unsafe fn new(queue: &'a Queue<SLOTS>) -> Self {
+        let head = queue.head.0.load(Ordering::Acquire);
+        let mut tail = head;
+        while tail.wrapping_sub(head) < SLOTS as u64 && queue.is_written(tail) {
+            tail = tail.wrapping_add(1);
+        }
+        Writer { queue, tail, head }
+    }
+
+    /// As [`Queue::push`].
+    ///
+    /// # Errors
+    /// If the queue is full.
+    ///
+    /// # Panics
+    /// If the parts have more than [`PAYLOAD_MAX`] bytes.
+    #[inline(always)]
+    pub fn push(&mut self, word: u64, parts: [&[u8]; 2]) -> Result<(), Full> {
+        check_length(parts);
+        if self.tail.wrapping_sub(self.head) >= SLOTS as u64 {
+            self.head = self.queue.head.0.load(Ordering::Acquire);
+            if self.tail.wrapping_sub(self.head) >= SLOTS as u64 {
+                return Err(Full);
+            }
+        }
+        // SAFETY: nobody else claims; the slot is free (invariant 1), and the length was checked.
+        unsafe { self.queue.write(self.tail, word, parts) };
+        self.tail = self.tail.wrapping_add(1);
         Ok(())
     }
 }
@@ -169,10 +239,8 @@ pub struct Reader<'a, const SLOTS: usize> {
     queue: &'a Queue<SLOTS>,
     /// Messages read so far.
     head: u64,
-    /// Messages that writers had claimed when this was last looked at.
-    known: u64,
-    /// Messages read when none was there.
-    idle_at: Cell<u64>,
+    /// The last slot that was fetched ahead.
+    fetched: u64,
 }
 
 /// A message in its slot.
@@ -191,15 +259,14 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     /// A queue has one reader at a time.
     pub unsafe fn new(queue: &'a Queue<SLOTS>) -> Self {
         let head = queue.head.0.load(Ordering::Acquire);
-        Reader { queue, head, known: head, idle_at: Cell::new(head) }
+        Reader { queue, head, fetched: head }
     }
 
     /// The next message, if it has been written. It stays in its slot until [`Self::release`].
     #[inline]
     pub fn next(&self) -> Option<Message<'_>> {
         let slot = &self.queue.slots[self.head as usize % SLOTS];
-        if !self.is_written() {
-            self.idle_at.set(self.head);
+        if !self.has_next() {
             return None;
         }
         // SAFETY: invariant 3; the writer initialised the first `length` bytes. Another process may be
@@ -212,9 +279,8 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
 
     /// Whether the next message is there.
     #[inline(always)]
-    fn is_written(&self) -> bool {
-        let slot = &self.queue.slots[self.head as usize % SLOTS];
-        slot.turn.load(Ordering::Acquire) == self.head.wrapping_add(1) as u32
+    pub fn has_next(&self) -> bool {
+        self.queue.is_written(self.head)
     }
 
     /// Frees the slot of the message that [`Self::next`] returned.
@@ -223,14 +289,16 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
         self.head = self.head.wrapping_add(1);
         if self.head.is_multiple_of(Queue::<SLOTS>::STRIDE) {
             self.queue.head.0.store(self.head, Ordering::Release);
-            // The line of the tail is the writers': it is looked at only if messages wait.
-            if self.head.wrapping_sub(self.idle_at.get()) >= Queue::<SLOTS>::STRIDE {
-                self.known = self.queue.tail.0.load(Ordering::Relaxed);
-            }
         }
-        let ahead = self.head.wrapping_add(READ_AHEAD);
-        if (self.known.wrapping_sub(ahead) as i64) > 0 {
-            self.queue.prepare_to_read(ahead);
+        if (self.fetched.wrapping_sub(self.head) as i64) < 0 {
+            self.fetched = self.head;
+        }
+        // While the last slot that was fetched is written, others wait behind it.
+        for _ in 0..2 {
+            if self.fetched.wrapping_sub(self.head) < READ_AHEAD && self.queue.is_written(self.fetched) {
+                self.fetched = self.fetched.wrapping_add(1);
+                self.queue.prepare_to_read(self.fetched);
+            }
         }
     }
 
@@ -241,17 +309,18 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
         let before = self.head;
         // Acquire: the records of what is claimed are visible.
         while self.queue.tail.0.load(Ordering::Acquire) != self.head
-            && !self.is_written()
+            && !self.has_next()
             && is_lost(self.head)
             // The writer may have written it before it withdrew its record.
-            && !self.is_written()
+            && !self.has_next()
         {
             self.release();
         }
         self.head != before
     }
 
-    /// Whether a message has been claimed by a writer that has not written it yet, or one is there.
+    /// Whether a message has been claimed by a writer that has not written it yet, or one is there. Not for a queue with
+    /// a [`Writer`].
     pub fn has_claimed(&self) -> bool {
         self.queue.tail.0.load(Ordering::Relaxed) != self.head
     }
@@ -265,7 +334,7 @@ impl<const SLOTS: usize> Drop for Reader<'_, SLOTS> {
 
 #[cfg(test)]
 impl<const SLOTS: usize> Queue<SLOTS> {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Queue {
             tail: Line(AtomicU64::new(0)),
             head: Line(AtomicU64::new(0)),
@@ -340,6 +409,37 @@ mod tests {
             assert_eq!(reader.next().unwrap().word, n);
             reader.release();
         }
+    }
+
+    #[test]
+    fn an_only_writer_resumes_where_the_last_one_stopped() {
+        let queue = Queue::<16>::new();
+        let mut sent = 0..;
+        let mut read = 0..;
+        for count in [3, 16, 0, 1, 9, 16, 2, 40] {
+            // SAFETY: one writer at a time, and the only reader.
+            let (mut writer, mut reader) = unsafe { (Writer::new(&queue), Reader::new(&queue)) };
+            let accepted = (0..count).take_while(|_| {
+                let n = sent.start;
+                let is_accepted = writer.push(n, [&[], &[]]).is_ok();
+                sent.start += u64::from(is_accepted);
+                is_accepted
+            });
+            let accepted = accepted.count();
+            assert!(accepted == count || sent.start - read.start == 16, "{accepted} of {count}");
+            for _ in 0..accepted / 2 + 1 {
+                let Some(message) = reader.next() else { break };
+                assert_eq!(Some(message.word), read.next());
+                reader.release();
+            }
+        }
+        // SAFETY: the only reader.
+        let mut reader = unsafe { Reader::new(&queue) };
+        while let Some(message) = reader.next() {
+            assert_eq!(Some(message.word), read.next());
+            reader.release();
+        }
+        assert_eq!(read, sent);
     }
 
     #[test]
@@ -419,6 +519,42 @@ mod loom_tests {
                 let got = seen.iter().copied().filter(|word| word >> 8 == writer as u64);
                 assert!(sent.eq(got), "{accepted:?} {seen:?}");
             }
+        });
+    }
+
+    /// An only writer of four messages into two slots, which stops and resumes in the middle.
+    #[test]
+    fn loom_an_only_writer() {
+        loom::model(|| {
+            let queue = Arc::new(Queue::<2>::new());
+            let writes = {
+                let queue = Arc::clone(&queue);
+                loom::thread::spawn(move || {
+                    let mut accepted = 0;
+                    for _ in 0..2 {
+                        // SAFETY: the only writer.
+                        let mut writer = unsafe { Writer::new(&queue) };
+                        for _ in 0..2 {
+                            accepted += u64::from(writer.push(accepted, [&[accepted as u8], &[]]).is_ok());
+                        }
+                    }
+                    accepted
+                })
+            };
+            // SAFETY: the only reader.
+            let mut reader = unsafe { Reader::new(&queue) };
+            let mut seen = 0;
+            let mut read_all = |seen: &mut u64| {
+                while let Some(message) = reader.next() {
+                    assert_eq!((message.word, message.payload), (*seen, &[*seen as u8][..]));
+                    *seen += 1;
+                    reader.release();
+                }
+            };
+            read_all(&mut seen);
+            let accepted = writes.join().unwrap();
+            read_all(&mut seen);
+            assert_eq!(seen, accepted);
         });
     }
 

@@ -2,7 +2,7 @@
 //! open file. When the last of them ends, however it ends, the kernel frees it; no file can be left over.
 //!
 //! ```text
-//! header | task 0: its record, QUEUES queues | task 1 | ... | blocks with names
+//! header | task 0: its record, QUEUES inboxes | task 1 | ... | blocks with names
 //! ```
 //!
 //! The segment is sparse: a queue that nobody writes to takes no memory.
@@ -11,6 +11,7 @@
 use crate::assist::{Shared, SharedCopy, Span};
 use crate::blocks::{BlockError, Blocks};
 use crate::doorbell::Doorbell;
+use crate::fastbox::{Fastboxes, Inbox};
 use crate::memory::{self, Direction};
 use crate::queue::{Full, Queue};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -20,7 +21,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Messages in a queue.
-pub const SLOTS: usize = 256;
+pub const SLOTS: usize = if cfg!(all(loom, test)) { 2 } else { 256 };
 /// Queues per task.
 pub const QUEUES: usize = 128;
 /// Most tasks of a job.
@@ -33,10 +34,10 @@ pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 const NAME: &CStr = c"netloom";
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const HEADER_B: usize = 4096;
 
-/// A queue of the segment.
+/// A queue of the segment: what all may write to a context.
 pub type TaskQueue = Queue<SLOTS>;
 
 #[repr(C)]
@@ -66,9 +67,15 @@ pub struct Task {
 #[repr(C, align(64))]
 struct Claim(AtomicU64);
 
+/// The number of a queue among those of all tasks.
+#[inline(always)]
+fn number_of(task: u32, queue: usize) -> u32 {
+    task * QUEUES as u32 + queue as u32
+}
+
 impl Claim {
     fn value(to: u32, queue: usize, n: u64) -> u64 {
-        n << Self::NUMBER_SHIFT | (u64::from(to) * QUEUES as u64 + queue as u64 + 1)
+        n << Self::NUMBER_SHIFT | (u64::from(number_of(to, queue)) + 1)
     }
 
     const NUMBER_SHIFT: u32 = 20;
@@ -182,9 +189,9 @@ unsafe impl Send for Segment {}
 // SAFETY: the same.
 unsafe impl Sync for Segment {}
 
-const TASK_B: usize = (size_of::<Task>() + QUEUES * size_of::<TaskQueue>()).next_multiple_of(4096);
+const TASK_B: usize = (size_of::<Task>() + QUEUES * size_of::<Inbox>()).next_multiple_of(4096);
 
-const _: () = assert!(size_of::<Task>().is_multiple_of(align_of::<TaskQueue>()));
+const _: () = assert!(size_of::<Task>().is_multiple_of(align_of::<Inbox>()));
 const _: () = assert!(HEADER_B.is_multiple_of(align_of::<Task>()));
 
 fn length(tasks: u32) -> usize {
@@ -325,8 +332,14 @@ impl Segment {
     ///
     /// # Panics
     /// If there is no such task or queue.
-    pub fn sender(&self, own: u32, from: usize) -> Sender<'_> {
-        Sender { segment: self, claim: &self.task(own).claims[from].0 }
+    ///
+    /// # Safety
+    /// A queue's owner has one sender at a time.
+    pub unsafe fn sender(&self, own: u32, from: usize) -> Sender<'_> {
+        let claim = &self.task(own).claims[from].0;
+        // SAFETY: no other owner has this number, and the owner no other value, as the caller promises.
+        let boxes = unsafe { Fastboxes::new(number_of(own, from) + 1) };
+        Sender { segment: self, claim, boxes }
     }
 
     /// Whether a task that has ended claimed the n-th message of a queue of `own`, and no other has.
@@ -403,52 +416,56 @@ impl Segment {
         })
     }
 
-    /// A queue of a task.
+    /// What others write to a context of a task: a queue with its fastboxes.
     ///
     /// # Panics
     /// If there is no such task or queue.
     #[inline]
-    pub fn queue(&self, task: u32, queue: usize) -> &TaskQueue {
-        self.task_and_queue(task, queue).1
+    pub fn inbox(&self, task: u32, queue: usize) -> &Inbox {
+        self.task_and_inbox(task, queue).1
     }
 
     #[inline(always)]
-    fn task_and_queue(&self, task: u32, queue: usize) -> (&Task, &TaskQueue) {
+    fn task_and_inbox(&self, task: u32, queue: usize) -> (&Task, &Inbox) {
         let start = self.start_of(task);
         assert!(queue < QUEUES, "queue {queue} of {QUEUES}");
-        // SAFETY: the mapping holds all tasks of the segment, each with its record and all its queues; both are aligned
+        // SAFETY: the mapping holds all tasks of the segment, each with its record and all its inboxes; both are aligned
         // (checked where the layout is), valid for all bytes zero, and shared as their types say.
         unsafe {
             let task = self.base.add(start);
-            let queues = task.add(size_of::<Task>()).cast::<TaskQueue>();
-            (&*task.cast::<Task>(), &*queues.add(queue))
+            let inboxes = task.add(size_of::<Task>()).cast::<Inbox>();
+            (&*task.cast::<Task>(), &*inboxes.add(queue))
         }
     }
 }
 
 /// What the owner of a queue needs to send messages, found once for all of them.
-#[derive(Clone, Copy)]
 pub struct Sender<'a> {
     segment: &'a Segment,
     claim: &'a AtomicU64,
+    boxes: Fastboxes<'a>,
 }
 
 impl Sender<'_> {
-    /// Writes a message to a queue of a task, and wakes that task if it sleeps. See [`Queue::push`].
+    /// Writes a message to a context of a task, and wakes that task if it sleeps: to the owner's fastbox there if it has
+    /// one, or to the queue. See [`Queue::push`]; the word is not [`ANNOUNCEMENT`](crate::fastbox::ANNOUNCEMENT).
     ///
     /// # Errors
-    /// If the queue is full.
+    /// If there is no space.
     ///
     /// # Panics
     /// If there is no such task or queue, or the parts are too long.
     #[inline(always)]
-    pub fn send(&self, to: u32, queue: usize, word: u64, parts: [&[u8]; 2]) -> Result<(), Full> {
-        let (task, target) = self.segment.task_and_queue(to, queue);
-        let claimed = Claim::value(to, queue, 0);
-        target.push_recorded(word, parts, |n| {
-            let value = n.map_or(0, |n| n << Claim::NUMBER_SHIFT | claimed);
-            self.claim.store(value, Ordering::Release);
-        })?;
+    pub fn send(&mut self, to: u32, queue: usize, word: u64, parts: [&[u8]; 2]) -> Result<(), Full> {
+        let (task, inbox) = self.segment.task_and_inbox(to, queue);
+        let (claim, claimed) = (self.claim, Claim::value(to, queue, 0));
+        let push = |word: u64, parts: [&[u8]; 2]| {
+            inbox.queue().push_recorded(word, parts, |n| {
+                let value = n.map_or(0, |n| n << Claim::NUMBER_SHIFT | claimed);
+                claim.store(value, Ordering::Release);
+            })
+        };
+        self.boxes.push((number_of(to, queue), inbox), word, parts, push)?;
         task.doorbell.ring(queue);
         Ok(())
     }
@@ -501,13 +518,17 @@ mod tests {
         assert_eq!(second.tasks(), 3);
         for task in 0..3 {
             for queue in [0, 1, QUEUES - 1] {
-                first.queue(task, queue).push(u64::from(task) << 8 | queue as u64, [b"a", b"b"]).unwrap();
+                first
+                    .inbox(task, queue)
+                    .queue()
+                    .push(u64::from(task) << 8 | queue as u64, [b"a", b"b"])
+                    .unwrap();
             }
         }
         for task in 0..3 {
             for queue in [0, 1, QUEUES - 1] {
                 // SAFETY: the only reader.
-                let reader = unsafe { Reader::new(second.queue(task, queue)) };
+                let reader = unsafe { Reader::new(second.inbox(task, queue).queue()) };
                 let message = reader.next().unwrap();
                 assert_eq!(
                     (message.word, message.payload),
@@ -522,7 +543,8 @@ mod tests {
     #[test]
     fn claims_of_tasks_that_have_ended_are_lost_unless_another_has_claimed_the_same() {
         let segment = Segment::create(3).unwrap();
-        segment.sender(1, 5).send(0, 2, 7, [&[], &[]]).unwrap();
+        // SAFETY: the only sender.
+        unsafe { segment.sender(1, 5) }.send(0, 2, 7, [&[], &[]]).unwrap();
         assert!(segment.task(1).claims.iter().all(|claim| claim.0.load(Ordering::Relaxed) == 0));
         let claims = [1, 2].map(|task| &segment.task(task).claims[5].0);
         claims[0].store(Claim::value(0, 2, 1), Ordering::Relaxed);

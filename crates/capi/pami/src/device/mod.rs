@@ -65,6 +65,10 @@ unsafe fn store(payload: Payload, part: std::ops::Range<usize>, to: u64) {
 }
 
 /// A context's device.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each context, and a box would be one more step per message"
+)]
 pub enum Device {
     Shm(ShmDevice),
     Guest(GuestDevice),

@@ -9,9 +9,10 @@ use netloom_messaging::pami::device::{
 };
 use netloom_messaging::pami::packet::{Head, Kind};
 use netloom_shm::assist::SHARED_FROM_B;
+use netloom_shm::fastbox::InboxReader;
 use netloom_shm::memory::{self, Direction};
-use netloom_shm::queue::{PAYLOAD_MAX, Reader};
-use netloom_shm::segment::{SLOTS, Sender, State};
+use netloom_shm::queue::PAYLOAD_MAX;
+use netloom_shm::segment::{Sender, State};
 
 /// A context's device.
 pub struct ShmDevice {
@@ -20,7 +21,7 @@ pub struct ShmDevice {
     first_queue: usize,
     endpoint: Endpoint,
     sender: Sender<'static>,
-    reader: Reader<'static, SLOTS>,
+    reader: InboxReader<'static>,
 }
 
 impl ShmDevice {
@@ -32,8 +33,9 @@ impl ShmDevice {
         let first_queue = client * CONTEXTS_MAX;
         let endpoint = Endpoint::new(job.task, offset as u32).expect("few contexts");
         // SAFETY: the caller's promise.
-        let reader = unsafe { Reader::new(job.segment.queue(job.task, first_queue + offset)) };
-        let sender = job.segment.sender(job.task, first_queue + offset);
+        let reader = unsafe { InboxReader::new(job.segment.inbox(job.task, first_queue + offset)) };
+        // SAFETY: the same.
+        let sender = unsafe { job.segment.sender(job.task, first_queue + offset) };
         ShmDevice { job, first_queue, endpoint, sender, reader }
     }
 
@@ -82,7 +84,7 @@ impl ShmDevice {
 /// What nobody took before the context was destroyed is not for the next context of that number.
 impl Drop for ShmDevice {
     fn drop(&mut self) {
-        while self.reader.next().is_some() {
+        while self.reader.peek().is_some() {
             self.reader.release();
         }
     }
@@ -119,7 +121,7 @@ impl PamiDevice for ShmDevice {
 
     #[inline(always)]
     fn peek(&mut self) -> Next<Payload> {
-        let Some(message) = self.reader.next() else {
+        let Some(message) = self.reader.peek() else {
             self.job.segment.help(self.job.task);
             return Next::Nothing;
         };
@@ -133,7 +135,7 @@ impl PamiDevice for ShmDevice {
     #[inline]
     fn poll(&mut self) -> Option<Arrival<Payload>> {
         loop {
-            let Some(message) = self.reader.next() else {
+            let Some(message) = self.reader.peek() else {
                 self.job.segment.help(self.job.task);
                 return None;
             };

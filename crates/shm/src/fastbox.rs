@@ -1,0 +1,534 @@
+//! Fastboxes: queues of one writer and one reader, for contexts that often exchange messages.
+//!
+//! In the queue that a context has for all others, a writer claims each slot with a locked instruction, which waits until
+//! the line of the slot before has come from the reader's core. Without it two contexts exchange up to twice as many
+//! messages (`docs/performance.md`). MPICH's Nemesis and Open MPI's vader have the same under this name.
+//!
+//! Memory must not grow with the number of pairs. So a context has few fastboxes, [`BOXES`], for the first writers that send
+//! it [`OFTEN`] messages, and a writer keeps account of few contexts, [`DESTINATIONS`]. All others use the queue.
+//!
+//! # Invariants
+//! 1. A fastbox belongs to the writer whose number is in `owners`, until the end of the job. Only a writer that has changed
+//!    it from 0 and then cannot announce it changes it back, before anybody has seen it.
+//! 2. Order: a writer announces its fastbox by its last message in the queue. From then on it uses the fastbox alone, even
+//!    if that is full, or if the context of this number is a new one. The reader looks at a fastbox only after it has read
+//!    the announcement (`is_open`).
+#![allow(unsafe_code)]
+
+use crate::queue::{Full, Message, Queue, Reader, Writer};
+use crate::segment::{SLOTS as QUEUE_SLOTS, TaskQueue};
+use crate::sync::{AtomicU32, Ordering};
+
+/// Whether `loom` checks the algorithm, which takes small numbers.
+const IS_MODEL: bool = cfg!(all(loom, test));
+
+/// Fastboxes of a context.
+pub const BOXES: usize = if IS_MODEL { 1 } else { 4 };
+
+/// Messages in a fastbox: few, so that the first caches hold them.
+const SLOTS: usize = if IS_MODEL { 2 } else { 64 };
+
+/// Contexts of which a writer keeps account.
+pub const DESTINATIONS: usize = if IS_MODEL { 1 } else { 8 };
+
+/// Messages to a context after which a writer asks for a fastbox.
+pub const OFTEN: u32 = if IS_MODEL { 1 } else { 100 };
+
+/// Messages from one source in a row, while others wait.
+const IN_A_ROW: u32 = 32;
+
+/// The word of an announcement, whose payload is the place of the fastbox. No protocol has this word.
+pub const ANNOUNCEMENT: u64 = u64::MAX;
+
+/// A fastbox. All bytes zero is a valid one.
+#[repr(C, align(128))]
+struct Fastbox {
+    is_open: AtomicU32,
+    queue: Queue<SLOTS>,
+}
+
+/// What others write to a context: its queue and its fastboxes. All bytes zero is valid.
+#[repr(C)]
+pub struct Inbox {
+    queue: TaskQueue,
+    /// The writers of the fastboxes; 0 if there is none.
+    owners: [AtomicU32; BOXES],
+    boxes: [Fastbox; BOXES],
+}
+
+impl Inbox {
+    /// The queue that all may write to.
+    #[inline(always)]
+    pub fn queue(&self) -> &TaskQueue {
+        &self.queue
+    }
+
+    /// The fastbox of a writer, if it has one.
+    fn of(&self, writer: u32) -> Option<&Queue<SLOTS>> {
+        let place = self.owners.iter().position(|owner| owner.load(Ordering::Relaxed) == writer)?;
+        Some(&self.boxes[place].queue)
+    }
+
+    /// A fastbox for a writer that has none, if there is one left and `announce` succeeds.
+    fn claim(&self, writer: u32, announce: impl FnOnce(u8) -> Result<(), Full>) -> Option<&Queue<SLOTS>> {
+        let (place, owner) = self.owners.iter().enumerate().find(|(_, owner)| {
+            owner.compare_exchange(0, writer, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        })?;
+        if announce(place as u8).is_err() {
+            owner.store(0, Ordering::Relaxed);
+            return None;
+        }
+        Some(&self.boxes[place].queue)
+    }
+}
+
+/// How a writer sends to one context.
+enum Way<'a> {
+    /// By the queue, so many messages up to now.
+    Queue(u32),
+    Fastbox(Writer<'a, SLOTS>),
+}
+
+/// The fastboxes that a writer has in the inboxes of others.
+pub struct Fastboxes<'a> {
+    writer: u32,
+    ways: [(u32, Way<'a>); DESTINATIONS],
+}
+
+impl<'a> Fastboxes<'a> {
+    /// The fastboxes of the writer with this number, which is not 0.
+    ///
+    /// # Safety
+    /// One value at a time has this number, in all processes.
+    pub unsafe fn new(writer: u32) -> Self {
+        assert_ne!(writer, 0);
+        Fastboxes { writer, ways: std::array::from_fn(|_| (u32::MAX, Way::Queue(0))) }
+    }
+
+    /// Writes a message to the inbox of a destination: to this writer's fastbox there, or to the queue by `push`, which may
+    /// record what it claims. `destination` is the inbox's number; not `u32::MAX`.
+    ///
+    /// # Errors
+    /// If there is no space.
+    ///
+    /// # Panics
+    /// If the parts are too long.
+    #[inline(always)]
+    pub fn push(
+        &mut self,
+        (destination, inbox): (u32, &'a Inbox),
+        word: u64,
+        parts: [&[u8]; 2],
+        push: impl Fn(u64, [&[u8]; 2]) -> Result<(), Full>,
+    ) -> Result<(), Full> {
+        debug_assert_ne!(word, ANNOUNCEMENT);
+        let known = self.ways.iter_mut().find(|(known, _)| *known == destination);
+        match known.map(|(_, way)| way) {
+            Some(Way::Fastbox(writer)) => writer.push(word, parts),
+            Some(Way::Queue(messages)) if *messages < OFTEN => {
+                *messages += 1;
+                push(word, parts)
+            }
+            Some(way) => {
+                // SAFETY: the fastbox is this writer's (invariant 1).
+                let new = |queue| Way::Fastbox(unsafe { Writer::new(queue) });
+                let claimed = inbox.claim(self.writer, |place| push(ANNOUNCEMENT, [&[place], &[]]));
+                *way = claimed.map_or(Way::Queue(0), new);
+                match way {
+                    Way::Fastbox(writer) => writer.push(word, parts),
+                    Way::Queue(_) => push(word, parts),
+                }
+            }
+            None => self.push_first((destination, inbox), word, parts, push),
+        }
+    }
+
+    /// Writes a message to a destination of which there is no account.
+    #[cold]
+    fn push_first(
+        &mut self,
+        (destination, inbox): (u32, &'a Inbox),
+        word: u64,
+        parts: [&[u8]; 2],
+        push: impl Fn(u64, [&[u8]; 2]) -> Result<(), Full>,
+    ) -> Result<(), Full> {
+        let (result, way) = match inbox.of(self.writer) {
+            Some(queue) => {
+                // SAFETY: the fastbox is this writer's (invariant 1).
+                let mut writer = unsafe { Writer::new(queue) };
+                (writer.push(word, parts), Way::Fastbox(writer))
+            }
+            None => (push(word, parts), Way::Queue(1)),
+        };
+        // In place of the destination with the fewest messages by its queue.
+        let messages = |(_, way): &&mut (u32, Way<'_>)| match way {
+            Way::Queue(messages) => Some(*messages),
+            Way::Fastbox(_) => None,
+        };
+        let fewest = self.ways.iter_mut().filter(|way| messages(way).is_some()).min_by_key(messages);
+        if let Some(place) = fewest {
+            *place = (destination, way);
+        }
+        result
+    }
+}
+
+/// The reader of an inbox.
+pub struct InboxReader<'a> {
+    inbox: &'a Inbox,
+    queue: Reader<'a, QUEUE_SLOTS>,
+    /// The fastboxes that are open.
+    boxes: Vec<Reader<'a, SLOTS>>,
+    /// Where the next message is: 0 the queue, `n` the fastbox `n - 1`.
+    source: usize,
+    /// Messages from there in a row.
+    in_a_row: u32,
+}
+
+impl<'a> InboxReader<'a> {
+    /// The reader, from where the last one stopped.
+    ///
+    /// # Safety
+    /// An inbox has one reader at a time.
+    pub unsafe fn new(inbox: &'a Inbox) -> Self {
+        let mut boxes = Vec::with_capacity(BOXES);
+        for fastbox in inbox.boxes.iter().filter(|b| b.is_open.load(Ordering::Relaxed) != 0) {
+            // SAFETY: the caller's promise.
+            boxes.push(unsafe { Reader::new(&fastbox.queue) });
+        }
+        // SAFETY: the caller's promise.
+        let queue = unsafe { Reader::new(&inbox.queue) };
+        InboxReader { inbox, queue, boxes, source: 0, in_a_row: 0 }
+    }
+
+    /// The next message, if one has been written. It stays in its slot until [`Self::release`].
+    #[inline]
+    pub fn peek(&mut self) -> Option<Message<'_>> {
+        loop {
+            if !self.find() {
+                return None;
+            }
+            if self.source > 0 {
+                return self.boxes[self.source - 1].next();
+            }
+            let message = self.queue.next()?;
+            if message.word != ANNOUNCEMENT {
+                return self.queue.next();
+            }
+            let place = message.payload.first().map_or(BOXES, |&place| place.into());
+            self.open(place);
+            self.queue.release();
+        }
+    }
+
+    /// Frees the slot of the message that [`Self::next`] returned.
+    #[inline]
+    pub fn release(&mut self) {
+        self.in_a_row += 1;
+        match self.source {
+            0 => self.queue.release(),
+            n => self.boxes[n - 1].release(),
+        }
+    }
+
+    /// Whether a message is there, or one of the queue has been claimed by a writer that has not written it yet.
+    pub fn has_claimed(&self) -> bool {
+        self.queue.has_claimed() || self.boxes.iter().any(Reader::has_next)
+    }
+
+    /// See [`Reader::skip_lost`]. In a fastbox nothing is claimed before it is written.
+    pub fn skip_lost(&mut self, is_lost: impl Fn(u64) -> bool) {
+        self.queue.skip_lost(is_lost);
+    }
+
+    #[inline(always)]
+    fn has_next(&self, source: usize) -> bool {
+        match source {
+            0 => self.queue.has_next(),
+            n => self.boxes[n - 1].has_next(),
+        }
+    }
+
+    /// Finds the source of the next message, in turn: the last one, unless it has had its messages, or the first after it
+    /// that has one. Returns whether there is one.
+    #[inline]
+    fn find(&mut self) -> bool {
+        if self.in_a_row < IN_A_ROW && self.has_next(self.source) {
+            return true;
+        }
+        self.in_a_row = 0;
+        for _ in 0..=self.boxes.len() {
+            self.source = if self.source == self.boxes.len() { 0 } else { self.source + 1 };
+            if self.has_next(self.source) {
+                return true;
+            }
+        }
+        false
+    }
+
+    #[cold]
+    fn open(&mut self, place: usize) {
+        // Another process wrote the place: it is checked.
+        let fastbox = self.inbox.boxes.get(place).filter(|b| b.is_open.load(Ordering::Relaxed) == 0);
+        if let Some(fastbox) = fastbox {
+            fastbox.is_open.store(1, Ordering::Relaxed);
+            // SAFETY: this is the only reader of the inbox.
+            self.boxes.push(unsafe { Reader::new(&fastbox.queue) });
+        }
+    }
+}
+
+#[cfg(test)]
+impl Inbox {
+    fn new() -> Self {
+        Inbox {
+            queue: Queue::new(),
+            owners: std::array::from_fn(|_| AtomicU32::new(0)),
+            boxes: std::array::from_fn(|_| Fastbox { is_open: AtomicU32::new(0), queue: Queue::new() }),
+        }
+    }
+
+    /// Writes a message without parts, as a sender does.
+    fn send<'a>(&'a self, own: &mut Fastboxes<'a>, destination: u32, word: u64) -> Result<(), Full> {
+        own.push((destination, self), word, [&[], &[]], |word, parts| self.queue.push(word, parts))
+    }
+
+    #[cfg(not(loom))]
+    fn owners(&self) -> [u32; BOXES] {
+        std::array::from_fn(|n| self.owners[n].load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The fastboxes of a writer.
+    fn fastboxes<'a>(writer: u32) -> Fastboxes<'a> {
+        // SAFETY: tests end one value before they make another.
+        unsafe { Fastboxes::new(writer) }
+    }
+
+    fn reader(inbox: &Inbox) -> InboxReader<'_> {
+        // SAFETY: tests end one reader before they make another.
+        unsafe { InboxReader::new(inbox) }
+    }
+
+    fn read(reader: &mut InboxReader) -> Option<u64> {
+        let word = reader.peek()?.word;
+        reader.release();
+        Some(word)
+    }
+
+    #[test]
+    fn a_full_queue_gives_the_fastbox_back_and_a_full_fastbox_is_reported() {
+        let inbox = Inbox::new();
+        let (mut own, mut reader) = (fastboxes(7), reader(&inbox));
+        let mut sent = 0..;
+        let mut send = || inbox.send(&mut own, 3, sent.next().unwrap());
+        (0..=OFTEN).for_each(|_| send().unwrap());
+        assert_eq!(inbox.owners(), [7, 0, 0, 0]);
+        // Another writer fills the queue, so the announcement of a third finds no place.
+        let mut third = fastboxes(9);
+        for n in 0..OFTEN {
+            inbox.send(&mut third, 3, 1000 + u64::from(n)).unwrap();
+        }
+        while inbox.queue.push(5000, [&[], &[]]).is_ok() {}
+        assert_eq!(inbox.send(&mut third, 3, 1100), Err(Full));
+        assert_eq!(inbox.owners(), [7, 0, 0, 0]);
+        // The first does not need the queue.
+        (1..SLOTS).for_each(|_| send().unwrap());
+        assert_eq!(send(), Err(Full));
+        let (mut of_first, mut of_third) = (0.., 1000..);
+        while let Some(word) = read(&mut reader) {
+            match word {
+                0..1000 => assert_eq!(of_first.next(), Some(word)),
+                1000..5000 => assert_eq!(of_third.next(), Some(word)),
+                _ => {}
+            }
+        }
+        assert_eq!((of_first.start, of_third.start), (u64::from(OFTEN) + SLOTS as u64, 1100));
+        assert!(!reader.has_claimed());
+    }
+
+    #[test]
+    fn no_source_waits_for_ever() {
+        let inbox = Inbox::new();
+        let mut own: Vec<_> = (1..=2).map(fastboxes).collect();
+        let mut reader = reader(&inbox);
+        for writer in &mut own {
+            (0..=OFTEN).for_each(|n| inbox.send(writer, 0, n.into()).unwrap());
+            while read(&mut reader).is_some() {}
+        }
+        // The first writes as fast as it is read; a message of the second and one in the queue wait.
+        inbox.send(&mut own[1], 0, 1000).unwrap();
+        inbox.queue.push(2000, [&[], &[]]).unwrap();
+        let mut seen = vec![];
+        for _ in 0..2 * IN_A_ROW + 2 {
+            inbox.send(&mut own[0], 0, 0).unwrap();
+            seen.extend(read(&mut reader));
+        }
+        assert!(seen.contains(&1000) && seen.contains(&2000), "{seen:?}");
+    }
+
+    #[test]
+    fn writers_that_send_often_have_fastboxes_and_others_have_none() {
+        let inboxes: Vec<_> = (0..DESTINATIONS + 3).map(|_| Inbox::new()).collect();
+        let mut own = fastboxes(1);
+        // Each in turn, so often that none has more than the others: the first ones are kept account of.
+        for n in 0..=OFTEN {
+            for (destination, inbox) in (0..).zip(&inboxes) {
+                inbox.send(&mut own, destination, n.into()).unwrap();
+            }
+        }
+        let with_fastbox = inboxes.iter().filter(|inbox| inbox.owners() == [1, 0, 0, 0]).count();
+        assert!((DESTINATIONS - 1..=DESTINATIONS).contains(&with_fastbox), "{with_fastbox}");
+        // More writers than fastboxes.
+        let inbox = Inbox::new();
+        let mut reader = reader(&inbox);
+        for writer in 1..=BOXES as u32 + 2 {
+            let mut own = fastboxes(writer);
+            for n in 0..4 * OFTEN {
+                inbox.send(&mut own, 0, n.into()).unwrap();
+                assert_eq!(read(&mut reader), Some(n.into()));
+            }
+        }
+        assert_eq!(inbox.owners(), [1, 2, 3, 4]);
+    }
+
+    /// What happens to an inbox.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Send { writer: usize, messages: u64 },
+        Read(usize),
+        NewWriter(usize),
+        NewReader,
+    }
+
+    const WRITERS: usize = 6;
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..WRITERS, 1..150u64).prop_map(|(writer, messages)| Step::Send { writer, messages }),
+            4 => (0..400usize).prop_map(Step::Read),
+            1 => (0..WRITERS).prop_map(Step::NewWriter),
+            1 => Just(Step::NewReader),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 200 }, ..Default::default() })]
+
+        /// Writers and readers stop and resume, at any place: each writer's messages arrive in order, all of them.
+        #[test]
+        fn order_holds_across_announcements(steps in prop::collection::vec(step(), 0..60)) {
+            let inbox = Inbox::new();
+            let mut own: Vec<_> = (1..=WRITERS as u32).map(fastboxes).collect();
+            let mut current = Some(reader(&inbox));
+            let (mut sent, mut got) = ([0u64; WRITERS], [0u64; WRITERS]);
+            let mut take = |reader: &mut InboxReader| {
+                let word = read(reader)?;
+                let (writer, n) = (word as usize >> 32, word & 0xffff_ffff);
+                assert_eq!(n, got[writer], "of writer {writer}");
+                got[writer] += 1;
+                Some(())
+            };
+            for step in steps {
+                match step {
+                    Step::Send { writer, messages } => {
+                        for _ in 0..messages {
+                            let word = (writer as u64) << 32 | sent[writer];
+                            sent[writer] += u64::from(inbox.send(&mut own[writer], 0, word).is_ok());
+                        }
+                    }
+                    Step::Read(messages) => {
+                        let reader = current.as_mut().unwrap();
+                        let _ = (0..messages).try_for_each(|_| take(reader));
+                    }
+                    Step::NewWriter(writer) => own[writer] = fastboxes(writer as u32 + 1),
+                    Step::NewReader => {
+                        drop(current.take());
+                        current = Some(reader(&inbox));
+                    }
+                }
+            }
+            while take(current.as_mut().unwrap()).is_some() {}
+            prop_assert!(!current.unwrap().has_claimed());
+            prop_assert_eq!(got, sent);
+        }
+    }
+
+    #[test]
+    fn six_writers_at_once_lose_nothing_and_keep_their_order() {
+        const COUNT: u64 = if cfg!(miri) { 300 } else { 100_000 };
+        let inbox = &Inbox::new();
+        // A reader that has failed does not make room.
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS as u64 {
+                scope.spawn(move || {
+                    let mut own = fastboxes(writer as u32 + 1);
+                    for n in 0..COUNT {
+                        while inbox.send(&mut own, 0, writer << 32 | n).is_err() {
+                            assert!(std::time::Instant::now() < end, "nobody reads");
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+            }
+            let mut reader = reader(inbox);
+            let mut next = [0; WRITERS];
+            while next.iter().sum::<u64>() < WRITERS as u64 * COUNT {
+                let Some(word) = read(&mut reader) else {
+                    assert!(std::time::Instant::now() < end, "messages are lost");
+                    std::thread::yield_now();
+                    continue;
+                };
+                let (writer, n) = (word as usize >> 32, word & 0xffff_ffff);
+                assert_eq!(n, next[writer], "of writer {writer}");
+                next[writer] += 1;
+            }
+        });
+        assert!(inbox.owners().iter().all(|&owner| owner != 0));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+
+    /// A writer changes from the queue to the fastbox, beside one that writes to the queue.
+    #[test]
+    fn loom_a_fastbox_is_announced() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let inbox = Arc::new(Inbox::new());
+            let often = {
+                let inbox = Arc::clone(&inbox);
+                loom::thread::spawn(move || {
+                    // SAFETY: the only one of this number.
+                    let mut own = unsafe { Fastboxes::new(1) };
+                    (1..4).filter(|&n| inbox.send(&mut own, 0, n).is_ok()).collect::<Vec<_>>()
+                })
+            };
+            let once = {
+                let inbox = Arc::clone(&inbox);
+                loom::thread::spawn(move || inbox.queue.push(9, [&[], &[]]).is_ok())
+            };
+            // SAFETY: the only reader.
+            let mut reader = unsafe { InboxReader::new(&inbox) };
+            let mut read = || {
+                let word = reader.peek().map(|message| message.word);
+                word.inspect(|_| reader.release())
+            };
+            let mut seen: Vec<u64> = (0..2).filter_map(|_| read()).collect();
+            let (sent, has_sent) = (often.join().unwrap(), once.join().unwrap());
+            seen.extend(std::iter::from_fn(read));
+            let (others, own): (Vec<u64>, Vec<u64>) = seen.iter().partition(|&&word| word == 9);
+            assert_eq!((own, others.len()), (sent, usize::from(has_sent)));
+        });
+    }
+}
