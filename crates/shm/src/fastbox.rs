@@ -204,24 +204,25 @@ impl<'a> InboxReader<'a> {
     /// The next message, if one has been written. It stays in its slot until [`Self::release`].
     #[inline]
     pub fn peek(&mut self) -> Option<Message<'_>> {
-        loop {
-            if !self.find() {
-                return None;
+        while self.find() {
+            // SAFETY: it has been found.
+            match self.source {
+                0 => {
+                    let message = unsafe { self.queue.message() };
+                    if message.word != ANNOUNCEMENT {
+                        return Some(unsafe { self.queue.message() });
+                    }
+                    let place = message.payload.first().map_or(BOXES, |&place| place.into());
+                    self.open(place);
+                    self.queue.release();
+                }
+                n => return Some(unsafe { self.boxes[n - 1].message() }),
             }
-            if self.source > 0 {
-                return self.boxes[self.source - 1].next();
-            }
-            let message = self.queue.next()?;
-            if message.word != ANNOUNCEMENT {
-                return self.queue.next();
-            }
-            let place = message.payload.first().map_or(BOXES, |&place| place.into());
-            self.open(place);
-            self.queue.release();
         }
+        None
     }
 
-    /// Frees the slot of the message that [`Self::next`] returned.
+    /// Frees the slot of the message that [`Self::peek`] returned.
     #[inline]
     pub fn release(&mut self) {
         self.in_a_row += 1;

@@ -265,16 +265,23 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     /// The next message, if it has been written. It stays in its slot until [`Self::release`].
     #[inline]
     pub fn next(&self) -> Option<Message<'_>> {
+        // SAFETY: it is there.
+        self.has_next().then(|| unsafe { self.message() })
+    }
+
+    /// The next message, which is there.
+    ///
+    /// # Safety
+    /// [`Self::has_next`] was true.
+    #[inline(always)]
+    pub unsafe fn message(&self) -> Message<'_> {
         let slot = &self.queue.slots[self.head as usize % SLOTS];
-        if !self.has_next() {
-            return None;
-        }
         // SAFETY: invariant 3; the writer initialised the first `length` bytes. Another process may be
         // malicious, so the length is bounded.
         let length = slot.length.with(|at| unsafe { *at } as usize).min(PAYLOAD_MAX);
         let word = slot.word.with(|at| unsafe { *at });
         let payload = slot.payload.with(|at| unsafe { std::slice::from_raw_parts(at.cast(), length) });
-        Some(Message { word, payload })
+        Message { word, payload }
     }
 
     /// Whether the next message is there.
