@@ -13,3 +13,11 @@
       exit(1);                                                                                    \
     }                                                                                             \
   } while (0)
+
+/* The class of what a function returned: a code may be more. */
+static inline int class_of(int code)
+{
+  int class;
+  MPI_Error_class(code, &class);
+  return class;
+}

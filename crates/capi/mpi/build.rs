@@ -14,12 +14,14 @@ use table::{Function, parse, rust_result, rust_type};
 fn argument(kind: &str, name: &str, is_long: bool) -> String {
     match kind {
         "count" => format!("Count::check(\"{name}\", {name})?"),
-        "extent" | "unit" => format!("{name} as i64"),
+        "extent" | "step" if is_long => name.into(),
+        "extent" | "unit" | "step" => format!("{name} as i64"),
+        "*newtype" => format!("({name}, {is_long})"),
         "*extent" => format!("{name}.cast::<i64>()"),
         "reduction" => format!("({name}, {is_long})"),
         "*count" if is_long => format!("CountPlace::Long({name})"),
         "*count" => format!("CountPlace::Short({name})"),
-        "type" => format!("crate::library::datatype(\"{name}\", {name})?"),
+        "type" => format!("crate::types::find(\"{name}\", {name})?"),
         "op" => format!("library.op(\"{name}\", {name})?"),
         "comm" => format!("library.comm(\"{name}\", {name})?"),
         _ => name.into(),
@@ -69,6 +71,9 @@ fn export(function: &Function, is_long: bool) -> String {
         None if result == "c_int" => format!("unsupported(&\"MPI_{name}\", {comm})"),
         None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),
         Some(by) if function.is_any_time => format!("crate::{by}({})", arguments()),
+        Some(by) if function.needs_no_library => {
+            format!("run_alone(&\"MPI_{name}\", || crate::{by}({}))", arguments())
+        }
         Some(by) => {
             let arguments = arguments();
             let comma = if arguments.is_empty() { "" } else { ", " };

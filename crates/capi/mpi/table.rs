@@ -3,6 +3,8 @@
 // | kind | in C | |
 // |---|---|---|
 // | `count`, `*count`, `[count]` | `int`, and `MPI_Count` with the suffix _c | counts |
+// | `step` | `int`, and `MPI_Count` with the suffix _c | a distance in elements, which may be negative |
+// | `*newtype` | `MPI_Datatype *` | a type that is made |
 // | `[displ]`, `unit`, `*unit` | `int`, and `MPI_Aint` | displacements in elements, units of them |
 // | `extent`, `*extent`, `[extent]` | `MPI_Aint`, and `MPI_Count` | distances in bytes |
 // | `aint`, `offset`, `long`, `int` | `MPI_Aint`, `MPI_Offset`, `MPI_Count`, `int` | |
@@ -30,6 +32,8 @@ pub struct Function {
     pub carried_out_by: Option<String>,
     /// Whether it may be called at any time.
     pub is_any_time: bool,
+    /// Whether it needs no library, so that it may be called within a reduction of the program.
+    pub needs_no_library: bool,
     pub parameters: Vec<Parameter>,
 }
 
@@ -80,15 +84,17 @@ fn function(chapter: &str, line: &str) -> Function {
         has_twin: first != name,
         result,
         is_any_time: by.as_ref().is_some_and(|by| by.ends_with('!')),
-        carried_out_by: by.map(|by| by.trim_end_matches('!').into()),
+        needs_no_library: by.as_ref().is_some_and(|by| by.ends_with('~')),
+        carried_out_by: by.map(|by| by.trim_end_matches(['!', '~']).into()),
         parameters: words.map(parameter).collect(),
     }
 }
 
 /// Kinds that are handles, and their types in C.
-const HANDLES: [(&str, &str); 11] = [
+const HANDLES: [(&str, &str); 12] = [
     ("comm", "MPI_Comm"),
     ("type", "MPI_Datatype"),
+    ("newtype", "MPI_Datatype"),
     ("request", "MPI_Request"),
     ("info", "MPI_Info"),
     ("file", "MPI_File"),
@@ -103,9 +109,9 @@ const HANDLES: [(&str, &str); 11] = [
 /// The type of a kind without `*` and `[]`, in C and in Rust.
 fn base(kind: &str, is_long: bool) -> (String, &'static str) {
     let (c, rust) = match (kind, is_long) {
-        ("count" | "displ" | "unit", false) => ("int", "c_int"),
+        ("count" | "displ" | "unit" | "step", false) => ("int", "c_int"),
         ("int" | "dest" | "source" | "root" | "target" | "tag", _) => ("int", "c_int"),
-        ("count", true) | ("extent", true) | ("long", _) => ("MPI_Count", "i64"),
+        ("count" | "step", true) | ("extent", true) | ("long", _) => ("MPI_Count", "i64"),
         ("displ" | "unit", true) | ("extent", false) | ("aint", _) => ("MPI_Aint", "isize"),
         ("offset", _) => ("MPI_Offset", "i64"),
         ("status", _) => ("MPI_Status", "Status"),

@@ -1,11 +1,12 @@
 //! Buffers that the program gives: an address, a count and a type.
 
 use crate::abi::IN_PLACE;
-use crate::library::datatype;
 use crate::numbers::{Count, Numbers};
-use netloom_mpi::datatype::Predefined;
+use crate::types::{Type, find};
+use netloom_mpi::datatype::{Datatype, Layout};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::transport::Memory;
+use std::borrow::Cow;
 use std::ffi::c_void;
 
 /// A buffer, as the program describes it. Count and type are checked where they are used: those of `MPI_IN_PLACE`, and those of
@@ -24,15 +25,34 @@ impl Buffer {
         Buffer { names, address, count: count.into(), of }
     }
 
+    /// Bytes as they are, with this buffer's names.
+    pub fn of_bytes(like: Buffer, bytes: &[u8]) -> Self {
+        const BYTE: usize = 0x247;
+        Buffer { address: bytes.as_ptr().cast(), count: bytes.len() as i64, of: BYTE, ..like }
+    }
+
     /// The same number of elements elsewhere.
     pub fn at(self, name: &'static str, address: *const c_void) -> Self {
         let [_, count, of] = self.names;
         Buffer { names: [name, count, of], address, ..self }
     }
 
-    /// The type of its elements.
-    pub fn of(&self) -> Result<&'static Predefined, Error> {
-        datatype(self.names[2], self.of)
+    /// The type of its elements, for communication.
+    pub fn of(&self) -> Result<Type, Error> {
+        let (name, handle) = (self.names[2], self.of);
+        let of = find(name, handle)?;
+        if let Type::Derived(made) = &of
+            && !made.is_committed.get()
+        {
+            let text = format!("{name} is {handle:#x}, a type that MPI_Type_commit has not been called for");
+            return Err(Error::new(Class::Type, text));
+        }
+        Ok(of)
+    }
+
+    /// The handle of the type.
+    pub fn handle(&self) -> usize {
+        self.of
     }
 
     /// Whether it stands for the other buffer of the call.
@@ -40,35 +60,90 @@ impl Buffer {
         self.address as usize == IN_PLACE
     }
 
-    /// Its memory.
-    pub fn memory(&self) -> Result<Memory, Error> {
-        self.parts(1)
-    }
-
-    /// The memory of several such buffers, one after the other.
-    pub fn parts(&self, parts: u32) -> Result<Memory, Error> {
+    /// The type, and how many elements of it `parts` such buffers have, one after the other.
+    fn checked(&self, parts: u32) -> Result<(Type, usize), Error> {
         let Buffer { names: [name, of_count, _], address, count, .. } = *self;
         let (Count(count), of) = (Count::check(of_count, count)?, self.of()?);
         let all = (count as u64).checked_mul(u64::from(parts));
-        let bytes = all.and_then(|all| all.checked_mul(of.extent as u64)).ok_or_else(|| {
-            Error::new(Class::Count, format!("{count} elements of {name} would be longer than memory"))
-        })?;
-        if address.is_null() && bytes > 0 {
+        let bytes = all.and_then(|all| all.checked_mul((of.size() as u64).max(of.extent().unsigned_abs())));
+        if bytes.is_none_or(|bytes| bytes >= 1 << 62) {
+            return Err(Error::new(
+                Class::Count,
+                format!("{count} elements of {name} would be longer than memory"),
+            ));
+        }
+        let count = count * parts as usize;
+        // Derived types may have absolute addresses, from MPI_BOTTOM on.
+        if address.is_null() && count * of.size() > 0 && matches!(of, Type::Predefined(_)) {
+            let bytes = count * of.size();
             return Err(Error::new(Class::Buffer, format!("{name} is NULL, with {bytes} B of data")));
         }
-        Ok(Memory { address: address as u64, bytes })
+        Ok((of, count))
     }
 
-    /// Its bytes, if it stands for `parts` of them.
+    /// Whether it can be used.
+    pub fn check(&self) -> Result<(), Error> {
+        self.checked(1).map(|_| ())
+    }
+
+    fn data(&self, parts: u32) -> Result<Data, Error> {
+        let (of, count) = self.checked(parts)?;
+        let address = self.address as u64;
+        let layout = match &of {
+            Type::Predefined(of) if of.size == of.extent => {
+                return Ok(Data::Run(Memory { address, bytes: (count * of.size) as u64 }));
+            }
+            Type::Predefined(_) => of.datatype().layout(count),
+            Type::Derived(made) => made.of.layout(count),
+        };
+        Ok(match layout.as_run() {
+            Some(at) => {
+                let bytes = layout.bytes() as u64;
+                Data::Run(Memory { address: address.wrapping_add_signed(at as i64), bytes })
+            }
+            None => Data::Scattered(Scattered { address, layout }),
+        })
+    }
+
+    /// Memory to send from: its own, or a copy, which must stay until the message is sent.
+    ///
+    /// # Safety
+    /// The program has this memory.
+    pub unsafe fn outgoing(&self) -> Result<(Memory, Option<Vec<u8>>), Error> {
+        Ok(match self.data(1)? {
+            Data::Run(memory) => (memory, None),
+            Data::Scattered(scattered) => {
+                // SAFETY: the caller's promise.
+                let packed = unsafe { scattered.packed() };
+                (Memory { address: packed.as_ptr() as u64, bytes: packed.len() as u64 }, Some(packed))
+            }
+        })
+    }
+
+    /// Memory to receive to: its own, or such as is unpacked at the end.
+    pub fn incoming(&self) -> Result<(Memory, Option<Unpacking>), Error> {
+        Ok(match self.data(1)? {
+            Data::Run(memory) => (memory, None),
+            Data::Scattered(scattered) => {
+                let packed = vec![0; scattered.layout.bytes()];
+                let memory = Memory { address: packed.as_ptr() as u64, bytes: packed.len() as u64 };
+                (memory, Some(Unpacking { packed, scattered }))
+            }
+        })
+    }
+
+    /// Its data, one byte after the other, if it stands for `parts` such buffers.
     ///
     /// # Safety
     /// The program has this memory, and leaves it as it is during the call.
-    pub unsafe fn bytes<'a>(&self, parts: u32) -> Result<&'a [u8], Error> {
-        let Memory { address, bytes } = self.parts(parts)?;
+    pub unsafe fn bytes<'a>(&self, parts: u32) -> Result<Cow<'a, [u8]>, Error> {
         // SAFETY: the caller's promise; no bytes may be at NULL.
-        Ok(match bytes {
-            0 => &[],
-            _ => unsafe { std::slice::from_raw_parts(address as *const u8, bytes as usize) },
+        Ok(match self.data(parts)? {
+            Data::Run(Memory { bytes: 0, .. }) => Cow::Borrowed(&[]),
+            Data::Run(Memory { address, bytes }) => {
+                Cow::Borrowed(unsafe { std::slice::from_raw_parts(address as *const u8, bytes as usize) })
+            }
+            Data::Scattered(scattered) => Cow::Owned(unsafe { scattered.packed() }),
         })
     }
 
@@ -76,13 +151,168 @@ impl Buffer {
     ///
     /// # Safety
     /// As [`Self::bytes`]; it overlaps no other buffer of the call.
-    pub unsafe fn space<'a>(&self, parts: u32) -> Result<&'a mut [u8], Error> {
-        let Memory { address, bytes } = self.parts(parts)?;
+    pub unsafe fn space<'a>(&self, parts: u32) -> Result<Space<'a>, Error> {
         // SAFETY: the caller's promise; no bytes may be at NULL.
-        Ok(match bytes {
-            0 => &mut [],
-            _ => unsafe { std::slice::from_raw_parts_mut(address as *mut u8, bytes as usize) },
+        Ok(match self.data(parts)? {
+            Data::Run(Memory { bytes: 0, .. }) => Space::Here(&mut []),
+            Data::Run(Memory { address, bytes }) => {
+                Space::Here(unsafe { std::slice::from_raw_parts_mut(address as *mut u8, bytes as usize) })
+            }
+            Data::Scattered(scattered) => {
+                // What is not received stays as it is.
+                let packed = unsafe { scattered.packed() };
+                Space::Packed(Unpacking { packed, scattered })
+            }
         })
+    }
+
+    /// For a reduction: its elements with what is between them, as an array of the program has them.
+    fn array(&self) -> Result<(usize, Layout), Error> {
+        let (of, count) = self.checked(1)?;
+        let datatype = of.datatype();
+        let is_within =
+            datatype.lower == 0 && datatype.true_lower >= 0 && datatype.true_upper <= datatype.upper;
+        if !is_within {
+            let text = format!(
+                "{} is a type whose data is not between 0 and its extent: netloom does not reduce such yet",
+                self.names[2]
+            );
+            return Err(Error::new(Class::UnsupportedOperation, text));
+        }
+        let layout = match of {
+            Type::Predefined(of) => Layout::run(0, of.extent * count),
+            Type::Derived(_) => datatype.layout(count),
+        };
+        Ok((of_extent(&datatype) * count, layout))
+    }
+
+    /// A copy of its elements, as the operand of a reduction.
+    ///
+    /// # Safety
+    /// As [`Self::bytes`].
+    pub unsafe fn operands(&self) -> Result<Vec<u8>, Error> {
+        let mut copy = vec![0; self.array()?.0];
+        // SAFETY: the caller's promise.
+        unsafe { self.operands_to(&mut copy)? };
+        Ok(copy)
+    }
+
+    /// Copies its elements.
+    ///
+    /// # Safety
+    /// As [`Self::bytes`].
+    pub unsafe fn operands_to(&self, copy: &mut [u8]) -> Result<(), Error> {
+        let (bytes, layout) = self.array()?;
+        assert_eq!(bytes, copy.len());
+        // SAFETY: the caller's promise; all data is between 0 and the extent.
+        unsafe { layout.copy(self.address.cast(), copy.as_mut_ptr()) };
+        Ok(())
+    }
+
+    /// Writes the result of a reduction.
+    ///
+    /// # Safety
+    /// As [`Self::space`].
+    pub unsafe fn set_result(&self, result: &[u8]) -> Result<(), Error> {
+        let (bytes, layout) = self.array()?;
+        assert_eq!(bytes, result.len());
+        // SAFETY: the caller's promise; all data is between 0 and the extent.
+        unsafe { layout.copy(result.as_ptr(), self.address.cast_mut().cast()) };
+        Ok(())
+    }
+
+    /// The elements, if they can be combined where they are.
+    ///
+    /// # Safety
+    /// As [`Self::space`].
+    pub unsafe fn result_in_place<'a>(&self) -> Result<Option<&'a mut [u8]>, Error> {
+        let (bytes, layout) = self.array()?;
+        let is_whole = layout.as_run() == Some(0) && layout.bytes() == bytes;
+        // SAFETY: the caller's promise; no bytes may be at NULL.
+        Ok(is_whole.then(|| match bytes {
+            0 => &mut [][..],
+            _ => unsafe { std::slice::from_raw_parts_mut(self.address.cast_mut().cast(), bytes) },
+        }))
+    }
+}
+
+fn of_extent(of: &Datatype) -> usize {
+    of.extent().max(0) as usize
+}
+
+/// Where the data of a buffer is.
+enum Data {
+    Run(Memory),
+    Scattered(Scattered),
+}
+
+/// Data with gaps.
+pub struct Scattered {
+    address: u64,
+    layout: Layout,
+}
+
+impl Scattered {
+    /// # Safety
+    /// The program has this memory.
+    unsafe fn packed(&self) -> Vec<u8> {
+        let mut packed = vec![0; self.layout.bytes()];
+        // SAFETY: the caller's promise.
+        unsafe { self.layout.pack(self.address as *const u8, &mut packed) };
+        packed
+    }
+}
+
+/// Data that is received in one piece and then unpacked.
+pub struct Unpacking {
+    packed: Vec<u8>,
+    scattered: Scattered,
+}
+
+impl Unpacking {
+    /// Unpacks what has been received.
+    ///
+    /// # Safety
+    /// The program has the memory.
+    pub unsafe fn finish(&self, bytes: usize) {
+        let received = &self.packed[..bytes.min(self.packed.len())];
+        // SAFETY: the caller's promise.
+        unsafe { self.scattered.layout.unpack(received, self.scattered.address as *mut u8) };
+    }
+}
+
+/// Memory that a collective writes to: the program's, or a copy, unpacked when this goes.
+pub enum Space<'a> {
+    Here(&'a mut [u8]),
+    Packed(Unpacking),
+}
+
+impl std::ops::Deref for Space<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Space::Here(bytes) => bytes,
+            Space::Packed(unpacking) => &unpacking.packed,
+        }
+    }
+}
+
+impl std::ops::DerefMut for Space<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Space::Here(bytes) => bytes,
+            Space::Packed(unpacking) => &mut unpacking.packed,
+        }
+    }
+}
+
+impl Drop for Space<'_> {
+    fn drop(&mut self) {
+        if let Space::Packed(unpacking) = self {
+            // SAFETY: the call of the program that gave the memory has not ended.
+            unsafe { unpacking.finish(unpacking.packed.len()) };
+        }
     }
 }
 
@@ -119,7 +349,7 @@ impl Pieces {
     pub unsafe fn of_rank(&self, rank: u32) -> Result<Buffer, Error> {
         // SAFETY: the caller's promise.
         let [count, at] = unsafe { [self.counts, self.displacements].map(|list| list.at(rank as usize)) };
-        let extent = datatype(self.names[2], self.of)?.extent as isize;
+        let extent = find(self.names[2], self.of)?.extent() as isize;
         let address = self.address.wrapping_byte_offset(at as isize * extent);
         // No data may be anywhere.
         let address = if count == 0 { std::ptr::null() } else { address };
@@ -130,7 +360,7 @@ impl Pieces {
     ///
     /// # Safety
     /// As [`Buffer::bytes`], and [`Self::of_rank`].
-    pub unsafe fn bytes<'a>(&self, ranks: u32) -> Result<Vec<&'a [u8]>, Error> {
+    pub unsafe fn bytes<'a>(&self, ranks: u32) -> Result<Vec<Cow<'a, [u8]>>, Error> {
         // SAFETY: the caller's promise.
         (0..ranks).map(|rank| unsafe { self.of_rank(rank)?.bytes(1) }).collect()
     }
@@ -139,7 +369,7 @@ impl Pieces {
     ///
     /// # Safety
     /// As [`Buffer::space`], and [`Self::of_rank`]; they do not overlap.
-    pub unsafe fn spaces<'a>(&self, ranks: u32) -> Result<Vec<&'a mut [u8]>, Error> {
+    pub unsafe fn spaces<'a>(&self, ranks: u32) -> Result<Vec<Space<'a>>, Error> {
         // SAFETY: the caller's promise.
         (0..ranks).map(|rank| unsafe { self.of_rank(rank)?.space(1) }).collect()
     }

@@ -1,11 +1,12 @@
 //! Collectives (MPI 5.0, chapter 6).
 
-use crate::buffer::{Buffer, Pieces};
+use crate::buffer::{Buffer, Pieces, Space};
 use crate::library::{CommId, Library};
 use crate::operations::{Reduction, combining};
 use crate::requests::Request;
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
+use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 
 fn check_root(library: &mut Library, root: c_int, comm: CommId) -> Result<u32, Error> {
@@ -48,9 +49,9 @@ pub unsafe fn start_barrier(library: &mut Library, comm: CommId, request: *mut u
 pub unsafe fn bcast(library: &mut Library, buffer: Buffer, root: c_int, comm: CommId) -> Result<(), Error> {
     let root = check_root(library, root, comm)?;
     // SAFETY: the program gave the buffer.
-    let data = unsafe { buffer.space(1)? };
+    let mut data = unsafe { buffer.space(1)? };
     let operation = library.operation(comm);
-    library.block_on(collective::broadcast(&operation, data, root))
+    library.block_on(collective::broadcast(&operation, &mut data, root))
 }
 
 pub unsafe fn reduce(
@@ -62,7 +63,7 @@ pub unsafe fn reduce(
     comm: CommId,
 ) -> Result<(), Error> {
     let root = check_root(library, root, comm)?;
-    let combine = combining(op, recvbuf.of()?)?;
+    let combine = combining(op, &recvbuf)?;
     let is_root = place(library, comm).0 == root;
     let mut from = recvbuf.at("sendbuf", sendbuf);
     if from.is_in_place() && is_root {
@@ -70,29 +71,58 @@ pub unsafe fn reduce(
     }
     // SAFETY: the program gave the buffers; that of the result is the root's.
     unsafe {
-        let mut data = from.bytes(1)?.to_vec();
+        let mut data = from.operands()?;
         let operation = library.operation(comm);
         library.block_on(collective::reduce(&operation, &mut data, root, &combine))?;
         if is_root {
-            recvbuf.space(1)?.copy_from_slice(&data);
+            recvbuf.set_result(&data)?;
         }
     }
     Ok(())
 }
 
-/// The operand of this rank, where its result goes.
+/// The operand of this rank, where its result goes, or a copy if the type has gaps.
 ///
 /// # Safety
 /// The program gave the buffers, which do not overlap.
-unsafe fn operand<'a>(sendbuf: *const c_void, recvbuf: Buffer) -> Result<&'a mut [u8], Error> {
+unsafe fn operand<'a>(sendbuf: *const c_void, recvbuf: Buffer) -> Result<Operand<'a>, Error> {
     let from = recvbuf.at("sendbuf", sendbuf);
+    let from = if from.is_in_place() { recvbuf } else { from };
     // SAFETY: the caller's promise.
     unsafe {
-        let data = recvbuf.space(1)?;
-        if !from.is_in_place() {
-            data.copy_from_slice(from.bytes(1)?);
+        let Some(data) = recvbuf.result_in_place()? else {
+            return Ok(Operand { result: recvbuf, copy: from.operands()?, data: None });
+        };
+        if sendbuf as usize != crate::abi::IN_PLACE {
+            from.operands_to(data)?;
         }
-        Ok(data)
+        Ok(Operand { result: recvbuf, copy: vec![], data: Some(data) })
+    }
+}
+
+/// An operand of a reduction that becomes its result.
+struct Operand<'a> {
+    result: Buffer,
+    copy: Vec<u8>,
+    data: Option<&'a mut [u8]>,
+}
+
+impl Operand<'_> {
+    fn bytes(&mut self) -> &mut [u8] {
+        match &mut self.data {
+            Some(data) => data,
+            None => &mut self.copy,
+        }
+    }
+
+    /// # Safety
+    /// The program gave the buffer.
+    unsafe fn finish(self) -> Result<(), Error> {
+        match self.data {
+            Some(_) => Ok(()),
+            // SAFETY: the caller's promise.
+            None => unsafe { self.result.set_result(&self.copy) },
+        }
     }
 }
 
@@ -103,11 +133,13 @@ pub unsafe fn all_reduce(
     op: Reduction,
     comm: CommId,
 ) -> Result<(), Error> {
-    let combine = combining(op, recvbuf.of()?)?;
+    let combine = combining(op, &recvbuf)?;
     // SAFETY: the program gave the buffers.
-    let data = unsafe { operand(sendbuf, recvbuf)? };
+    let mut operand = unsafe { operand(sendbuf, recvbuf)? };
     let operation = library.operation(comm);
-    library.block_on(collective::all_reduce(&operation, data, &combine))
+    library.block_on(collective::all_reduce(&operation, operand.bytes(), &combine))?;
+    // SAFETY: as above.
+    unsafe { operand.finish() }
 }
 
 pub unsafe fn scan(
@@ -117,11 +149,13 @@ pub unsafe fn scan(
     op: Reduction,
     comm: CommId,
 ) -> Result<(), Error> {
-    let combine = combining(op, recvbuf.of()?)?;
+    let combine = combining(op, &recvbuf)?;
     // SAFETY: the program gave the buffers.
-    let data = unsafe { operand(sendbuf, recvbuf)? };
+    let mut operand = unsafe { operand(sendbuf, recvbuf)? };
     let operation = library.operation(comm);
-    library.block_on(collective::scan(&operation, data, false, &combine))
+    library.block_on(collective::scan(&operation, operand.bytes(), false, &combine))?;
+    // SAFETY: as above.
+    unsafe { operand.finish() }
 }
 
 /// At rank 0 the result is undefined, so it stays as it was.
@@ -132,18 +166,18 @@ pub unsafe fn exscan(
     op: Reduction,
     comm: CommId,
 ) -> Result<(), Error> {
-    let combine = combining(op, recvbuf.of()?)?;
+    let combine = combining(op, &recvbuf)?;
     let mut from = recvbuf.at("sendbuf", sendbuf);
     if from.is_in_place() {
         from = recvbuf;
     }
     // SAFETY: the program gave the buffers.
     unsafe {
-        let mut data = from.bytes(1)?.to_vec();
+        let mut data = from.operands()?;
         let operation = library.operation(comm);
         library.block_on(collective::scan(&operation, &mut data, true, &combine))?;
         if place(library, comm).0 > 0 {
-            recvbuf.space(1)?.copy_from_slice(&data);
+            recvbuf.set_result(&data)?;
         }
     }
     Ok(())
@@ -156,26 +190,22 @@ enum Parts {
 }
 
 impl Parts {
-    unsafe fn spaces<'a>(&self, ranks: u32) -> Result<Vec<&'a mut [u8]>, Error> {
+    unsafe fn spaces<'a>(&self, ranks: u32) -> Result<Spaces<'a>, Error> {
         // SAFETY: the program gave them.
         unsafe {
             match self {
-                Parts::Equal(buffer) => Ok(collective::parts(buffer.space(ranks)?, ranks)),
-                Parts::Different(pieces) => pieces.spaces(ranks),
+                Parts::Equal(buffer) => Ok(Spaces { list: vec![buffer.space(ranks)?], split: Some(ranks) }),
+                Parts::Different(pieces) => Ok(Spaces { list: pieces.spaces(ranks)?, split: None }),
             }
         }
     }
 
-    unsafe fn bytes<'a>(&self, ranks: u32) -> Result<Vec<&'a [u8]>, Error> {
+    unsafe fn bytes<'a>(&self, ranks: u32) -> Result<Pieced<'a>, Error> {
         // SAFETY: the program gave them.
         unsafe {
             match self {
-                Parts::Equal(buffer) => {
-                    let all = buffer.bytes(ranks)?;
-                    let part = all.len() / ranks as usize;
-                    Ok((0..ranks as usize).map(|rank| &all[rank * part..][..part]).collect())
-                }
-                Parts::Different(pieces) => pieces.bytes(ranks),
+                Parts::Equal(buffer) => Ok(Pieced { list: vec![buffer.bytes(ranks)?], split: Some(ranks) }),
+                Parts::Different(pieces) => Ok(Pieced { list: pieces.bytes(ranks)?, split: None }),
             }
         }
     }
@@ -184,6 +214,39 @@ impl Parts {
         match self {
             Parts::Equal(buffer) => buffer.is_in_place(),
             Parts::Different(pieces) => pieces.is_in_place(),
+        }
+    }
+}
+
+/// Space for what comes from each rank: one for each, or one to be split.
+struct Spaces<'a> {
+    list: Vec<Space<'a>>,
+    split: Option<u32>,
+}
+
+impl Spaces<'_> {
+    fn parts(&mut self) -> Vec<&mut [u8]> {
+        match self.split {
+            Some(ranks) => collective::parts(&mut self.list[0], ranks),
+            None => self.list.iter_mut().map(|space| &mut **space).collect(),
+        }
+    }
+}
+
+/// What goes to each rank: one for each, or one to be split.
+struct Pieced<'a> {
+    list: Vec<Cow<'a, [u8]>>,
+    split: Option<u32>,
+}
+
+impl Pieced<'_> {
+    fn parts(&self) -> Vec<&[u8]> {
+        match self.split {
+            Some(ranks) => {
+                let part = self.list[0].len() / ranks as usize;
+                (0..ranks as usize).map(|rank| &self.list[0][rank * part..][..part]).collect()
+            }
+            None => self.list.iter().map(|bytes| &**bytes).collect(),
         }
     }
 }
@@ -221,22 +284,19 @@ unsafe fn gather_parts(
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers; that of the result is the root's.
     unsafe {
-        let kept;
+        let mut spaces;
         let (own, parts) = if rank != root {
             (sendbuf.bytes(1)?, vec![])
         } else {
-            let parts = recvbuf.spaces(size)?;
-            let own = if sendbuf.is_in_place() {
-                kept = parts[rank as usize].to_vec();
-                &kept
-            } else {
-                sendbuf.bytes(1)?
-            };
-            check_lengths(own.len(), parts[rank as usize].len())?;
+            spaces = recvbuf.spaces(size)?;
+            let parts = spaces.parts();
+            let of_own = &parts[rank as usize];
+            let own = if sendbuf.is_in_place() { Cow::Owned(of_own.to_vec()) } else { sendbuf.bytes(1)? };
+            check_lengths(own.len(), of_own.len())?;
             (own, parts)
         };
         let operation = library.operation(comm);
-        library.block_on(collective::gather(&operation, own, parts, root))
+        library.block_on(collective::gather(&operation, &own, parts, root))
     }
 }
 
@@ -273,11 +333,12 @@ unsafe fn scatter_parts(
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers; that of all data is the root's.
     unsafe {
-        let parts = if rank == root { sendbuf.bytes(size)? } else { vec![] };
+        let pieces = if rank == root { Some(sendbuf.bytes(size)?) } else { None };
+        let parts = pieces.as_ref().map(Pieced::parts).unwrap_or_default();
         let mut unused = vec![];
-        let own = if recvbuf.is_in_place() && rank == root {
+        let mut own = if recvbuf.is_in_place() && rank == root {
             unused.resize(parts[rank as usize].len(), 0);
-            &mut unused[..]
+            Space::Here(&mut unused)
         } else {
             recvbuf.space(1)?
         };
@@ -285,7 +346,7 @@ unsafe fn scatter_parts(
             check_lengths(parts[rank as usize].len(), own.len())?;
         }
         let operation = library.operation(comm);
-        library.block_on(collective::scatter(&operation, &parts, own, root))
+        library.block_on(collective::scatter(&operation, &parts, &mut own, root))
     }
 }
 
@@ -318,11 +379,12 @@ unsafe fn all_gather_parts(
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers, which do not overlap.
     unsafe {
-        let mut parts = recvbuf.spaces(size)?;
+        let mut spaces = recvbuf.spaces(size)?;
+        let mut parts = spaces.parts();
         if !sendbuf.is_in_place() {
             let own = sendbuf.bytes(1)?;
             check_lengths(own.len(), parts[rank as usize].len())?;
-            parts[rank as usize].copy_from_slice(own);
+            parts[rank as usize].copy_from_slice(&own);
         }
         let operation = library.operation(comm);
         library.block_on(collective::all_gather(&operation, parts))
@@ -358,14 +420,14 @@ unsafe fn all_to_all_parts(
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers, which do not overlap.
     unsafe {
-        let to = recvbuf.spaces(size)?;
-        let kept: Vec<Vec<u8>>;
-        let from: Vec<&[u8]> = if sendbuf.is_in_place() {
-            kept = to.iter().map(|part| part.to_vec()).collect();
-            kept.iter().map(|part| &part[..]).collect()
+        let mut spaces = recvbuf.spaces(size)?;
+        let to = spaces.parts();
+        let pieces = if sendbuf.is_in_place() {
+            Pieced { list: to.iter().map(|part| Cow::Owned(part.to_vec())).collect(), split: None }
         } else {
             sendbuf.bytes(size)?
         };
+        let from = pieces.parts();
         check_lengths(from[rank as usize].len(), to[rank as usize].len())?;
         let operation = library.operation(comm);
         library.block_on(collective::all_to_all(&operation, &from, to))

@@ -1,7 +1,7 @@
 //! What every call does first and last: the library is found, and an error is told to the error handler.
 
 use crate::abi::SUCCESS;
-use crate::library::{Library, library};
+use crate::library::{Library, is_running, library};
 use netloom_mpi::error::{Class, Error};
 use std::ffi::c_int;
 use std::io::Write as _;
@@ -22,6 +22,23 @@ pub unsafe fn run(
     match call(library) {
         Ok(()) => SUCCESS,
         Err(error) => library.raise(name, comm, &error),
+    }
+}
+
+/// Carries out a call that needs MPI to be initialised, but not the library: a reduction of the program may make it, while the
+/// library is in use.
+///
+/// # Safety
+/// As [`run`], apart from reductions.
+#[inline]
+pub unsafe fn run_alone(name: &'static &'static str, call: impl FnOnce() -> Result<(), Error>) -> c_int {
+    if !is_running() {
+        return outside(name);
+    }
+    match call() {
+        Ok(()) => SUCCESS,
+        // SAFETY: the caller's promise.
+        Err(error) => unsafe { run(name, 0, |_| Err(error)) },
     }
 }
 

@@ -10,9 +10,9 @@
 //! | start and end | `start.rs` |
 //! | communicators | `communicators.rs` |
 //! | sends, receives, probes | `sends.rs` |
-//! | requests | `requests.rs` |
+//! | requests; statuses | `requests.rs`, `status.rs` |
 //! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
-//! | datatypes | `types.rs` |
+//! | datatypes: handles; how they are made, and how they were; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `packing.rs` |
 //! | time, names, versions, error text | `environment.rs` |
 //! | the transport | `pami.rs` |
 //! | for what a call waits, in words | `waiting.rs` |
@@ -28,11 +28,14 @@ mod abi;
 mod buffer;
 mod collectives;
 mod communicators;
+mod constructors;
 mod entry;
+mod envelope;
 mod environment;
 mod library;
 mod numbers;
 mod operations;
+mod packing;
 mod pami;
 #[allow(dead_code)] // PAMI's structures, of which few are used here.
 #[path = "../../pami/src/abi.rs"]
@@ -40,6 +43,7 @@ mod pami_abi;
 mod requests;
 mod sends;
 mod start;
+mod status;
 mod types;
 mod waiting;
 
@@ -47,7 +51,7 @@ mod waiting;
 mod exports {
     use crate::abi::Status;
     use crate::buffer::{Buffer, Pieces};
-    use crate::entry::{run, unsupported};
+    use crate::entry::{run, run_alone, unsupported};
     use crate::numbers::{Count, CountPlace};
     use std::arch::naked_asm;
     use std::ffi::{c_char, c_int, c_void};

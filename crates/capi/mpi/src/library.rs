@@ -6,7 +6,6 @@ use crate::operations::{OP_NULL, Reduction};
 use crate::pami::Pami;
 use crate::requests::Request;
 use netloom_mpi::collective::Operation;
-use netloom_mpi::datatype::{self, Predefined};
 use netloom_mpi::error::{CLASSES, Class, Error};
 use netloom_mpi::group::{Group, Members};
 use netloom_mpi::op;
@@ -17,6 +16,7 @@ use std::ffi::c_int;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 /// Handles that the program makes: the kind in the upper bits, so that each is known for what it is; none is in the
@@ -57,6 +57,13 @@ struct Global(UnsafeCell<Option<Library>>);
 // SAFETY: the program makes one call at a time: see the top of the crate.
 unsafe impl Sync for Global {}
 static LIBRARY: Global = Global(UnsafeCell::new(None));
+static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// Whether it is between `MPI_Init` and `MPI_Finalize`.
+#[inline]
+pub fn is_running() -> bool {
+    IS_RUNNING.load(Ordering::Relaxed)
+}
 
 /// The library, between `MPI_Init` and `MPI_Finalize`.
 ///
@@ -73,6 +80,7 @@ pub unsafe fn library<'a>() -> Option<&'a mut Library> {
 /// # Safety
 /// As [`library`].
 pub unsafe fn set_library(library: Option<Library>) {
+    IS_RUNNING.store(library.is_some(), Ordering::Relaxed);
     // SAFETY: the caller's promise.
     unsafe { *LIBRARY.0.get() = library };
 }
@@ -198,12 +206,6 @@ impl Library {
     }
 }
 
-/// The type of a handle.
-pub fn datatype(name: &str, handle: usize) -> Result<&'static Predefined, Error> {
-    datatype::predefined(handle)
-        .ok_or_else(|| bad_handle(Class::Type, name, handle, "MPI_DATATYPE_NULL", datatype::NULL, "datatype"))
-}
-
 /// A communicator by number.
 #[derive(Clone, Copy, Debug)]
 pub struct CommId(pub usize);
@@ -214,7 +216,14 @@ pub fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[cold]
-fn bad_handle(class: Class, name: &str, handle: usize, null: &str, null_value: usize, what: &str) -> Error {
+pub fn bad_handle(
+    class: Class,
+    name: &str,
+    handle: usize,
+    null: &str,
+    null_value: usize,
+    what: &str,
+) -> Error {
     let text = if handle == null_value {
         format!("{name} is {null}")
     } else if handle == 0 {

@@ -25,7 +25,27 @@ pub enum CountPlace {
     Long(*mut i64),
 }
 
+impl From<*mut i64> for CountPlace {
+    fn from(place: *mut i64) -> Self {
+        CountPlace::Long(place)
+    }
+}
+
 impl CountPlace {
+    /// What is there.
+    ///
+    /// # Safety
+    /// The program gave the place, with a value.
+    pub unsafe fn get(self) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                CountPlace::Short(place) => i64::from(*place),
+                CountPlace::Long(place) => *place,
+            }
+        }
+    }
+
     /// Writes it; `MPI_UNDEFINED` if it does not fit.
     ///
     /// # Safety

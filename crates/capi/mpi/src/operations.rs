@@ -1,8 +1,9 @@
 //! Reduction operations: predefined ones, and those of the program (MPI 5.0, section 6.9).
 
+use crate::buffer::Buffer;
 use crate::library::{Library, USER_OP};
+use crate::types::Type;
 use netloom_mpi::collective::Combine;
-use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::op::{self, Op};
 use std::ffi::{c_int, c_void};
@@ -23,8 +24,21 @@ pub enum Reduction {
 }
 
 /// How elements of a type are combined. That an operation is not defined is found here, before any rank has sent something.
-pub fn combining(operation: Reduction, of: &'static Predefined) -> Result<impl Combine, Error> {
-    if let Reduction::Predefined(op) = operation {
+pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine, Error> {
+    let (of, handle) = (buffer.of()?, buffer.handle());
+    let extent = of.extent().max(1) as usize;
+    let of = match (of, operation) {
+        (Type::Predefined(of), _) => Some(of),
+        (Type::Derived(_), Reduction::User { .. }) => None,
+        (Type::Derived(_), Reduction::Predefined(op)) => {
+            let op = format!("{op:?}").to_uppercase();
+            return Err(Error::new(
+                Class::Op,
+                format!("MPI_{op} is not defined for types that a program makes"),
+            ));
+        }
+    };
+    if let (Reduction::Predefined(op), Some(of)) = (operation, of) {
         let element = vec![0; of.extent];
         if !op::reduce(op, of, &mut element.clone(), &element) {
             let op = format!("{op:?}").to_uppercase();
@@ -34,12 +48,12 @@ pub fn combining(operation: Reduction, of: &'static Predefined) -> Result<impl C
     Ok(move |first: &mut [u8], second: &[u8]| {
         match operation {
             Reduction::Predefined(op) => {
-                op::reduce(op, of, first, second);
+                op::reduce(op, of.expect("a predefined operation has such a type"), first, second);
             }
             Reduction::User { function, is_long, .. } => {
                 let mut result = second.to_vec();
                 // SAFETY: the program gave the function for this type.
-                unsafe { call(function, is_long, first, &mut result, of) };
+                unsafe { call(function, is_long, [first, &mut result], handle, extent) };
                 first.copy_from_slice(&result);
             }
         }
@@ -51,11 +65,16 @@ pub fn combining(operation: Reduction, of: &'static Predefined) -> Result<impl C
 ///
 /// # Safety
 /// The program gave the function, with counts of this length.
-unsafe fn call(function: usize, is_long: bool, first: &mut [u8], second: &mut [u8], of: &Predefined) {
+unsafe fn call(
+    function: usize,
+    is_long: bool,
+    [first, second]: [&mut [u8]; 2],
+    mut handle: usize,
+    extent: usize,
+) {
     type Function<Count> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut Count, *mut usize);
-    let count = first.len() / of.extent;
+    let count = first.len() / extent;
     let (first, second) = (first.as_mut_ptr().cast(), second.as_mut_ptr().cast());
-    let mut handle = of.handle;
     // SAFETY: the caller's promise; both operands have this many elements.
     unsafe {
         if is_long {

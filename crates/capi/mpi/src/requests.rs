@@ -1,6 +1,7 @@
 //! Requests, and how they are waited for (MPI 5.0, section 3.7).
 
 use crate::abi::*;
+use crate::buffer::Unpacking;
 use crate::library::{Library, USER_REQUEST};
 use crate::numbers::Count;
 use netloom_mpi::error::{Class, Error};
@@ -12,8 +13,9 @@ use std::pin::Pin;
 
 /// What the program waits for.
 pub enum Request {
-    Send(Number),
-    Receive(Number),
+    /// With the packed data, if the type has gaps.
+    Send(Number, #[expect(dead_code, reason = "the transport knows its address")] Option<Vec<u8>>),
+    Receive(Number, Option<Unpacking>),
     /// A receive from `MPI_PROC_NULL`.
     NoReceive,
     Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
@@ -91,8 +93,10 @@ impl Library {
     /// How a request has ended, if it has: its status, or its error.
     fn ended(&self, request: &Request) -> Option<Result<Ended, Error>> {
         match request {
-            Request::Send(number) => self.point_to_point.test(*number).map(|end| check(&end).map(|()| EMPTY)),
-            Request::Receive(number) => {
+            Request::Send(number, _) => {
+                self.point_to_point.test(*number).map(|end| check(&end).map(|()| EMPTY))
+            }
+            Request::Receive(number, _) => {
                 self.point_to_point.test(*number).map(|end| check(&end).map(|()| end))
             }
             Request::NoReceive => Some(Ok(NO_MESSAGE)),
@@ -105,16 +109,29 @@ impl Library {
     pub fn finish(&mut self, request: Request) -> Result<Ended, Error> {
         loop {
             if let Some(end) = self.ended(&request) {
-                self.forget(&request);
+                self.forget(request);
                 return end;
             }
             self.progress();
         }
     }
 
-    fn forget(&self, request: &Request) {
-        if let Request::Send(number) | Request::Receive(number) = request {
-            self.point_to_point.free(*number);
+    /// Unpacks what a receive that can be ended has received, once.
+    fn deliver(&self, request: &mut Request) {
+        if let Request::Receive(number, unpacking) = request
+            && let Some(unpacking) = unpacking.take()
+        {
+            let bytes = self.point_to_point.test(*number).map_or(0, |end| end.bytes);
+            // SAFETY: the program gave the buffer, and leaves it alone until now.
+            unsafe { unpacking.finish(bytes as usize) };
+        }
+    }
+
+    /// Ends a request that can be.
+    fn forget(&self, mut request: Request) {
+        self.deliver(&mut request);
+        if let Request::Send(number, _) | Request::Receive(number, _) = request {
+            self.point_to_point.free(number);
         }
     }
 
@@ -144,7 +161,7 @@ impl Library {
         };
         let end = self.ended(self.requests[at].as_ref().expect("it was found"))?;
         let request = self.requests[at].take().expect("it was found");
-        self.forget(&request);
+        self.forget(request);
         self.free_requests.push(at);
         *handle = REQUEST_NULL;
         Some(end.map(|end| {
@@ -177,6 +194,36 @@ pub unsafe fn test(
         *flag = end.is_some().into();
         end.unwrap_or(Ok(()))
     }
+}
+
+/// As a test, but the request stays.
+pub unsafe fn get_status(
+    library: &mut Library,
+    request: usize,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result<(), Error> {
+    library.poll();
+    let end = match library.request_at(request)? {
+        None => Some(Ok(EMPTY)),
+        Some(at) => {
+            let mut request = library.requests[at].take().expect("it was found");
+            let end = library.ended(&request);
+            if end.is_some() {
+                library.deliver(&mut request);
+            }
+            library.requests[at] = Some(request);
+            end
+        }
+    };
+    // SAFETY: the program gave both; the status may be NULL.
+    unsafe {
+        *flag = end.is_some().into();
+        if let Some(end) = end {
+            set_status(status, &end?);
+        }
+    }
+    Ok(())
 }
 
 /// The place of a status in an array, or NULL.

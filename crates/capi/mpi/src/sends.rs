@@ -3,13 +3,10 @@
 use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library};
-use crate::numbers::CountPlace;
 use crate::requests::{Request, set_status};
-use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::matching::{Envelope, Pattern};
 use netloom_mpi::point_to_point::Ended;
-use netloom_mpi::transport::Memory;
 use std::ffi::c_int;
 
 fn check_tag(tag: c_int) -> Result<(), Error> {
@@ -38,12 +35,14 @@ impl Library {
     pub fn start_send(
         &mut self,
         mode: Mode,
-        data: Memory,
+        buf: Buffer,
         dest: c_int,
         tag: c_int,
         comm: CommId,
     ) -> Result<Request, Error> {
         check_tag(tag)?;
+        // SAFETY: the program gave the buffer.
+        let (data, kept) = unsafe { buf.outgoing()? };
         if dest == PROC_NULL {
             return Ok(Request::Ended(Ok(())));
         }
@@ -56,11 +55,11 @@ impl Library {
             Mode::Standard => self.point_to_point.send(to, envelope, data)?,
             Mode::Synchronous => Some(self.point_to_point.send_synchronous(to, envelope, data)?),
         };
-        Ok(number.map_or(Request::Ended(Ok(())), Request::Send))
+        Ok(number.map_or(Request::Ended(Ok(())), |number| Request::Send(number, kept)))
     }
 
     fn send(&mut self, mode: Mode, buf: Buffer, dest: c_int, tag: c_int, comm: CommId) -> Result<(), Error> {
-        let request = self.start_send(mode, buf.memory()?, dest, tag, comm)?;
+        let request = self.start_send(mode, buf, dest, tag, comm)?;
         self.finish(request).map(|_| ())
     }
 
@@ -74,16 +73,17 @@ impl Library {
 
     pub fn start_receive(
         &mut self,
-        space: Memory,
+        buf: Buffer,
         source: c_int,
         tag: c_int,
         comm: CommId,
     ) -> Result<Request, Error> {
+        let (space, unpacking) = buf.incoming()?;
         if source == PROC_NULL {
             return Ok(Request::NoReceive);
         }
         let pattern = self.pattern(source, tag, comm)?;
-        Ok(Request::Receive(self.point_to_point.receive(pattern, space)))
+        Ok(Request::Receive(self.point_to_point.receive(pattern, space), unpacking))
     }
 }
 
@@ -115,7 +115,7 @@ pub unsafe fn issend(
     comm: CommId,
     request: *mut usize,
 ) -> Result<(), Error> {
-    let started = library.start_send(Mode::Synchronous, buf.memory()?, dest, tag, comm)?;
+    let started = library.start_send(Mode::Synchronous, buf, dest, tag, comm)?;
     // SAFETY: the program gave the place.
     unsafe { library.hand_out(started, request) }
 }
@@ -128,7 +128,7 @@ pub unsafe fn isend(
     comm: CommId,
     request: *mut usize,
 ) -> Result<(), Error> {
-    let started = library.start_send(Mode::Standard, buf.memory()?, dest, tag, comm)?;
+    let started = library.start_send(Mode::Standard, buf, dest, tag, comm)?;
     // SAFETY: the program gave the place.
     unsafe { library.hand_out(started, request) }
 }
@@ -141,7 +141,7 @@ pub unsafe fn recv(
     comm: CommId,
     status: *mut Status,
 ) -> Result<(), Error> {
-    let request = library.start_receive(buf.memory()?, source, tag, comm)?;
+    let request = library.start_receive(buf, source, tag, comm)?;
     let end = library.finish(request)?;
     // SAFETY: the program gave the place, or NULL.
     unsafe { set_status(status, &end) };
@@ -156,7 +156,7 @@ pub unsafe fn irecv(
     comm: CommId,
     request: *mut usize,
 ) -> Result<(), Error> {
-    let started = library.start_receive(buf.memory()?, source, tag, comm)?;
+    let started = library.start_receive(buf, source, tag, comm)?;
     // SAFETY: the program gave the place.
     unsafe { library.hand_out(started, request) }
 }
@@ -172,13 +172,38 @@ pub unsafe fn sendrecv(
     comm: CommId,
     status: *mut Status,
 ) -> Result<(), Error> {
-    let (data, space) = (sendbuf.memory()?, recvbuf.memory()?);
+    recvbuf.check()?;
     // Both are checked before one begins: a receive of a call that failed would still write to its buffer.
     if source != PROC_NULL {
         library.pattern(source, recvtag, comm)?;
     }
-    let send = library.start_send(Mode::Standard, data, dest, sendtag, comm)?;
-    let receive = library.start_receive(space, source, recvtag, comm)?;
+    let send = library.start_send(Mode::Standard, sendbuf, dest, sendtag, comm)?;
+    let receive = library.start_receive(recvbuf, source, recvtag, comm)?;
+    library.finish(send)?;
+    let end = library.finish(receive)?;
+    // SAFETY: the program gave the place, or NULL.
+    unsafe { set_status(status, &end) };
+    Ok(())
+}
+
+pub unsafe fn sendrecv_replace(
+    library: &mut Library,
+    buf: Buffer,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: CommId,
+    status: *mut Status,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffer.
+    let data = unsafe { buf.bytes(1)? }.into_owned();
+    if source != PROC_NULL {
+        library.pattern(source, recvtag, comm)?;
+    }
+    let copy = Buffer::of_bytes(buf, &data);
+    let send = library.start_send(Mode::Standard, copy, dest, sendtag, comm)?;
+    let receive = library.start_receive(buf, source, recvtag, comm)?;
     library.finish(send)?;
     let end = library.finish(receive)?;
     // SAFETY: the program gave the place, or NULL.
@@ -234,22 +259,6 @@ pub unsafe fn iprobe(
         if let Some(end) = end {
             set_status(status, &end);
         }
-    }
-    Ok(())
-}
-
-/// Elements of a message: `MPI_UNDEFINED` if they are not a whole number.
-pub unsafe fn get_count(
-    _: &mut Library,
-    status: *const Status,
-    of: &'static Predefined,
-    count: CountPlace,
-) -> Result<(), Error> {
-    // SAFETY: the program gave the status and the place.
-    unsafe {
-        let bytes = (*status).bytes();
-        let extent = of.extent as u64;
-        count.set(bytes.is_multiple_of(extent).then_some(bytes / extent));
     }
     Ok(())
 }

@@ -80,8 +80,18 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 9] =
-    ["hello", "ring", "requests", "collectives", "pieces", "communicators", "errors", "sleeps", "tool"];
+const CHECKED: [&str; 10] = [
+    "hello",
+    "ring",
+    "requests",
+    "collectives",
+    "pieces",
+    "communicators",
+    "datatypes",
+    "errors",
+    "sleeps",
+    "tool",
+];
 
 fn source(name: &str) -> String {
     format!("tests/mpi/{name}.c")

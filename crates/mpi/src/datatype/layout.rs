@@ -1,0 +1,198 @@
+//! Where data is in memory: loops over runs of bytes, in the order in which they are sent. A type is compiled to them once.
+#![allow(unsafe_code)] // Gaps between runs may not be accessed, so no slice can stand for the memory.
+
+use std::rc::Rc;
+
+#[derive(Clone, Debug, PartialEq)]
+enum Node {
+    /// Bytes that follow one another.
+    Run { at: isize, bytes: usize },
+    /// The same so many times, a stride apart.
+    Repeat { at: isize, count: usize, stride: isize, body: Rc<[Node]> },
+}
+
+impl Node {
+    fn moved(&self, by: isize) -> Node {
+        let mut node = self.clone();
+        let (Node::Run { at, .. } | Node::Repeat { at, .. }) = &mut node;
+        *at += by;
+        node
+    }
+}
+
+/// Runs of the same length, a stride apart.
+#[derive(Clone, Copy)]
+struct Runs {
+    at: isize,
+    stride: isize,
+    count: usize,
+    bytes: usize,
+}
+
+/// Where data is, from an address on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    nodes: Vec<Node>,
+    bytes: usize,
+}
+
+impl Layout {
+    /// Bytes that follow one another.
+    pub fn run(at: isize, bytes: usize) -> Self {
+        let nodes = if bytes > 0 { vec![Node::Run { at, bytes }] } else { vec![] };
+        Layout { nodes, bytes }
+    }
+
+    /// Bytes of data.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds another, moved by so many bytes.
+    pub fn append(&mut self, other: &Layout, by: isize) {
+        for node in &other.nodes {
+            let node = node.moved(by);
+            match (self.nodes.last_mut(), &node) {
+                (Some(Node::Run { at, bytes }), Node::Run { at: next, bytes: more })
+                    if *at + *bytes as isize == *next =>
+                {
+                    *bytes += more;
+                }
+                _ => self.nodes.push(node),
+            }
+        }
+        self.bytes += other.bytes;
+    }
+
+    /// So many of it, a stride apart.
+    pub fn repeated(&self, count: usize, stride: isize) -> Layout {
+        let bytes = self.bytes * count;
+        let node = match &self.nodes[..] {
+            _ if count == 0 => return Layout::default(),
+            _ if count == 1 => return self.clone(),
+            [] => return Layout::default(),
+            [Node::Run { at, bytes: one }] if stride == *one as isize => Node::Run { at: *at, bytes },
+            // A loop that goes on where it has ended is one loop.
+            [Node::Repeat { at, count: inner, stride: step, body }] if stride == *inner as isize * step => {
+                Node::Repeat { at: *at, count: inner * count, stride: *step, body: Rc::clone(body) }
+            }
+            nodes => Node::Repeat { at: 0, count, stride, body: nodes.into() },
+        };
+        Layout { nodes: vec![node], bytes }
+    }
+
+    /// Where the data is, if it is one run.
+    pub fn as_run(&self) -> Option<isize> {
+        match self.nodes[..] {
+            [] => Some(0),
+            [Node::Run { at, .. }] => Some(at),
+            _ => None,
+        }
+    }
+
+    fn for_each(&self, f: &mut impl FnMut(Runs)) {
+        for_each(&self.nodes, 0, f);
+    }
+
+    /// Copies the data from memory, one run after the other.
+    ///
+    /// # Panics
+    /// If there is not as much space as data.
+    ///
+    /// # Safety
+    /// All runs from `memory` on can be read.
+    pub unsafe fn pack(&self, memory: *const u8, packed: &mut [u8]) {
+        assert_eq!(packed.len(), self.bytes);
+        let mut to = packed.as_mut_ptr();
+        self.for_each(&mut |Runs { at, stride, count, bytes }| {
+            // SAFETY: the caller's promise; the runs have `self.bytes` together.
+            unsafe {
+                copy_runs((memory.wrapping_offset(at), stride), (to, bytes as isize), count, bytes);
+                to = to.add(count * bytes);
+            }
+        });
+    }
+
+    /// Copies data to memory, as much as there is.
+    ///
+    /// # Safety
+    /// All runs from `memory` on can be written, and are not part of `packed`.
+    pub unsafe fn unpack(&self, packed: &[u8], memory: *mut u8) {
+        let mut rest = packed;
+        self.for_each(&mut |Runs { at, stride, count, bytes }| {
+            let to = memory.wrapping_offset(at);
+            let whole = count.min(rest.len() / bytes);
+            let part = if whole < count { rest.len() % bytes } else { 0 };
+            // SAFETY: the caller's promise; as much is left.
+            unsafe {
+                copy_runs((rest.as_ptr(), bytes as isize), (to, stride), whole, bytes);
+                let from = rest.as_ptr().add(whole * bytes);
+                to.wrapping_offset(whole as isize * stride).copy_from_nonoverlapping(from, part);
+            }
+            rest = &rest[whole * bytes + part..];
+        });
+    }
+
+    /// Copies the data to other memory of the same layout; what is between stays as it is there.
+    ///
+    /// # Safety
+    /// All runs from `from` on can be read, and all from `to` on written; they do not overlap.
+    pub unsafe fn copy(&self, from: *const u8, to: *mut u8) {
+        self.for_each(&mut |Runs { at, stride, count, bytes }| {
+            let (from, to) = (from.wrapping_offset(at), to.wrapping_offset(at));
+            // SAFETY: the caller's promise.
+            unsafe { copy_runs((from, stride), (to, stride), count, bytes) };
+        });
+    }
+}
+
+fn for_each(nodes: &[Node], base: isize, f: &mut impl FnMut(Runs)) {
+    for node in nodes {
+        match node {
+            &Node::Run { at, bytes } => f(Runs { at: base + at, stride: 0, count: 1, bytes }),
+            Node::Repeat { at, count, stride, body } => {
+                let start = base + at;
+                if let [Node::Run { at, bytes }] = body[..] {
+                    f(Runs { at: start + at, stride: *stride, count: *count, bytes });
+                    continue;
+                }
+                for n in 0..*count as isize {
+                    for_each(body, start + n * stride, f);
+                }
+            }
+        }
+    }
+}
+
+/// Copies runs; short ones of the usual lengths without a call.
+///
+/// # Safety
+/// All can be read and written, and do not overlap.
+unsafe fn copy_runs(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            4 => copy_words::<u32>(from, to, count),
+            8 => copy_words::<u64>(from, to, count),
+            16 => copy_words::<u128>(from, to, count),
+            _ => {
+                for n in 0..count as isize {
+                    let to = to.0.wrapping_offset(n * to.1);
+                    to.copy_from_nonoverlapping(from.0.wrapping_offset(n * from.1), bytes);
+                }
+            }
+        }
+    }
+}
+
+/// Copies runs of the length of a word.
+///
+/// # Safety
+/// As [`copy_runs`].
+unsafe fn copy_words<W>(from: (*const u8, isize), to: (*mut u8, isize), count: usize) {
+    for n in 0..count as isize {
+        let [from, to] = [from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1).cast_const()];
+        // SAFETY: the caller's promise.
+        unsafe { to.cast_mut().cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
+    }
+}

@@ -1,0 +1,13 @@
+//! Datatypes (MPI 5.0, chapter 5).
+//!
+//! - [`Predefined`] – those of the standard, with their handles.
+//! - [`Datatype`] – any type: size, bounds, elements, and the [`Layout`] of its data.
+
+mod derived;
+mod elements;
+mod layout;
+mod predefined;
+
+pub use derived::Datatype;
+pub use layout::Layout;
+pub use predefined::{Kind, NULL, PREDEFINED, Predefined, predefined};
