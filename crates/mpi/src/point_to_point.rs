@@ -71,6 +71,14 @@ pub struct Place {
     pub number: u64,
 }
 
+/// A message that has been taken and not been received.
+#[derive(Debug)]
+pub struct Taken {
+    /// What it is.
+    pub envelope: Envelope,
+    at: u32,
+}
+
 /// The context of answers to synchronous sends.
 const ANSWERS: u32 = u32::MAX;
 
@@ -201,13 +209,25 @@ impl<T: Transport> PointToPoint<T> {
 
     /// Starts to receive.
     pub fn receive(&self, pattern: Pattern, space: Memory) -> Number {
+        if let Some(message) = self.take(&pattern) {
+            return self.receive_taken(message, space);
+        }
+        let mut tables = self.tables.borrow_mut();
+        let number = tables.insert(State::Receiving(space));
+        tables.matching.post(pattern, u64::from(number));
+        number
+    }
+
+    /// Takes the first message that a receive of this pattern would get: no other receive gets it.
+    pub fn take(&self, pattern: &Pattern) -> Option<Taken> {
+        let (envelope, at) = self.tables.borrow_mut().matching.take_unexpected(pattern)?;
+        Some(Taken { envelope, at: at as u32 })
+    }
+
+    /// Starts to receive a message that has been taken.
+    pub fn receive_taken(&self, Taken { envelope, at }: Taken, space: Memory) -> Number {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
-        let Some((envelope, at)) = tables.matching.take_unexpected(&pattern) else {
-            let number = tables.insert(State::Receiving(space));
-            tables.matching.post(pattern, u64::from(number));
-            return number;
-        };
         let end = ended(&envelope, space.bytes);
         self.taken(tables.unexpected[at as usize].from, &envelope);
         let message = &mut tables.unexpected[at as usize];
@@ -219,7 +239,7 @@ impl<T: Transport> PointToPoint<T> {
         let end = Ended { is_cut: message.is_cut, ..end };
         self.transport.store(&message.data[..end.bytes as usize], space.address);
         *message = Unexpected::default();
-        tables.free_unexpected.push(at as u32);
+        tables.free_unexpected.push(at);
         tables.insert(State::Ended(end))
     }
 

@@ -9,7 +9,7 @@
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end | `start.rs` |
 //! | communicators | `communicators.rs` |
-//! | sends, receives, probes | `sends.rs` |
+//! | sends, receives, probes; persistent ones; matched ones | `sends.rs`; `persistent.rs`; `matched.rs` |
 //! | requests; statuses | `requests.rs`, `status.rs` |
 //! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `packing.rs` |
@@ -33,6 +33,7 @@ mod entry;
 mod envelope;
 mod environment;
 mod library;
+mod matched;
 mod numbers;
 mod operations;
 mod packing;
@@ -40,6 +41,7 @@ mod pami;
 #[allow(dead_code)] // PAMI's structures, of which few are used here.
 #[path = "../../pami/src/abi.rs"]
 mod pami_abi;
+mod persistent;
 mod requests;
 mod sends;
 mod start;

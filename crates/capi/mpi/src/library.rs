@@ -9,7 +9,7 @@ use netloom_mpi::collective::Operation;
 use netloom_mpi::error::{CLASSES, Class, Error};
 use netloom_mpi::group::{Group, Members};
 use netloom_mpi::op;
-use netloom_mpi::point_to_point::PointToPoint;
+use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::transport::Transport;
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -41,6 +41,8 @@ pub struct Library {
     pub comms: Vec<Option<Comm>>,
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
+    /// Messages that the program has probed and not received.
+    pub messages: Vec<Option<Taken>>,
     /// Collectives among them that have not ended.
     pub collectives_under_way: usize,
     /// Reduction operations that the program made.
@@ -99,6 +101,7 @@ impl Library {
             comms: vec![world, own_only],
             requests: vec![],
             free_requests: vec![],
+            messages: vec![],
             collectives_under_way: 0,
             operations: vec![],
             next_context: 4,

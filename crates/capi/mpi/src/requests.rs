@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::buffer::Unpacking;
 use crate::library::{Library, USER_REQUEST};
 use crate::numbers::Count;
+use crate::persistent::Plan;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::point_to_point::{Ended, Number};
 use netloom_mpi::transport::Transport;
@@ -19,6 +20,8 @@ pub enum Request {
     /// A receive from `MPI_PROC_NULL`.
     NoReceive,
     Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
+    /// What is started again and again, and what it has started that has not been ended.
+    Persistent(Plan, Option<Box<Request>>),
     /// A send or a collective that has ended.
     Ended(Result<(), Error>),
 }
@@ -101,6 +104,8 @@ impl Library {
             }
             Request::NoReceive => Some(Ok(NO_MESSAGE)),
             Request::Collective(_) => None,
+            Request::Persistent(_, None) => Some(Ok(EMPTY)),
+            Request::Persistent(_, Some(active)) => self.ended(active),
             Request::Ended(end) => Some(end.clone().map(|()| EMPTY)),
         }
     }
@@ -118,6 +123,9 @@ impl Library {
 
     /// Unpacks what a receive that can be ended has received, once.
     fn deliver(&self, request: &mut Request) {
+        if let Request::Persistent(_, Some(active)) = request {
+            return self.deliver(active);
+        }
         if let Request::Receive(number, unpacking) = request
             && let Some(unpacking) = unpacking.take()
         {
@@ -136,13 +144,20 @@ impl Library {
     }
 
     /// The index of a handle; `None` for `MPI_REQUEST_NULL`.
-    fn request_at(&self, handle: usize) -> Result<Option<usize>, Error> {
+    pub fn request_at(&self, handle: usize) -> Result<Option<usize>, Error> {
         let at = handle.wrapping_sub(USER_REQUEST);
         match handle {
             REQUEST_NULL => Ok(None),
             _ if self.requests.get(at).is_some_and(Option::is_some) => Ok(Some(at)),
             _ => Err(Error::new(Class::Request, format!("request is {handle:#x}, which is no request"))),
         }
+    }
+
+    /// Whether a handle is `MPI_REQUEST_NULL` or that of a persistent request that is not started: calls for one of several
+    /// requests leave such out.
+    fn is_inactive(&self, handle: usize) -> bool {
+        let request = self.requests.get(handle.wrapping_sub(USER_REQUEST)).and_then(Option::as_ref);
+        handle == REQUEST_NULL || matches!(request, Some(Request::Persistent(_, None)))
     }
 
     /// Ends the request of a handle if it can be.
@@ -160,10 +175,18 @@ impl Library {
             Err(error) => return Some(Err(error)),
         };
         let end = self.ended(self.requests[at].as_ref().expect("it was found"))?;
-        let request = self.requests[at].take().expect("it was found");
-        self.forget(request);
-        self.free_requests.push(at);
-        *handle = REQUEST_NULL;
+        match self.requests[at].take().expect("it was found") {
+            // It stays, inactive.
+            Request::Persistent(plan, active) => {
+                active.into_iter().for_each(|active| self.forget(*active));
+                self.requests[at] = Some(Request::Persistent(plan, None));
+            }
+            request => {
+                self.forget(request);
+                self.free_requests.push(at);
+                *handle = REQUEST_NULL;
+            }
+        }
         Some(end.map(|end| {
             // SAFETY: the caller's promise.
             unsafe { set_status(status, &end) }
@@ -308,7 +331,7 @@ unsafe fn end_some(
     for at in 0..count {
         // SAFETY: the caller's promise.
         unsafe {
-            if ended == most || *requests.add(at) == REQUEST_NULL {
+            if ended == most || library.is_inactive(*requests.add(at)) {
                 continue;
             }
             is_any = true;
@@ -389,12 +412,16 @@ pub unsafe fn test_any(
 pub unsafe fn free(library: &mut Library, request: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave it.
     unsafe {
-        if library.request_at(*request)?.is_none() {
+        let Some(at) = library.request_at(*request)? else {
             return Err(Error::new(Class::Request, "request is MPI_REQUEST_NULL"));
+        };
+        let has_ended = library.try_end(&mut *request, std::ptr::null_mut()).is_some();
+        if has_ended && *request != REQUEST_NULL {
+            // A persistent one, which nothing waits for.
+            library.requests[at] = None;
+            library.free_requests.push(at);
         }
-        if library.try_end(&mut *request, std::ptr::null_mut()).is_none() {
-            *request = REQUEST_NULL;
-        }
+        *request = REQUEST_NULL;
     }
     Ok(())
 }

@@ -32,6 +32,12 @@ impl Library {
         Ok(())
     }
 
+    /// What is known of a send before it begins.
+    pub fn check_send(&mut self, dest: c_int, tag: c_int, comm: CommId) -> Result<(), Error> {
+        check_tag(tag)?;
+        if dest == PROC_NULL { Ok(()) } else { self.check_rank("dest", comm, dest, 0) }
+    }
+
     pub fn start_send(
         &mut self,
         mode: Mode,
@@ -40,13 +46,12 @@ impl Library {
         tag: c_int,
         comm: CommId,
     ) -> Result<Request, Error> {
-        check_tag(tag)?;
+        self.check_send(dest, tag, comm)?;
         // SAFETY: the program gave the buffer.
         let (data, kept) = unsafe { buf.outgoing()? };
         if dest == PROC_NULL {
             return Ok(Request::Ended(Ok(())));
         }
-        self.check_rank("dest", comm, dest, 0)?;
         let group = &self.of(comm).group;
         let (context, source, bytes) = (group.context, group.rank as i32, data.bytes);
         let envelope = Envelope { context, source, tag, bytes, acknowledge: 0 };
@@ -63,7 +68,8 @@ impl Library {
         self.finish(request).map(|_| ())
     }
 
-    fn pattern(&mut self, source: c_int, tag: c_int, comm: CommId) -> Result<Pattern, Error> {
+    /// What a receive wants.
+    pub fn pattern(&mut self, source: c_int, tag: c_int, comm: CommId) -> Result<Pattern, Error> {
         if tag != ANY_TAG {
             check_tag(tag)?;
         }
@@ -211,7 +217,8 @@ pub unsafe fn sendrecv_replace(
     Ok(())
 }
 
-fn found(envelope: Envelope) -> Ended {
+/// How a receive of a message would end.
+pub fn found(envelope: Envelope) -> Ended {
     Ended { source: envelope.source, tag: envelope.tag, bytes: envelope.bytes, ..Ended::default() }
 }
 

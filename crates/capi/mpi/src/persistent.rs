@@ -1,0 +1,122 @@
+//! Persistent sends and receives (MPI 5.0, section 3.9).
+
+use crate::abi::*;
+use crate::buffer::Buffer;
+use crate::library::{CommId, Library};
+use crate::requests::Request;
+use crate::sends::Mode;
+use netloom_mpi::error::{Class, Error};
+use std::ffi::c_int;
+
+/// What is started again and again.
+#[derive(Clone, Copy)]
+pub enum Plan {
+    Send(Mode, Buffer, c_int, c_int, CommId),
+    Receive(Buffer, c_int, c_int, CommId),
+}
+
+impl Library {
+    /// Begins what is planned.
+    fn begin(&mut self, plan: Plan) -> Result<Request, Error> {
+        let (Plan::Send(.., comm) | Plan::Receive(.., comm)) = plan;
+        if self.comms.get(comm.0).is_none_or(Option::is_none) {
+            return Err(Error::new(Class::Comm, "the communicator of the request has been freed"));
+        }
+        match plan {
+            Plan::Send(mode, buf, dest, tag, comm) => self.start_send(mode, buf, dest, tag, comm),
+            Plan::Receive(buf, source, tag, comm) => self.start_receive(buf, source, tag, comm),
+        }
+    }
+
+    fn start_again(&mut self, handle: usize) -> Result<(), Error> {
+        let at = self.request_at(handle)?;
+        let found = at.and_then(|at| self.requests[at].as_ref().map(|request| (at, request)));
+        let Some((at, &Request::Persistent(plan, ref active))) = found else {
+            return Err(Error::new(
+                Class::Request,
+                format!("request is {handle:#x}, which is not persistent"),
+            ));
+        };
+        if active.is_some() {
+            return Err(Error::new(
+                Class::Request,
+                format!("request {handle:#x} is started and has not been ended"),
+            ));
+        }
+        let begun = self.begin(plan)?;
+        self.requests[at] = Some(Request::Persistent(plan, Some(Box::new(begun))));
+        Ok(())
+    }
+
+    /// # Safety
+    /// The program gave the place.
+    unsafe fn plan(&mut self, plan: Plan, request: *mut usize) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.hand_out(Request::Persistent(plan, None), request) }
+    }
+
+    unsafe fn plan_send(
+        &mut self,
+        mode: Mode,
+        buf: Buffer,
+        (dest, tag): (c_int, c_int),
+        comm: CommId,
+        request: *mut usize,
+    ) -> Result<(), Error> {
+        buf.check()?;
+        self.check_send(dest, tag, comm)?;
+        // SAFETY: the program gave the place.
+        unsafe { self.plan(Plan::Send(mode, buf, dest, tag, comm), request) }
+    }
+}
+
+pub unsafe fn send_init(
+    library: &mut Library,
+    buf: Buffer,
+    dest: c_int,
+    tag: c_int,
+    comm: CommId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { library.plan_send(Mode::Standard, buf, (dest, tag), comm, request) }
+}
+
+pub unsafe fn ssend_init(
+    library: &mut Library,
+    buf: Buffer,
+    dest: c_int,
+    tag: c_int,
+    comm: CommId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { library.plan_send(Mode::Synchronous, buf, (dest, tag), comm, request) }
+}
+
+pub unsafe fn recv_init(
+    library: &mut Library,
+    buf: Buffer,
+    source: c_int,
+    tag: c_int,
+    comm: CommId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    buf.check()?;
+    if source != PROC_NULL {
+        library.pattern(source, tag, comm)?;
+    }
+    // SAFETY: the program gave the place.
+    unsafe { library.plan(Plan::Receive(buf, source, tag, comm), request) }
+}
+
+pub unsafe fn start(library: &mut Library, request: *mut usize) -> Result<(), Error> {
+    // SAFETY: the program gave it.
+    library.start_again(unsafe { *request })
+}
+
+pub unsafe fn start_all(library: &mut Library, count: c_int, requests: *mut usize) -> Result<(), Error> {
+    let count = crate::numbers::Count::check("count", count)?.0;
+    // SAFETY: the program gave so many.
+    (0..count).try_for_each(|at| library.start_again(unsafe { *requests.add(at) }))
+}
