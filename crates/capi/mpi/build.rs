@@ -22,6 +22,7 @@ fn argument(kind: &str, name: &str, is_long: bool) -> String {
         "*count" if is_long => format!("CountPlace::Long({name})"),
         "*count" => format!("CountPlace::Short({name})"),
         "type" => format!("crate::types::find(\"{name}\", {name})?"),
+        "group" => format!("library.group(\"{name}\", {name})?"),
         "op" => format!("library.op(\"{name}\", {name})?"),
         "comm" => format!("library.comm(\"{name}\", {name})?"),
         _ => name.into(),

@@ -15,6 +15,7 @@ pub enum Class {
     Rank = 6,
     Request = 7,
     Root = 8,
+    Group = 9,
     Op = 10,
     Arg = 13,
     Truncate = 15,

@@ -35,3 +35,112 @@ impl Group {
         }
     }
 }
+
+/// An ordered set of processes: a group of the program.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    members: Members,
+    size: u32,
+}
+
+impl From<&Group> for Processes {
+    fn from(group: &Group) -> Self {
+        Processes { members: group.members.clone(), size: group.size }
+    }
+}
+
+impl Processes {
+    /// Those of a list, in which none is twice.
+    pub fn of(list: impl IntoIterator<Item = Process>) -> Self {
+        let list: Rc<[Process]> = list.into_iter().collect();
+        Processes { size: list.len() as u32, members: Members::List(list) }
+    }
+
+    /// How many.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The members, which a communicator of this group has.
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// All, by rank.
+    pub fn iter(&self) -> impl Iterator<Item = Process> {
+        (0..self.size).map(|rank| match &self.members {
+            Members::World => rank,
+            Members::List(list) => list[rank as usize],
+        })
+    }
+
+    /// The rank of a process.
+    pub fn rank_of(&self, process: Process) -> Option<u32> {
+        match &self.members {
+            Members::World => (process < self.size).then_some(process),
+            Members::List(list) => list.iter().position(|&member| member == process).map(|rank| rank as u32),
+        }
+    }
+
+    /// Those of the first, and then those of the other that are not there.
+    pub fn union(&self, other: &Processes) -> Self {
+        Self::of(self.iter().chain(other.iter().filter(|&of| self.rank_of(of).is_none())))
+    }
+
+    /// Those that are in both, in the order of the first.
+    pub fn intersection(&self, other: &Processes) -> Self {
+        Self::of(self.iter().filter(|&of| other.rank_of(of).is_some()))
+    }
+
+    /// Those that are not in the other.
+    pub fn difference(&self, other: &Processes) -> Self {
+        Self::of(self.iter().filter(|&of| other.rank_of(of).is_none()))
+    }
+
+    /// Those of these ranks, in their order.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn including(&self, ranks: &[u32]) -> Self {
+        let list: Vec<Process> = self.iter().collect();
+        Self::of(ranks.iter().map(|&rank| list[rank as usize]))
+    }
+
+    /// All but those of these ranks.
+    pub fn excluding(&self, ranks: &[u32]) -> Self {
+        Self::of((0..).zip(self.iter()).filter(|(rank, _)| !ranks.contains(rank)).map(|(_, of)| of))
+    }
+
+    /// Whether both have the same processes in the same order.
+    pub fn is_same(&self, other: &Processes) -> bool {
+        self.size == other.size && self.iter().eq(other.iter())
+    }
+
+    /// Whether both have the same processes.
+    pub fn is_similar(&self, other: &Processes) -> bool {
+        self.size == other.size && self.difference(other).size == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_keep_the_order_of_the_first() {
+        let world = Processes { members: Members::World, size: 6 };
+        let (a, b) = (world.including(&[5, 0, 3]), world.excluding(&[5, 1, 2]));
+        let list = |of: &Processes| of.iter().collect::<Vec<_>>();
+        assert_eq!((list(&a), list(&b)), (vec![5, 0, 3], vec![0, 3, 4]));
+        assert_eq!(list(&a.union(&b)), [5, 0, 3, 4]);
+        assert_eq!(list(&b.union(&a)), [0, 3, 4, 5]);
+        assert_eq!(list(&a.intersection(&b)), [0, 3]);
+        assert_eq!(list(&a.difference(&b)), [5]);
+        assert_eq!(
+            (a.rank_of(3), a.rank_of(4), world.rank_of(4), world.rank_of(6)),
+            (Some(2), None, Some(4), None)
+        );
+        assert!(world.is_same(&world.including(&[0, 1, 2, 3, 4, 5])) && !a.is_same(&b) && !a.is_similar(&b));
+        assert!(a.is_similar(&Processes::of([0, 3, 5])) && !a.is_same(&Processes::of([0, 3, 5])));
+    }
+}

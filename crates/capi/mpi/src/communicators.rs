@@ -20,7 +20,7 @@ pub unsafe fn size(library: &mut Library, comm: CommId, size: *mut c_int) -> Res
 }
 
 /// A context that no member of a communicator uses: the greatest of those that they would take next.
-fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
+pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
     let mut context = library.next_context.to_ne_bytes();
     let operation = library.operation(comm);
     let greatest = |own: &mut [u8], other: &[u8]| {

@@ -8,7 +8,7 @@
 //! | the library of a process: handles, errors | `library.rs`, `entry.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end | `start.rs` |
-//! | communicators | `communicators.rs` |
+//! | communicators; groups | `communicators.rs`; `groups.rs` |
 //! | sends, receives, probes; persistent ones; matched ones | `sends.rs`; `persistent.rs`; `matched.rs` |
 //! | requests; statuses | `requests.rs`, `status.rs` |
 //! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
@@ -32,6 +32,7 @@ mod constructors;
 mod entry;
 mod envelope;
 mod environment;
+mod groups;
 mod library;
 mod matched;
 mod numbers;

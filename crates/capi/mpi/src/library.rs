@@ -7,7 +7,7 @@ use crate::pami::Pami;
 use crate::requests::Request;
 use netloom_mpi::collective::Operation;
 use netloom_mpi::error::{CLASSES, Class, Error};
-use netloom_mpi::group::{Group, Members};
+use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::transport::Transport;
@@ -45,6 +45,8 @@ pub struct Library {
     pub messages: Vec<Option<Taken>>,
     /// Collectives among them that have not ended.
     pub collectives_under_way: usize,
+    /// Groups that the program made.
+    pub groups: Vec<Option<Processes>>,
     /// Reduction operations that the program made.
     pub operations: Vec<Option<Reduction>>,
     /// The next context that no communicator of this process has.
@@ -103,6 +105,7 @@ impl Library {
             free_requests: vec![],
             messages: vec![],
             collectives_under_way: 0,
+            groups: vec![],
             operations: vec![],
             next_context: 4,
             thread_level,
