@@ -17,6 +17,8 @@ pub enum Class {
     Root = 8,
     Group = 9,
     Op = 10,
+    Topology = 11,
+    Dims = 12,
     Arg = 13,
     Truncate = 15,
     Other = 16,

@@ -3,9 +3,9 @@
 //! - [`transport`] – what carries messages.
 //! - [`point_to_point`] – sends, receives, their requests.
 //! - [`matching`] – posted receives and unexpected messages.
-//! - [`group`] – the processes of a communicator, and its context.
+//! - [`group`] – the processes of a communicator, and its context; [`topology`] – grids of them.
 //! - [`collective`] – collective operations as `async fn` over point-to-point messages.
-//! - [`datatype`], [`op`] – predefined types and reductions.
+//! - [`datatype`], [`op`] – types and predefined reductions.
 //! - [`error`] – error classes.
 
 pub mod collective;
@@ -15,4 +15,5 @@ pub mod group;
 pub mod matching;
 pub mod op;
 pub mod point_to_point;
+pub mod topology;
 pub mod transport;

@@ -36,10 +36,12 @@ pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> 
 
 pub unsafe fn dup(library: &mut Library, comm: CommId, made: *mut usize) -> Result<(), Error> {
     let context = agree_context(library, comm)?;
-    let &mut Comm { ref group, errhandler, .. } = library.of(comm);
-    let group = Group { context, ..group.clone() };
+    let &mut Comm { ref group, errhandler, ref grid, .. } = library.of(comm);
+    let (group, grid) = (Group { context, ..group.clone() }, grid.clone());
+    let handle = library.add_comm(group, errhandler);
+    library.set_grid(handle, grid);
     // SAFETY: the program gave the place.
-    unsafe { *made = library.add_comm(group, errhandler) };
+    unsafe { *made = handle };
     Ok(())
 }
 
@@ -54,6 +56,16 @@ pub unsafe fn split(
     if color < 0 && color != UNDEFINED {
         return Err(Error::new(Class::Arg, format!("color is {color}, which is negative")));
     }
+    let group = split_group(library, comm, color, key)?;
+    let errhandler = library.of(comm).errhandler;
+    let handle = if color == UNDEFINED { COMM_NULL } else { library.add_comm(group, errhandler) };
+    // SAFETY: the program gave the place.
+    unsafe { *made = handle };
+    Ok(())
+}
+
+/// The group of the ranks of this colour.
+pub fn split_group(library: &mut Library, comm: CommId, color: c_int, key: c_int) -> Result<Group, Error> {
     const BYTES: usize = 8;
     let (rank, size) = (library.of(comm).group.rank, library.of(comm).group.size);
     let mut all = vec![0; BYTES * size as usize];
@@ -66,14 +78,10 @@ pub unsafe fn split(
     let of_rank = |rank: u32| (number(rank as usize * BYTES), number(rank as usize * BYTES + 4), rank);
     let mut same: Vec<_> = (0..size).map(of_rank).filter(|of| of.0 == color).collect();
     same.sort_by_key(|&(_, key, rank)| (key, rank));
-    let &mut Comm { ref group, errhandler, .. } = library.of(comm);
+    let group = &library.of(comm).group;
     let members = same.iter().map(|&(_, _, rank)| group.process(rank)).collect();
     let new_rank = same.iter().position(|of| of.2 == rank).expect("this rank has its colour") as u32;
-    let group = Group { members: Members::List(members), rank: new_rank, size: same.len() as u32, context };
-    let handle = if color == UNDEFINED { COMM_NULL } else { library.add_comm(group, errhandler) };
-    // SAFETY: the program gave the place.
-    unsafe { *made = handle };
-    Ok(())
+    Ok(Group { members: Members::List(members), rank: new_rank, size: same.len() as u32, context })
 }
 
 pub unsafe fn test_inter(_: &mut Library, _comm: CommId, flag: *mut c_int) -> Result<(), Error> {

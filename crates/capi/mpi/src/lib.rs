@@ -8,7 +8,7 @@
 //! | the library of a process: handles, errors | `library.rs`, `entry.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end | `start.rs` |
-//! | communicators; groups | `communicators.rs`; `groups.rs` |
+//! | communicators; groups; Cartesian topologies | `communicators.rs`; `groups.rs`; `grids.rs` |
 //! | sends, receives, probes; persistent ones; matched ones | `sends.rs`; `persistent.rs`; `matched.rs` |
 //! | requests; statuses | `requests.rs`, `status.rs` |
 //! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
@@ -32,6 +32,7 @@ mod constructors;
 mod entry;
 mod envelope;
 mod environment;
+mod grids;
 mod groups;
 mod library;
 mod matched;

@@ -10,6 +10,7 @@ use netloom_mpi::error::{CLASSES, Class, Error};
 use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
+use netloom_mpi::topology::Cartesian;
 use netloom_mpi::transport::Transport;
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -32,6 +33,7 @@ pub struct Comm {
     /// Collective operations that it has begun.
     pub collectives: u32,
     pub errhandler: usize,
+    pub grid: Option<Rc<Cartesian>>,
 }
 
 /// The library of this process.
@@ -94,7 +96,7 @@ impl Library {
         let (own, size) = (pami.own(), pami.processes());
         let comm = |members, rank, size, context| {
             let group = Group { members, rank, size, context };
-            Some(Comm { group, collectives: 0, errhandler: ERRORS_ARE_FATAL })
+            Some(Comm { group, collectives: 0, errhandler: ERRORS_ARE_FATAL, grid: None })
         };
         let world = comm(Members::World, own, size, 0);
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, 2);
@@ -114,7 +116,8 @@ impl Library {
         }
     }
 
-    fn comm_at(handle: usize) -> Option<usize> {
+    /// The index of a communicator's handle.
+    pub fn comm_at(handle: usize) -> Option<usize> {
         match handle {
             COMM_WORLD | COMM_SELF => Some(handle - COMM_WORLD),
             _ if handle & !NUMBERS == USER_COMM => Some(handle & NUMBERS),
@@ -154,7 +157,7 @@ impl Library {
         }
         let handle = USER_COMM | at;
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
-        self.comms[at] = Some(Comm { group, collectives: 0, errhandler });
+        self.comms[at] = Some(Comm { group, collectives: 0, errhandler, grid: None });
         handle
     }
 

@@ -23,7 +23,7 @@ pub enum Mode {
 }
 
 impl Library {
-    fn check_rank(&mut self, name: &str, comm: CommId, rank: c_int, lowest: c_int) -> Result<(), Error> {
+    pub fn check_rank(&mut self, name: &str, comm: CommId, rank: c_int, lowest: c_int) -> Result<(), Error> {
         let size = self.of(comm).group.size;
         if rank < lowest || rank >= size as c_int {
             let text = format!("{name} is {rank}, and the communicator has the ranks 0 to {}", size - 1);

@@ -80,7 +80,7 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 12] = [
+const CHECKED: [&str; 13] = [
     "hello",
     "ring",
     "requests",
@@ -89,6 +89,7 @@ const CHECKED: [&str; 12] = [
     "communicators",
     "datatypes",
     "errors",
+    "grids",
     "groups",
     "persistent",
     "sleeps",

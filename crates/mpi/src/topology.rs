@@ -1,0 +1,109 @@
+//! Cartesian topologies (MPI 5.0, section 8.5): ranks as places of a grid, the last coordinate first.
+
+/// A grid of ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cartesian {
+    /// The length of each dimension, and whether it is a ring.
+    pub dimensions: Vec<(u32, bool)>,
+}
+
+impl Cartesian {
+    /// The coordinates of a rank.
+    pub fn coordinates(&self, rank: u32) -> Vec<u32> {
+        let mut rest = rank;
+        let mut list: Vec<u32> = self
+            .dimensions
+            .iter()
+            .rev()
+            .map(|&(length, _)| {
+                let at = rest % length;
+                rest /= length;
+                at
+            })
+            .collect();
+        list.reverse();
+        list
+    }
+
+    /// The rank at coordinates, which wrap around rings; `None` if they are outside.
+    pub fn rank(&self, coordinates: &[i64]) -> Option<u32> {
+        self.dimensions.iter().zip(coordinates).try_fold(0, |rank, (&(length, is_ring), &at)| {
+            let at = if is_ring { at.rem_euclid(length.into()) } else { at };
+            let at = u32::try_from(at).ok().filter(|&at| at < length)?;
+            Some(rank * length + at)
+        })
+    }
+
+    /// The rank so many steps from another along a dimension; `None` if it is outside.
+    pub fn neighbour(&self, rank: u32, dimension: usize, steps: i64) -> Option<u32> {
+        let mut coordinates: Vec<i64> = self.coordinates(rank).into_iter().map(i64::from).collect();
+        coordinates[dimension] += steps;
+        self.rank(&coordinates)
+    }
+}
+
+/// Lengths of `free` dimensions whose product is `nodes`, the longest first and as equal as can be: the longest as short as
+/// possible, then the next.
+pub fn balanced(nodes: u32, free: usize) -> Vec<u32> {
+    fn search(nodes: u32, free: usize, most: u32, divisors: &[u32]) -> Option<Vec<u32>> {
+        if free == 0 {
+            return (nodes == 1).then(Vec::new);
+        }
+        // The longest is no shorter than the others, so the rest must fit under it.
+        let fits = |&&first: &&u32| {
+            nodes.is_multiple_of(first) && u64::from(first).saturating_pow(free as u32) >= u64::from(nodes)
+        };
+        divisors.iter().filter(|&&first| first <= most).filter(fits).find_map(|&first| {
+            let mut rest = search(nodes / first, free - 1, first, divisors)?;
+            rest.insert(0, first);
+            Some(rest)
+        })
+    }
+    let small = (1..).take_while(|&by: &u32| u64::from(by) * u64::from(by) <= u64::from(nodes));
+    let mut divisors: Vec<u32> =
+        small.filter(|&by| nodes.is_multiple_of(by)).flat_map(|by| [by, nodes / by]).collect();
+    divisors.sort_unstable();
+    divisors.dedup();
+    search(nodes, free, nodes, &divisors).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_and_coordinates_are_each_others_reverse() {
+        let grid = Cartesian { dimensions: vec![(3, true), (4, false), (2, true)] };
+        for rank in 0..24 {
+            let coordinates: Vec<i64> = grid.coordinates(rank).into_iter().map(i64::from).collect();
+            assert_eq!(grid.rank(&coordinates), Some(rank));
+            assert_eq!(i64::from(rank), (coordinates[0] * 4 + coordinates[1]) * 2 + coordinates[2]);
+            assert_eq!(grid.neighbour(rank, 0, 3), Some(rank));
+            assert_eq!(grid.neighbour(rank, 2, -1), grid.neighbour(rank, 2, 1));
+            let is_last = coordinates[1] == 3;
+            assert_eq!(grid.neighbour(rank, 1, 1), (!is_last).then_some(rank + 2));
+        }
+    }
+
+    #[test]
+    fn dimensions_are_as_equal_as_can_be() {
+        for (nodes, free, expected) in [
+            (6, 2, vec![3, 2]),
+            (7, 3, vec![7, 1, 1]),
+            (16, 3, vec![4, 2, 2]),
+            (96, 3, vec![6, 4, 4]),
+            (1, 2, vec![1, 1]),
+            (1 << 20, 4, vec![32; 4]),
+            (720, 4, vec![6, 6, 5, 4]),
+        ] {
+            assert_eq!(balanced(nodes, free), expected, "{nodes} in {free}");
+        }
+        for nodes in 1..500 {
+            for free in 1..5 {
+                let list = balanced(nodes, free);
+                assert_eq!((list.len(), list.iter().product::<u32>()), (free, nodes));
+                assert!(list.is_sorted_by(|a, b| a >= b));
+            }
+        }
+    }
+}
