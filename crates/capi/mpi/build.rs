@@ -8,7 +8,7 @@ mod table {
     #![allow(dead_code)] // The declarations in C are the tests'.
     include!("table.rs");
 }
-use table::{Function, parse, rust_result, rust_type};
+use table::{Function, Parameter, parse, rust_result, rust_type};
 
 /// How a parameter is passed to the function that carries a call out.
 fn argument(kind: &str, name: &str, is_long: bool) -> String {
@@ -36,9 +36,9 @@ fn export(function: &Function, is_long: bool) -> String {
         .iter()
         .map(|parameter| format!("{}: {}", parameter.name, rust_type(&parameter.kind, is_long)))
         .collect();
-    let arguments = || {
+    let arguments = |given: &[&Parameter]| {
         let mut list = vec![];
-        let mut rest = &parameters[..];
+        let mut rest = given;
         while let [first, after @ ..] = rest {
             rest = after;
             let to_const = if first.kind == "space" { ".cast_const()" } else { "" };
@@ -61,6 +61,14 @@ fn export(function: &Function, is_long: bool) -> String {
                     let names = format!("[\"{address}\", \"{counts}\", \"{of}\"]");
                     format!("Pieces::new({names}, {address}{to_const}, {counts}, {at}, {of})")
                 }
+                [counts, of, others @ ..]
+                    if first.kind == "space" && counts.kind == "[count]" && of.kind == "type" =>
+                {
+                    rest = others;
+                    let (address, counts, of) = (&first.name, &counts.name, &of.name);
+                    let names = format!("[\"{address}\", \"{counts}\", \"{of}\"]");
+                    format!("Counted::new({names}, {address}{to_const}, {counts}, {of})")
+                }
                 _ => argument(&first.kind, &first.name, is_long),
             });
         }
@@ -71,12 +79,23 @@ fn export(function: &Function, is_long: bool) -> String {
     let body = match &function.carried_out_by {
         None if result == "c_int" => format!("unsupported(&\"MPI_{name}\", {comm})"),
         None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),
-        Some(by) if function.is_any_time => format!("crate::{by}({})", arguments()),
+        Some(by) if function.is_any_time => format!("crate::{by}({})", arguments(&parameters)),
         Some(by) if function.needs_no_library => {
-            format!("run_alone(&\"MPI_{name}\", || crate::{by}({}))", arguments())
+            format!("run_alone(&\"MPI_{name}\", || crate::{by}({}))", arguments(&parameters))
+        }
+        // What a collective has to do is planned, and then waited for or given to the program as a request.
+        Some(by) if by.starts_with("collectives::") => {
+            let (given, then) = match parameters.split_last() {
+                Some((last, given)) if last.kind == "*request" => {
+                    (given, format!("library.start(plan, {})", last.name))
+                }
+                _ => (&parameters[..], "library.block_on(plan)".into()),
+            };
+            let plan = format!("crate::{by}(library, {})?", arguments(given));
+            format!("run(&\"MPI_{name}\", {comm}, |library| {{ let plan = {plan}; {then} }})")
         }
         Some(by) => {
-            let arguments = arguments();
+            let arguments = arguments(&parameters);
             let comma = if arguments.is_empty() { "" } else { ", " };
             format!("run(&\"MPI_{name}\", {comm}, |library| crate::{by}(library{comma}{arguments}))")
         }

@@ -3,7 +3,7 @@
 use crate::abi::IN_PLACE;
 use crate::numbers::{Count, Numbers};
 use crate::types::{Type, find};
-use netloom_mpi::datatype::{Datatype, Layout};
+use netloom_mpi::datatype::Layout;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::transport::Memory;
 use std::borrow::Cow;
@@ -29,6 +29,16 @@ impl Buffer {
     pub fn of_bytes(like: Buffer, bytes: &[u8]) -> Self {
         const BYTE: usize = 0x247;
         Buffer { address: bytes.as_ptr().cast(), count: bytes.len() as i64, of: BYTE, ..like }
+    }
+
+    /// Another number of elements there.
+    pub fn of_count(self, count: i64) -> Self {
+        Buffer { count, ..self }
+    }
+
+    /// The number of elements that the program gave.
+    pub fn count(&self) -> i64 {
+        self.count
     }
 
     /// The same number of elements elsewhere.
@@ -166,8 +176,8 @@ impl Buffer {
         })
     }
 
-    /// For a reduction: its elements with what is between them, as an array of the program has them.
-    fn array(&self) -> Result<(usize, Layout), Error> {
+    /// The array of its elements, for a reduction.
+    pub fn array(&self) -> Result<Array, Error> {
         let (of, count) = self.checked(1)?;
         let datatype = of.datatype();
         let is_within =
@@ -179,65 +189,51 @@ impl Buffer {
             );
             return Err(Error::new(Class::UnsupportedOperation, text));
         }
+        let bytes = datatype.upper as usize * count;
         let layout = match of {
-            Type::Predefined(of) => Layout::run(0, of.extent * count),
+            Type::Predefined(_) => Layout::run(0, bytes),
             Type::Derived(_) => datatype.layout(count),
         };
-        Ok((of_extent(&datatype) * count, layout))
-    }
-
-    /// A copy of its elements, as the operand of a reduction.
-    ///
-    /// # Safety
-    /// As [`Self::bytes`].
-    pub unsafe fn operands(&self) -> Result<Vec<u8>, Error> {
-        let mut copy = vec![0; self.array()?.0];
-        // SAFETY: the caller's promise.
-        unsafe { self.operands_to(&mut copy)? };
-        Ok(copy)
-    }
-
-    /// Copies its elements.
-    ///
-    /// # Safety
-    /// As [`Self::bytes`].
-    pub unsafe fn operands_to(&self, copy: &mut [u8]) -> Result<(), Error> {
-        let (bytes, layout) = self.array()?;
-        assert_eq!(bytes, copy.len());
-        // SAFETY: the caller's promise; all data is between 0 and the extent.
-        unsafe { layout.copy(self.address.cast(), copy.as_mut_ptr()) };
-        Ok(())
-    }
-
-    /// Writes the result of a reduction.
-    ///
-    /// # Safety
-    /// As [`Self::space`].
-    pub unsafe fn set_result(&self, result: &[u8]) -> Result<(), Error> {
-        let (bytes, layout) = self.array()?;
-        assert_eq!(bytes, result.len());
-        // SAFETY: the caller's promise; all data is between 0 and the extent.
-        unsafe { layout.copy(result.as_ptr(), self.address.cast_mut().cast()) };
-        Ok(())
-    }
-
-    /// The elements, if they can be combined where they are.
-    ///
-    /// # Safety
-    /// As [`Self::space`].
-    pub unsafe fn result_in_place<'a>(&self) -> Result<Option<&'a mut [u8]>, Error> {
-        let (bytes, layout) = self.array()?;
-        let is_whole = layout.as_run() == Some(0) && layout.bytes() == bytes;
-        // SAFETY: the caller's promise; no bytes may be at NULL.
-        Ok(is_whole.then(|| match bytes {
-            0 => &mut [][..],
-            _ => unsafe { std::slice::from_raw_parts_mut(self.address.cast_mut().cast(), bytes) },
-        }))
+        Ok(Array { address: self.address as u64, bytes, layout })
     }
 }
 
-fn of_extent(of: &Datatype) -> usize {
-    of.extent().max(0) as usize
+/// Elements as an array of the program has them, with what is between them.
+pub struct Array {
+    address: u64,
+    bytes: usize,
+    layout: Layout,
+}
+
+impl Array {
+    /// Its length, bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// A copy of the elements.
+    ///
+    /// # Safety
+    /// As [`Buffer::bytes`].
+    pub unsafe fn copy(&self) -> Vec<u8> {
+        let mut copy = vec![0; self.bytes];
+        // SAFETY: the caller's promise; all data is between 0 and the extent.
+        unsafe { self.layout.copy(self.address as *const u8, copy.as_mut_ptr()) };
+        copy
+    }
+
+    /// Writes elements; what is between them stays.
+    ///
+    /// # Panics
+    /// If the array has another length.
+    ///
+    /// # Safety
+    /// As [`Buffer::space`].
+    pub unsafe fn set(&self, elements: &[u8]) {
+        assert_eq!(elements.len(), self.bytes);
+        // SAFETY: the caller's promise; all data is between 0 and the extent.
+        unsafe { self.layout.copy(elements.as_ptr(), self.address as *mut u8) };
+    }
 }
 
 /// Where the data of a buffer is.
@@ -313,6 +309,36 @@ impl Drop for Space<'_> {
             // SAFETY: the call of the program that gave the memory has not ended.
             unsafe { unpacking.finish(unpacking.packed.len()) };
         }
+    }
+}
+
+/// A buffer for one rank, of several that have different counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// Without its count.
+    buffer: Buffer,
+    counts: Numbers,
+}
+
+impl Counted {
+    pub fn new(
+        names: [&'static str; 3],
+        address: *const c_void,
+        counts: impl Into<Numbers>,
+        of: usize,
+    ) -> Self {
+        Counted { buffer: Buffer::new(names, address, 0, of), counts: counts.into() }
+    }
+
+    /// The counts of all ranks, and this rank's buffer.
+    ///
+    /// # Safety
+    /// The program gave so many.
+    pub unsafe fn of_rank(&self, rank: u32, ranks: u32) -> (Vec<i64>, Buffer) {
+        // SAFETY: the caller's promise.
+        let counts: Vec<i64> = (0..ranks as usize).map(|rank| unsafe { self.counts.at(rank) }).collect();
+        let own = self.buffer.of_count(counts[rank as usize]);
+        (counts, own)
     }
 }
 

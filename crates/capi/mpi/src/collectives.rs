@@ -1,13 +1,17 @@
-//! Collectives (MPI 5.0, chapter 6).
+//! Collectives (MPI 5.0, chapter 6). Each function plans one: what it returns does the work when it is polled, within the call or
+//! as a request. All that the program gives but its data is read when it is planned.
 
-use crate::buffer::{Buffer, Pieces, Space};
+use crate::buffer::{Array, Buffer, Counted, Pieces, Space};
 use crate::library::{CommId, Library};
 use crate::operations::{Reduction, combining};
-use crate::requests::Request;
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
+
+/// A collective that is planned.
+pub trait Plan: Future<Output = Result<(), Error>> + 'static {}
+impl<F: Future<Output = Result<(), Error>> + 'static> Plan for F {}
 
 fn check_root(library: &mut Library, root: c_int, comm: CommId) -> Result<u32, Error> {
     let size = library.of(comm).group.size;
@@ -32,26 +36,32 @@ fn check_lengths(own: usize, other: usize) -> Result<(), Error> {
     Err(Error::new(Class::Truncate, format!("this rank sends {own} B where {other} B are received")))
 }
 
-pub unsafe fn barrier(library: &mut Library, comm: CommId) -> Result<(), Error> {
-    let operation = library.operation(comm);
-    library.block_on(collective::barrier(operation))
+pub unsafe fn barrier(library: &mut Library, comm: CommId) -> Result<impl Plan + use<>, Error> {
+    Ok(collective::barrier(library.operation(comm)))
 }
 
-pub unsafe fn start_barrier(library: &mut Library, comm: CommId, request: *mut usize) -> Result<(), Error> {
-    let operation = library.operation(comm);
-    let started = library.insert(Request::Collective(Box::pin(collective::barrier(operation))));
-    library.poll_collectives();
-    // SAFETY: the program gave the place.
-    unsafe { *request = started };
-    Ok(())
-}
-
-pub unsafe fn bcast(library: &mut Library, buffer: Buffer, root: c_int, comm: CommId) -> Result<(), Error> {
+pub unsafe fn bcast(
+    library: &mut Library,
+    buffer: Buffer,
+    root: c_int,
+    comm: CommId,
+) -> Result<impl Plan + use<>, Error> {
     let root = check_root(library, root, comm)?;
     // SAFETY: the program gave the buffer.
     let mut data = unsafe { buffer.space(1)? };
     let operation = library.operation(comm);
-    library.block_on(collective::broadcast(&operation, &mut data, root))
+    Ok(async move { collective::broadcast(&operation, &mut data, root).await })
+}
+
+/// The operand of this rank, and where its result goes.
+///
+/// # Safety
+/// The program gave the buffers.
+unsafe fn operand(sendbuf: *const c_void, recvbuf: Buffer) -> Result<(Vec<u8>, Array), Error> {
+    let from = recvbuf.at("sendbuf", sendbuf);
+    let from = if from.is_in_place() { recvbuf } else { from };
+    // SAFETY: the caller's promise.
+    Ok((unsafe { from.array()?.copy() }, recvbuf.array()?))
 }
 
 pub unsafe fn reduce(
@@ -61,69 +71,22 @@ pub unsafe fn reduce(
     op: Reduction,
     root: c_int,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     let root = check_root(library, root, comm)?;
     let combine = combining(op, &recvbuf)?;
     let is_root = place(library, comm).0 == root;
-    let mut from = recvbuf.at("sendbuf", sendbuf);
-    if from.is_in_place() && is_root {
-        from = recvbuf;
-    }
-    // SAFETY: the program gave the buffers; that of the result is the root's.
-    unsafe {
-        let mut data = from.operands()?;
-        let operation = library.operation(comm);
-        library.block_on(collective::reduce(&operation, &mut data, root, &combine))?;
-        if is_root {
-            recvbuf.set_result(&data)?;
-        }
-    }
-    Ok(())
-}
-
-/// The operand of this rank, where its result goes, or a copy if the type has gaps.
-///
-/// # Safety
-/// The program gave the buffers, which do not overlap.
-unsafe fn operand<'a>(sendbuf: *const c_void, recvbuf: Buffer) -> Result<Operand<'a>, Error> {
     let from = recvbuf.at("sendbuf", sendbuf);
-    let from = if from.is_in_place() { recvbuf } else { from };
-    // SAFETY: the caller's promise.
-    unsafe {
-        let Some(data) = recvbuf.result_in_place()? else {
-            return Ok(Operand { result: recvbuf, copy: from.operands()?, data: None });
-        };
-        if sendbuf as usize != crate::abi::IN_PLACE {
-            from.operands_to(data)?;
-        }
-        Ok(Operand { result: recvbuf, copy: vec![], data: Some(data) })
-    }
-}
-
-/// An operand of a reduction that becomes its result.
-struct Operand<'a> {
-    result: Buffer,
-    copy: Vec<u8>,
-    data: Option<&'a mut [u8]>,
-}
-
-impl Operand<'_> {
-    fn bytes(&mut self) -> &mut [u8] {
-        match &mut self.data {
-            Some(data) => data,
-            None => &mut self.copy,
-        }
-    }
-
-    /// # Safety
-    /// The program gave the buffer.
-    unsafe fn finish(self) -> Result<(), Error> {
-        match self.data {
-            Some(_) => Ok(()),
-            // SAFETY: the caller's promise.
-            None => unsafe { self.result.set_result(&self.copy) },
-        }
-    }
+    let from = if from.is_in_place() && is_root { recvbuf } else { from };
+    // SAFETY: the program gave the buffer.
+    let mut data = unsafe { from.array()?.copy() };
+    let result = if is_root { Some(recvbuf.array()?) } else { None };
+    let operation = library.operation(comm);
+    Ok(async move {
+        collective::reduce(&operation, &mut data, root, &combine).await?;
+        // SAFETY: the program gave the buffer of the result.
+        result.iter().for_each(|result| unsafe { result.set(&data) });
+        Ok(())
+    })
 }
 
 pub unsafe fn all_reduce(
@@ -132,14 +95,17 @@ pub unsafe fn all_reduce(
     recvbuf: Buffer,
     op: Reduction,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     let combine = combining(op, &recvbuf)?;
     // SAFETY: the program gave the buffers.
-    let mut operand = unsafe { operand(sendbuf, recvbuf)? };
+    let (mut data, result) = unsafe { operand(sendbuf, recvbuf)? };
     let operation = library.operation(comm);
-    library.block_on(collective::all_reduce(&operation, operand.bytes(), &combine))?;
-    // SAFETY: as above.
-    unsafe { operand.finish() }
+    Ok(async move {
+        collective::all_reduce(&operation, &mut data, &combine).await?;
+        // SAFETY: as above.
+        unsafe { result.set(&data) };
+        Ok(())
+    })
 }
 
 pub unsafe fn scan(
@@ -148,14 +114,9 @@ pub unsafe fn scan(
     recvbuf: Buffer,
     op: Reduction,
     comm: CommId,
-) -> Result<(), Error> {
-    let combine = combining(op, &recvbuf)?;
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
-    let mut operand = unsafe { operand(sendbuf, recvbuf)? };
-    let operation = library.operation(comm);
-    library.block_on(collective::scan(&operation, operand.bytes(), false, &combine))?;
-    // SAFETY: as above.
-    unsafe { operand.finish() }
+    unsafe { any_scan(library, sendbuf, recvbuf, op, false, comm) }
 }
 
 /// At rank 0 the result is undefined, so it stays as it was.
@@ -165,22 +126,96 @@ pub unsafe fn exscan(
     recvbuf: Buffer,
     op: Reduction,
     comm: CommId,
-) -> Result<(), Error> {
-    let combine = combining(op, &recvbuf)?;
-    let mut from = recvbuf.at("sendbuf", sendbuf);
-    if from.is_in_place() {
-        from = recvbuf;
-    }
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
-    unsafe {
-        let mut data = from.operands()?;
-        let operation = library.operation(comm);
-        library.block_on(collective::scan(&operation, &mut data, true, &combine))?;
-        if place(library, comm).0 > 0 {
-            recvbuf.set_result(&data)?;
+    unsafe { any_scan(library, sendbuf, recvbuf, op, true, comm) }
+}
+
+unsafe fn any_scan(
+    library: &mut Library,
+    sendbuf: *const c_void,
+    recvbuf: Buffer,
+    op: Reduction,
+    is_exclusive: bool,
+    comm: CommId,
+) -> Result<impl Plan + use<>, Error> {
+    let combine = combining(op, &recvbuf)?;
+    // SAFETY: the program gave the buffers.
+    let (mut data, result) = unsafe { operand(sendbuf, recvbuf)? };
+    let has_result = !is_exclusive || place(library, comm).0 > 0;
+    let operation = library.operation(comm);
+    Ok(async move {
+        collective::scan(&operation, &mut data, is_exclusive, &combine).await?;
+        if has_result {
+            // SAFETY: as above.
+            unsafe { result.set(&data) };
         }
+        Ok(())
+    })
+}
+
+pub unsafe fn reduce_scatter_block(
+    library: &mut Library,
+    sendbuf: *const c_void,
+    recvbuf: Buffer,
+    op: Reduction,
+    comm: CommId,
+) -> Result<impl Plan + use<>, Error> {
+    let size = place(library, comm).1;
+    let counts = vec![recvbuf.count(); size as usize];
+    // SAFETY: the program gave the buffers.
+    unsafe { any_reduce_scatter(library, sendbuf, recvbuf, &counts, op, comm) }
+}
+
+pub unsafe fn reduce_scatter(
+    library: &mut Library,
+    sendbuf: *const c_void,
+    recvbuf: Counted,
+    op: Reduction,
+    comm: CommId,
+) -> Result<impl Plan + use<>, Error> {
+    let (rank, size) = place(library, comm);
+    // SAFETY: the program gave the buffers, and a count for each rank.
+    unsafe {
+        let (counts, recvbuf) = recvbuf.of_rank(rank, size);
+        any_reduce_scatter(library, sendbuf, recvbuf, &counts, op, comm)
     }
-    Ok(())
+}
+
+/// Reduces at rank 0, which gives each rank its part.
+unsafe fn any_reduce_scatter(
+    library: &mut Library,
+    sendbuf: *const c_void,
+    recvbuf: Buffer,
+    counts: &[i64],
+    op: Reduction,
+    comm: CommId,
+) -> Result<impl Plan + use<>, Error> {
+    let combine = combining(op, &recvbuf)?;
+    let from = recvbuf.at("sendbuf", sendbuf);
+    let from = if from.is_in_place() { recvbuf } else { from };
+    let mut lengths = vec![];
+    for &count in counts {
+        lengths.push(from.of_count(count).array()?.bytes());
+    }
+    let all = counts.iter().try_fold(0i64, |all, &count| all.checked_add(count));
+    let all = all.ok_or_else(|| Error::new(Class::Count, "the counts are more than memory has"))?;
+    // SAFETY: the program gave the buffer.
+    let mut data = unsafe { from.of_count(all).array()?.copy() };
+    let result = recvbuf.array()?;
+    let operation = library.operation(comm);
+    Ok(async move {
+        collective::reduce(&operation, &mut data, 0, &combine).await?;
+        let mut own = vec![0; lengths[operation.rank() as usize]];
+        let mut rest = &data[..];
+        let parts: Vec<&[u8]> =
+            lengths.iter().map(|&bytes| rest.split_off(..bytes).expect("the sum of all")).collect();
+        let parts = if operation.rank() == 0 { &parts[..] } else { &[] };
+        collective::scatter(&operation, parts, &mut own, 0).await?;
+        // SAFETY: as above.
+        unsafe { result.set(&own) };
+        Ok(())
+    })
 }
 
 /// What the root receives.
@@ -257,7 +292,7 @@ pub unsafe fn gather(
     recvbuf: Buffer,
     root: c_int,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
     unsafe { gather_parts(library, sendbuf, &Parts::Equal(recvbuf), root, comm) }
 }
@@ -268,7 +303,7 @@ pub unsafe fn gatherv(
     recvbuf: Pieces,
     root: c_int,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
     unsafe { gather_parts(library, sendbuf, &Parts::Different(recvbuf), root, comm) }
 }
@@ -279,25 +314,23 @@ unsafe fn gather_parts(
     recvbuf: &Parts,
     root: c_int,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     let root = check_root(library, root, comm)?;
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers; that of the result is the root's.
-    unsafe {
-        let mut spaces;
-        let (own, parts) = if rank != root {
-            (sendbuf.bytes(1)?, vec![])
-        } else {
-            spaces = recvbuf.spaces(size)?;
-            let parts = spaces.parts();
-            let of_own = &parts[rank as usize];
+    let (own, mut spaces) = unsafe {
+        if rank == root {
+            let mut spaces = recvbuf.spaces(size)?;
+            let of_own = &spaces.parts()[rank as usize];
             let own = if sendbuf.is_in_place() { Cow::Owned(of_own.to_vec()) } else { sendbuf.bytes(1)? };
             check_lengths(own.len(), of_own.len())?;
-            (own, parts)
-        };
-        let operation = library.operation(comm);
-        library.block_on(collective::gather(&operation, &own, parts, root))
-    }
+            (own, spaces)
+        } else {
+            (sendbuf.bytes(1)?, Spaces { list: vec![], split: None })
+        }
+    };
+    let operation = library.operation(comm);
+    Ok(async move { collective::gather(&operation, &own, spaces.parts(), root).await })
 }
 
 pub unsafe fn scatter(
@@ -306,7 +339,7 @@ pub unsafe fn scatter(
     recvbuf: Buffer,
     root: c_int,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
     unsafe { scatter_parts(library, &Parts::Equal(sendbuf), recvbuf, root, comm) }
 }
@@ -317,7 +350,7 @@ pub unsafe fn scatterv(
     recvbuf: Buffer,
     root: c_int,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
     unsafe { scatter_parts(library, &Parts::Different(sendbuf), recvbuf, root, comm) }
 }
@@ -328,26 +361,33 @@ unsafe fn scatter_parts(
     recvbuf: Buffer,
     root: c_int,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     let root = check_root(library, root, comm)?;
     let (rank, size) = place(library, comm);
+    let is_root = rank == root;
     // SAFETY: the program gave the buffers; that of all data is the root's.
-    unsafe {
-        let pieces = if rank == root { Some(sendbuf.bytes(size)?) } else { None };
-        let parts = pieces.as_ref().map(Pieced::parts).unwrap_or_default();
-        let mut unused = vec![];
-        let mut own = if recvbuf.is_in_place() && rank == root {
-            unused.resize(parts[rank as usize].len(), 0);
-            Space::Here(&mut unused)
-        } else {
-            recvbuf.space(1)?
-        };
-        if rank == root {
-            check_lengths(parts[rank as usize].len(), own.len())?;
-        }
-        let operation = library.operation(comm);
-        library.block_on(collective::scatter(&operation, &parts, &mut own, root))
+    let (pieces, mut own) = unsafe {
+        let pieces = if is_root { sendbuf.bytes(size)? } else { Pieced { list: vec![], split: None } };
+        let own = if is_root && recvbuf.is_in_place() { None } else { Some(recvbuf.space(1)?) };
+        (pieces, own)
+    };
+    if let (true, Some(own)) = (is_root, &own) {
+        check_lengths(pieces.parts()[rank as usize].len(), own.len())?;
     }
+    let operation = library.operation(comm);
+    Ok(async move {
+        let parts = pieces.parts();
+        // The root's own part stays where it is.
+        let mut unused = vec![];
+        let own = match &mut own {
+            Some(own) => &mut own[..],
+            None => {
+                unused.resize(parts[rank as usize].len(), 0);
+                &mut unused[..]
+            }
+        };
+        collective::scatter(&operation, &parts, own, root).await
+    })
 }
 
 pub unsafe fn all_gather(
@@ -355,7 +395,7 @@ pub unsafe fn all_gather(
     sendbuf: Buffer,
     recvbuf: Buffer,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
     unsafe { all_gather_parts(library, sendbuf, &Parts::Equal(recvbuf), comm) }
 }
@@ -365,7 +405,7 @@ pub unsafe fn all_gatherv(
     sendbuf: Buffer,
     recvbuf: Pieces,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
     unsafe { all_gather_parts(library, sendbuf, &Parts::Different(recvbuf), comm) }
 }
@@ -375,20 +415,21 @@ unsafe fn all_gather_parts(
     sendbuf: Buffer,
     recvbuf: &Parts,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers, which do not overlap.
-    unsafe {
+    let mut spaces = unsafe {
         let mut spaces = recvbuf.spaces(size)?;
-        let mut parts = spaces.parts();
         if !sendbuf.is_in_place() {
             let own = sendbuf.bytes(1)?;
-            check_lengths(own.len(), parts[rank as usize].len())?;
-            parts[rank as usize].copy_from_slice(&own);
+            let part = &mut *spaces.parts()[rank as usize];
+            check_lengths(own.len(), part.len())?;
+            part.copy_from_slice(&own);
         }
-        let operation = library.operation(comm);
-        library.block_on(collective::all_gather(&operation, parts))
-    }
+        spaces
+    };
+    let operation = library.operation(comm);
+    Ok(async move { collective::all_gather(&operation, spaces.parts()).await })
 }
 
 pub unsafe fn all_to_all(
@@ -396,7 +437,7 @@ pub unsafe fn all_to_all(
     sendbuf: Buffer,
     recvbuf: Buffer,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
     unsafe { all_to_all_parts(library, &Parts::Equal(sendbuf), &Parts::Equal(recvbuf), comm) }
 }
@@ -406,7 +447,7 @@ pub unsafe fn all_to_allv(
     sendbuf: Pieces,
     recvbuf: Pieces,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     // SAFETY: the program gave the buffers.
     unsafe { all_to_all_parts(library, &Parts::Different(sendbuf), &Parts::Different(recvbuf), comm) }
 }
@@ -416,10 +457,10 @@ unsafe fn all_to_all_parts(
     sendbuf: &Parts,
     recvbuf: &Parts,
     comm: CommId,
-) -> Result<(), Error> {
+) -> Result<impl Plan + use<>, Error> {
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers, which do not overlap.
-    unsafe {
+    let (pieces, mut spaces) = unsafe {
         let mut spaces = recvbuf.spaces(size)?;
         let to = spaces.parts();
         let pieces = if sendbuf.is_in_place() {
@@ -427,9 +468,9 @@ unsafe fn all_to_all_parts(
         } else {
             sendbuf.bytes(size)?
         };
-        let from = pieces.parts();
-        check_lengths(from[rank as usize].len(), to[rank as usize].len())?;
-        let operation = library.operation(comm);
-        library.block_on(collective::all_to_all(&operation, &from, to))
-    }
+        check_lengths(pieces.parts()[rank as usize].len(), to[rank as usize].len())?;
+        (pieces, spaces)
+    };
+    let operation = library.operation(comm);
+    Ok(async move { collective::all_to_all(&operation, &pieces.parts(), spaces.parts()).await })
 }

@@ -54,7 +54,7 @@ mod waiting;
 /// The exported functions, generated from functions.txt.
 mod exports {
     use crate::abi::Status;
-    use crate::buffer::{Buffer, Pieces};
+    use crate::buffer::{Buffer, Counted, Pieces};
     use crate::entry::{run, run_alone, unsupported};
     use crate::numbers::{Count, CountPlace};
     use std::arch::naked_asm;

@@ -180,6 +180,22 @@ impl Library {
         }
     }
 
+    /// Gives the program a collective as a request.
+    ///
+    /// # Safety
+    /// It gave the place.
+    pub unsafe fn start(
+        &mut self,
+        future: impl Future<Output = Result<(), Error>> + 'static,
+        request: *mut usize,
+    ) -> Result<(), Error> {
+        let started = self.insert(Request::Collective(Box::pin(future)));
+        self.poll_collectives();
+        // SAFETY: the caller's promise.
+        unsafe { *request = started };
+        Ok(())
+    }
+
     /// Makes progress, and waits for some.
     pub fn progress(&mut self) {
         self.point_to_point.transport().advance();

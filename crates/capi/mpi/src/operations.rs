@@ -24,7 +24,7 @@ pub enum Reduction {
 }
 
 /// How elements of a type are combined. That an operation is not defined is found here, before any rank has sent something.
-pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine, Error> {
+pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine + use<>, Error> {
     let (of, handle) = (buffer.of()?, buffer.handle());
     let extent = of.extent().max(1) as usize;
     let of = match (of, operation) {
@@ -125,5 +125,22 @@ pub unsafe fn commutative(_: &mut Library, op: Reduction, commute: *mut c_int) -
     };
     // SAFETY: the program gave the place.
     unsafe { *commute = commutes.into() };
+    Ok(())
+}
+
+pub unsafe fn reduce_local(
+    _: &mut Library,
+    inbuf: *const c_void,
+    inoutbuf: Buffer,
+    op: Reduction,
+) -> Result<(), Error> {
+    let combine = combining(op, &inoutbuf)?;
+    let (first, second) = (inoutbuf.at("inbuf", inbuf).array()?, inoutbuf.array()?);
+    // SAFETY: the program gave the buffers.
+    unsafe {
+        let mut result = first.copy();
+        combine.combine(&mut result, &second.copy())?;
+        second.set(&result);
+    }
     Ok(())
 }

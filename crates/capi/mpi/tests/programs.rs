@@ -80,7 +80,7 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 13] = [
+const CHECKED: [&str; 14] = [
     "hello",
     "ring",
     "requests",
@@ -91,6 +91,7 @@ const CHECKED: [&str; 13] = [
     "errors",
     "grids",
     "groups",
+    "nonblocking",
     "persistent",
     "sleeps",
     "tool",
