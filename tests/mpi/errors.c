@@ -33,13 +33,50 @@ int main(int argc, char ** argv)
   expect(MPI_Allreduce(data, in, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD), MPI_ERR_OP);
   /* A message that is longer than its receive: what fits is there. */
   status.MPI_ERROR = 12345;
-  MPI_Send(data, 4, MPI_INT, rank, 3, MPI_COMM_WORLD);
+  MPI_Request requests[3];
+  MPI_Status  statuses[3];
+  MPI_Isend(data, 4, MPI_INT, rank, 3, MPI_COMM_WORLD, &requests[0]);
   expect(MPI_Recv(in, 2, MPI_INT, rank, 3, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE);
   CHECK(in[0] == 1 && in[1] == 2);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
   /* A single completion does not write the error of its status. */
-  MPI_Send(data, 2, MPI_INT, rank, 4, MPI_COMM_WORLD);
+  MPI_Isend(data, 2, MPI_INT, rank, 4, MPI_COMM_WORLD, &requests[0]);
   CHECK(MPI_Recv(in, 2, MPI_INT, rank, 4, MPI_COMM_WORLD, &status) == MPI_SUCCESS);
   CHECK(status.MPI_ERROR == 12345 && status.MPI_SOURCE == rank);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  /* Of several each status tells its own. */
+  int more[2];
+  for (int round = 0; round < 2; round++)
+  {
+    MPI_Irecv(in, 2, MPI_INT, rank, 5, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(more, 1, MPI_INT, rank, 6, MPI_COMM_WORLD, &requests[1]);
+    MPI_Send(data, 2, MPI_INT, rank, 5, MPI_COMM_WORLD);
+    MPI_Send(data, 2, MPI_INT, rank, 6, MPI_COMM_WORLD);
+    if (round == 0)
+    {
+      expect(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
+      expect(statuses[1].MPI_ERROR, MPI_ERR_TRUNCATE);
+      CHECK(statuses[0].MPI_ERROR == MPI_SUCCESS);
+    }
+    else
+    {
+      int ended = 0, errors = 0, count, indices[2], result;
+      while (ended < 2)
+      {
+        result = MPI_Waitsome(2, requests, &count, indices, statuses);
+        for (int n = 0; n < count && result != MPI_SUCCESS; n++)
+          if (statuses[n].MPI_ERROR != MPI_SUCCESS)
+          {
+            expect(result, MPI_ERR_IN_STATUS), expect(statuses[n].MPI_ERROR, MPI_ERR_TRUNCATE);
+            CHECK(indices[n] == 1);
+            errors++;
+          }
+        ended += count;
+      }
+      CHECK(errors == 1);
+    }
+    CHECK(in[0] == 1 && in[1] == 2 && requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
+  }
   MPI_Finalize();
   return 0;
 }

@@ -23,9 +23,17 @@ pub enum Class {
     Truncate = 15,
     Other = 16,
     Intern = 17,
+    InStatus = 19,
     ProcAborted = 58,
     UnsupportedOperation = 55,
     Errhandler = 61,
+}
+
+impl Class {
+    /// Its name in the standard.
+    pub fn name(self) -> &'static str {
+        CLASSES[self as usize].1
+    }
 }
 
 /// What went wrong in a call.

@@ -6,7 +6,7 @@ use crate::operations::{OP_NULL, Reduction};
 use crate::pami::Pami;
 use crate::requests::Request;
 use netloom_mpi::collective::Operation;
-use netloom_mpi::error::{CLASSES, Class, Error};
+use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
@@ -226,7 +226,7 @@ impl Library {
             return class;
         }
         let rank = world.group.rank;
-        tell(&format!("rank {rank}: {name}: {error} ({})", CLASSES[class as usize].1));
+        tell(&format!("rank {rank}: {name}: {error} ({})", error.class.name()));
         std::process::exit(class);
     }
 }

@@ -254,17 +254,39 @@ fn status_at(statuses: *mut Status, at: usize) -> *mut Status {
     if statuses.is_null() { statuses } else { statuses.wrapping_add(at) }
 }
 
+/// The error of a call that has ended several requests: each status says how its own has ended.
+///
+/// # Safety
+/// The program gave as many statuses as have ended, or NULL.
+unsafe fn in_statuses(failed: &[(usize, Error)], statuses: *mut Status, ended: usize) -> Result<(), Error> {
+    let Some((first, error)) = failed.first() else { return Ok(()) };
+    if !statuses.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (0..ended).for_each(|at| (*statuses.add(at)).error = SUCCESS);
+            failed.iter().for_each(|(at, error)| (*statuses.add(*at)).error = error.class as c_int);
+        }
+    }
+    let (others, text) = (failed.len() - 1, error.to_string());
+    let more = if others > 0 { format!(", and {others} others failed") } else { String::new() };
+    Err(Error::new(Class::InStatus, format!("status {first}: {text} ({}){more}", error.class.name())))
+}
+
 pub unsafe fn wait_all(
     library: &mut Library,
     Count(count): Count,
     requests: *mut usize,
     statuses: *mut Status,
 ) -> Result<(), Error> {
+    let mut failed = vec![];
     for at in 0..count {
         // SAFETY: the program gave `count` requests and as many statuses, or NULL.
-        unsafe { wait(library, requests.add(at), status_at(statuses, at))? };
+        if let Err(error) = unsafe { wait(library, requests.add(at), status_at(statuses, at)) } {
+            failed.push((at, error));
+        }
     }
-    Ok(())
+    // SAFETY: as above.
+    unsafe { in_statuses(&failed, statuses, count) }
 }
 
 pub unsafe fn wait_any(
@@ -277,11 +299,11 @@ pub unsafe fn wait_any(
     loop {
         // SAFETY: the program gave the array and the places.
         unsafe {
-            let (ended, is_any, end) = end_some(library, count, requests, index, status, 1);
-            if ended > 0 {
-                return end;
+            let some = end_some(library, count, requests, index, status, 1);
+            if some.ended > 0 {
+                return of_one(some.failed);
             }
-            if !is_any {
+            if !some.is_any {
                 *index = UNDEFINED;
                 set_status(status, &EMPTY);
                 return Ok(());
@@ -315,7 +337,17 @@ pub unsafe fn test_all(
     }
 }
 
-/// The requests of an array that have ended, up to `most`: their indices, and whether any was left.
+/// Which requests of an array have ended.
+struct Endings {
+    /// How many.
+    ended: usize,
+    /// Whether any was there to wait for.
+    is_any: bool,
+    /// The places among those that have ended of those that failed.
+    failed: Vec<(usize, Error)>,
+}
+
+/// Ends the requests of an array that can be, up to `most`, and writes their indices.
 ///
 /// # Safety
 /// The program gave `count` requests, as many indices, and statuses or NULL.
@@ -326,25 +358,28 @@ unsafe fn end_some(
     indices: *mut c_int,
     statuses: *mut Status,
     most: usize,
-) -> (usize, bool, Result<(), Error>) {
-    let (mut ended, mut is_any) = (0, false);
+) -> Endings {
+    let mut some = Endings { ended: 0, is_any: false, failed: vec![] };
     for at in 0..count {
         // SAFETY: the caller's promise.
         unsafe {
-            if ended == most || library.is_inactive(*requests.add(at)) {
+            if some.ended == most || library.is_inactive(*requests.add(at)) {
                 continue;
             }
-            is_any = true;
-            if let Some(end) = library.try_end(&mut *requests.add(at), status_at(statuses, ended)) {
-                *indices.add(ended) = at as c_int;
-                ended += 1;
-                if end.is_err() {
-                    return (ended, true, end);
-                }
+            some.is_any = true;
+            if let Some(end) = library.try_end(&mut *requests.add(at), status_at(statuses, some.ended)) {
+                *indices.add(some.ended) = at as c_int;
+                some.failed.extend(end.err().map(|error| (some.ended, error)));
+                some.ended += 1;
             }
         }
     }
-    (ended, is_any, Ok(()))
+    some
+}
+
+/// The error of the one request that a call has ended.
+fn of_one(mut failed: Vec<(usize, Error)>) -> Result<(), Error> {
+    failed.pop().map_or(Ok(()), |(_, error)| Err(error))
 }
 
 pub unsafe fn wait_some(
@@ -358,10 +393,10 @@ pub unsafe fn wait_some(
     loop {
         // SAFETY: the program gave the arrays and the place.
         unsafe {
-            let (ended, is_any, end) = end_some(library, count, requests, indices, statuses, count);
-            if ended > 0 || !is_any {
-                *outcount = if is_any { ended as c_int } else { UNDEFINED };
-                return end;
+            let some = end_some(library, count, requests, indices, statuses, count);
+            if some.ended > 0 || !some.is_any {
+                *outcount = if some.is_any { some.ended as c_int } else { UNDEFINED };
+                return in_statuses(&some.failed, statuses, some.ended);
             }
         }
         library.progress();
@@ -379,9 +414,9 @@ pub unsafe fn test_some(
     library.poll();
     // SAFETY: the program gave the arrays and the place.
     unsafe {
-        let (ended, is_any, end) = end_some(library, count, requests, indices, statuses, count);
-        *outcount = if is_any { ended as c_int } else { UNDEFINED };
-        end
+        let some = end_some(library, count, requests, indices, statuses, count);
+        *outcount = if some.is_any { some.ended as c_int } else { UNDEFINED };
+        in_statuses(&some.failed, statuses, some.ended)
     }
 }
 
@@ -396,15 +431,15 @@ pub unsafe fn test_any(
     library.poll();
     // SAFETY: the program gave the array and the places.
     unsafe {
-        let (ended, is_any, end) = end_some(library, count, requests, index, status, 1);
-        *flag = c_int::from(ended > 0 || !is_any);
-        if ended == 0 {
+        let some = end_some(library, count, requests, index, status, 1);
+        *flag = c_int::from(some.ended > 0 || !some.is_any);
+        if some.ended == 0 {
             *index = UNDEFINED;
-            if !is_any {
+            if !some.is_any {
                 set_status(status, &EMPTY);
             }
         }
-        end
+        of_one(some.failed)
     }
 }
 
