@@ -100,35 +100,21 @@ pub unsafe fn compare_comms(
     Ok(())
 }
 
-pub unsafe fn union(
-    library: &mut Library,
-    first: Processes,
-    second: Processes,
-    made: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave the place.
-    unsafe { library.hand_out_group(first.union(&second), made) }
+/// Functions that make a group of two.
+macro_rules! of_two {
+    ($($name:ident)*) => {$(
+        pub unsafe fn $name(
+            library: &mut Library,
+            first: Processes,
+            second: Processes,
+            made: *mut usize,
+        ) -> Result<(), Error> {
+            // SAFETY: the program gave the place.
+            unsafe { library.hand_out_group(first.$name(&second), made) }
+        }
+    )*};
 }
-
-pub unsafe fn intersection(
-    library: &mut Library,
-    first: Processes,
-    second: Processes,
-    made: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave the place.
-    unsafe { library.hand_out_group(first.intersection(&second), made) }
-}
-
-pub unsafe fn difference(
-    library: &mut Library,
-    first: Processes,
-    second: Processes,
-    made: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave the place.
-    unsafe { library.hand_out_group(first.difference(&second), made) }
-}
+of_two!(union intersection difference);
 
 /// Ranks of a group, each once.
 fn check_ranks(group: &Processes, ranks: impl Iterator<Item = i64>) -> Result<Vec<u32>, Error> {
@@ -175,48 +161,26 @@ unsafe fn ranges(group: &Processes, n: c_int, ranges: *const c_int) -> Result<Ve
     check_ranks(group, ranks.into_iter())
 }
 
-pub unsafe fn include(
-    library: &mut Library,
-    group: Processes,
-    n: c_int,
-    ranks: *const c_int,
-    made: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave array and place.
-    unsafe { library.hand_out_group(group.including(&listed(&group, n, ranks)?), made) }
+/// Functions that make a group of a part of another: with or without some ranks, which they read as they are told.
+macro_rules! of_part {
+    ($($name:ident = $part:ident $read:ident;)*) => {$(
+        pub unsafe fn $name(
+            library: &mut Library,
+            group: Processes,
+            n: c_int,
+            list: *const c_int,
+            made: *mut usize,
+        ) -> Result<(), Error> {
+            // SAFETY: the program gave array and place.
+            unsafe { library.hand_out_group(group.$part(&$read(&group, n, list)?), made) }
+        }
+    )*};
 }
-
-pub unsafe fn exclude(
-    library: &mut Library,
-    group: Processes,
-    n: c_int,
-    ranks: *const c_int,
-    made: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave array and place.
-    unsafe { library.hand_out_group(group.excluding(&listed(&group, n, ranks)?), made) }
-}
-
-pub unsafe fn include_ranges(
-    library: &mut Library,
-    group: Processes,
-    n: c_int,
-    list: *const c_int,
-    made: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave array and place.
-    unsafe { library.hand_out_group(group.including(&ranges(&group, n, list)?), made) }
-}
-
-pub unsafe fn exclude_ranges(
-    library: &mut Library,
-    group: Processes,
-    n: c_int,
-    list: *const c_int,
-    made: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave array and place.
-    unsafe { library.hand_out_group(group.excluding(&ranges(&group, n, list)?), made) }
+of_part! {
+    include = including listed;
+    exclude = excluding listed;
+    include_ranges = including ranges;
+    exclude_ranges = excluding ranges;
 }
 
 pub unsafe fn translate_ranks(
