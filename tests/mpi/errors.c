@@ -9,6 +9,62 @@ static void expect(int result, int class)
   CHECK(MPI_Error_string(result, text, &length) == MPI_SUCCESS && length > 0 && (size_t) length == strlen(text));
 }
 
+static int      calls, last_code;
+static MPI_Comm last_comm;
+
+/* A handler may make calls. */
+static void note(MPI_Comm * comm, int * code, ...)
+{
+  int size;
+  calls++, last_comm = *comm, last_code = *code;
+  MPI_Comm_size(*comm, &size);
+  CHECK(size > 0);
+}
+
+static void handlers(void)
+{
+  MPI_Errhandler mine, found;
+  MPI_Comm       copy;
+  int            data = 0, class, code, more, length, *last, flag;
+  char           text[MPI_MAX_ERROR_STRING];
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  MPI_Comm_create_errhandler(note, &mine);
+  MPI_Comm_set_errhandler(copy, mine);
+  MPI_Errhandler_free(&mine);
+  CHECK(mine == MPI_ERRHANDLER_NULL);
+  expect(MPI_Send(&data, 1, MPI_INT, -77, 0, copy), MPI_ERR_RANK);
+  CHECK(calls == 1 && last_comm == copy);
+  expect(last_code, MPI_ERR_RANK);
+  CHECK(MPI_Comm_call_errhandler(copy, MPI_ERR_OTHER) == MPI_SUCCESS);
+  CHECK(calls == 2 && last_code == MPI_ERR_OTHER);
+  /* A copy has the handler too, and a handler that is got can be set. */
+  MPI_Comm_get_errhandler(copy, &found);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, found);
+  MPI_Errhandler_free(&found);
+  expect(MPI_Bcast(&data, 1, MPI_INT, 1, MPI_COMM_SELF), MPI_ERR_ROOT);
+  CHECK(calls == 3 && last_comm == MPI_COMM_SELF);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+
+  MPI_Add_error_class(&class);
+  MPI_Add_error_code(class, &code);
+  MPI_Add_error_code(MPI_ERR_ARG, &more);
+  MPI_Add_error_string(code, "too many apples");
+  CHECK(class > MPI_ERR_ERRHANDLER && class_of(code) == class && class_of(more) == MPI_ERR_ARG);
+  MPI_Error_string(code, text, &length);
+  CHECK(strcmp(text, "too many apples") == 0 && length == 15);
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
+  CHECK(flag && *last >= code && *last >= more);
+  MPI_Comm_call_errhandler(copy, code);
+  CHECK(calls == 4 && last_code == code);
+
+  MPI_Comm_get_name(MPI_COMM_WORLD, text, &length);
+  CHECK(strcmp(text, "MPI_COMM_WORLD") == 0);
+  MPI_Comm_set_name(copy, "copy of the world");
+  MPI_Comm_get_name(copy, text, &length);
+  CHECK(strcmp(text, "copy of the world") == 0 && length == 17);
+  MPI_Comm_free(&copy);
+}
+
 int main(int argc, char ** argv)
 {
   int            rank, size, data[4] = {1, 2, 3, 4}, in[2];
@@ -77,6 +133,7 @@ int main(int argc, char ** argv)
     }
     CHECK(in[0] == 1 && in[1] == 2 && requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
   }
+  handlers();
   MPI_Finalize();
   return 0;
 }

@@ -42,5 +42,6 @@ pub const UNDEFINED: c_int = -32766;
 pub const IN_PLACE: usize = 1;
 
 pub const THREAD_SERIALIZED: c_int = 2048;
+pub const MAX_OBJECT_NAME: usize = 128;
 pub const MAX_ERROR_STRING: usize = 512;
 pub const MAX_PROCESSOR_NAME: usize = 256;

@@ -1,11 +1,12 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 use crate::abi::*;
+use crate::environment::write;
 use crate::library::{Comm, CommId, Library};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members};
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 pub unsafe fn rank(library: &mut Library, comm: CommId, rank: *mut c_int) -> Result<(), Error> {
     // SAFETY: the program gave the place.
@@ -102,13 +103,12 @@ pub unsafe fn get_attr(
     static NONE: c_int = 0;
     static NO_HOST: c_int = PROC_NULL;
     static ANY: c_int = ANY_SOURCE;
-    static LAST_CODE: c_int = 62;
     let found: Option<*const c_int> = match key {
         501 => Some(&raw const TAG_UB),
         502 => Some(&raw const ANY),
         503 => Some(&raw const NO_HOST),
         504 | 505 => Some(&raw const NONE),
-        506 => Some(&raw const LAST_CODE),
+        506 => Some(crate::errhandlers::last_code()),
         507 => Some(&raw const library.universe_size),
         _ => None,
     };
@@ -135,25 +135,22 @@ pub unsafe fn free(library: &mut Library, comm: *mut usize) -> Result<(), Error>
     Ok(())
 }
 
-pub unsafe fn set_errhandler(library: &mut Library, comm: CommId, errhandler: usize) -> Result<(), Error> {
-    match errhandler {
-        ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN => {
-            library.of(comm).errhandler = errhandler;
-            Ok(())
-        }
-        _ => Err(Error::new(
-            Class::Errhandler,
-            format!("errhandler is {errhandler:#x}, which is no error handler"),
-        )),
-    }
+pub unsafe fn set_name(library: &mut Library, comm: CommId, name: *const c_char) -> Result<(), Error> {
+    // SAFETY: the program gave a string.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    library.of(comm).name = Some(name);
+    Ok(())
 }
 
-pub unsafe fn get_errhandler(
+pub unsafe fn get_name(
     library: &mut Library,
     comm: CommId,
-    errhandler: *mut usize,
+    name: *mut c_char,
+    length: *mut c_int,
 ) -> Result<(), Error> {
-    // SAFETY: the program gave the place.
-    unsafe { *errhandler = library.of(comm).errhandler };
+    let predefined = ["MPI_COMM_WORLD", "MPI_COMM_SELF"].get(comm.0).copied().unwrap_or_default();
+    let given = library.of(comm).name.as_deref().unwrap_or(predefined);
+    // SAFETY: the program gave the places.
+    unsafe { write(given, MAX_OBJECT_NAME, name, length) };
     Ok(())
 }

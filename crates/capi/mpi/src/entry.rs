@@ -21,7 +21,11 @@ pub unsafe fn run(
     let Some(library) = (unsafe { library() }) else { return outside(name) };
     match call(library) {
         Ok(()) => SUCCESS,
-        Err(error) => library.raise(name, comm, &error),
+        Err(error) => {
+            let raised = library.raise(name, comm, &error);
+            // SAFETY: the program gave the handler; the library is not used any more.
+            unsafe { crate::errhandlers::handle(raised) }
+        }
     }
 }
 
@@ -50,7 +54,7 @@ pub fn tell(text: &str) {
 
 /// A call before `MPI_Init` or after `MPI_Finalize`.
 #[cold]
-fn outside(name: &str) -> c_int {
+pub fn outside(name: &str) -> c_int {
     tell(&format!(
         "{name} is called before MPI_Init or after MPI_Finalize; the standard allows few functions there"
     ));

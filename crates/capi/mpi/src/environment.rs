@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::library::{Library, library};
-use netloom_mpi::error::{CLASSES, Error};
+use netloom_mpi::error::Error;
 use std::ffi::{c_char, c_int};
 
 /// Time of the machine, s; before `MPI_Init` that of this computer.
@@ -26,7 +26,7 @@ pub unsafe fn wtick() -> f64 {
 ///
 /// # Safety
 /// The program gave both places; that of the string has `space` bytes.
-unsafe fn write(text: &str, space: usize, to: *mut c_char, length: *mut c_int) {
+pub unsafe fn write(text: &str, space: usize, to: *mut c_char, length: *mut c_int) {
     let bytes = &text.as_bytes()[..text.len().min(space - 1)];
     // SAFETY: the caller's promise.
     unsafe {
@@ -71,24 +71,6 @@ pub unsafe fn abi_version(major: *mut c_int, minor: *mut c_int) -> c_int {
 pub unsafe fn library_version(text: *mut c_char, length: *mut c_int) -> c_int {
     // SAFETY: the program gave the places.
     unsafe { write(concat!("Netloom ", env!("CARGO_PKG_VERSION")), 8192, text, length) };
-    SUCCESS
-}
-
-pub unsafe fn error_string(code: c_int, text: *mut c_char, length: *mut c_int) -> c_int {
-    let found = usize::try_from(code).ok().and_then(|at| CLASSES.get(at));
-    let words = match found {
-        Some((_, name, meaning)) => format!("{name}: {meaning}"),
-        None => return 13, // MPI_ERR_ARG
-    };
-    // SAFETY: the program gave the places.
-    unsafe { write(&words, MAX_ERROR_STRING, text, length) };
-    SUCCESS
-}
-
-/// All codes of this library are classes.
-pub unsafe fn error_class(code: c_int, class: *mut c_int) -> c_int {
-    // SAFETY: the program gave the place.
-    unsafe { *class = code };
     SUCCESS
 }
 

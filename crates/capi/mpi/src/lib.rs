@@ -13,7 +13,7 @@
 //! | requests; statuses | `requests.rs`, `status.rs` |
 //! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `packing.rs` |
-//! | time, names, versions, error text | `environment.rs` |
+//! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
 //! | the transport | `pami.rs` |
 //! | for what a call waits, in words | `waiting.rs` |
 //!
@@ -32,6 +32,7 @@ mod constructors;
 mod entry;
 mod envelope;
 mod environment;
+mod errhandlers;
 mod grids;
 mod groups;
 mod library;

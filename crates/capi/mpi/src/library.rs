@@ -34,6 +34,8 @@ pub struct Comm {
     pub collectives: u32,
     pub errhandler: usize,
     pub grid: Option<Rc<Cartesian>>,
+    /// The name that the program gave it.
+    pub name: Option<String>,
 }
 
 /// The library of this process.
@@ -49,6 +51,8 @@ pub struct Library {
     pub collectives_under_way: usize,
     /// Groups that the program made.
     pub groups: Vec<Option<Processes>>,
+    /// Error handlers that the program made: the function, and whether the program has freed it.
+    pub errhandlers: Vec<(usize, bool)>,
     /// Reduction operations that the program made.
     pub operations: Vec<Option<Reduction>>,
     /// The next context that no communicator of this process has.
@@ -96,7 +100,7 @@ impl Library {
         let (own, size) = (pami.own(), pami.processes());
         let comm = |members, rank, size, context| {
             let group = Group { members, rank, size, context };
-            Some(Comm { group, collectives: 0, errhandler: ERRORS_ARE_FATAL, grid: None })
+            Some(Comm { group, collectives: 0, errhandler: ERRORS_ARE_FATAL, grid: None, name: None })
         };
         let world = comm(Members::World, own, size, 0);
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, 2);
@@ -108,6 +112,7 @@ impl Library {
             messages: vec![],
             collectives_under_way: 0,
             groups: vec![],
+            errhandlers: vec![],
             operations: vec![],
             next_context: 4,
             thread_level,
@@ -157,7 +162,7 @@ impl Library {
         }
         let handle = USER_COMM | at;
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
-        self.comms[at] = Some(Comm { group, collectives: 0, errhandler, grid: None });
+        self.comms[at] = Some(Comm { group, collectives: 0, errhandler, grid: None, name: None });
         handle
     }
 
@@ -217,18 +222,34 @@ impl Library {
         }
     }
 
-    /// Tells an error handler.
+    /// What is to be done with an error: its code is returned, or the job has ended, or the program's handler is called first.
     #[cold]
-    pub fn raise(&self, name: &str, comm: usize, error: &Error) -> c_int {
+    pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
         let world = self.comms[0].as_ref().expect("it stays until the end");
-        let class = error.class as c_int;
-        if self.find_comm(comm).unwrap_or(world).errhandler == ERRORS_RETURN {
-            return class;
+        let (class, comm) =
+            (error.class as c_int, if self.find_comm(comm).is_some() { comm } else { COMM_WORLD });
+        let handler = self.find_comm(comm).unwrap_or(world).errhandler;
+        if let Some(function) = self.user_handler(handler) {
+            return Raised::Handler { function, comm, code: class };
+        }
+        if handler == ERRORS_RETURN {
+            return Raised::Code(class);
         }
         let rank = world.group.rank;
         tell(&format!("rank {rank}: {name}: {error} ({})", error.class.name()));
         std::process::exit(class);
     }
+}
+
+/// What is to be done with an error.
+pub enum Raised {
+    Code(c_int),
+    /// A function of the program is called with the communicator and the code: the library must not be borrowed then.
+    Handler {
+        function: usize,
+        comm: usize,
+        code: c_int,
+    },
 }
 
 /// A communicator by number.

@@ -1,0 +1,203 @@
+//! Error handlers, and error codes of the program (MPI 5.0, sections 9.3 to 9.5).
+
+use crate::abi::*;
+use crate::entry::{outside, tell};
+use crate::environment::write;
+use crate::library::{CommId, Library, Raised, library};
+use netloom_mpi::error::{CLASSES, Class, Error};
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Handles of error handlers: see [`crate::library::USER_COMM`].
+const USER_ERRHANDLER: usize = 0x0700_0000;
+const ERRHANDLER_NULL: usize = 0x140;
+
+/// `MPI_Comm_errhandler_function`.
+type Function = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+
+/// Does what is to be done with an error, and returns its code.
+///
+/// # Safety
+/// The program gave the handler, and the library is not borrowed: handlers may make calls.
+pub unsafe fn handle(raised: Raised) -> c_int {
+    match raised {
+        Raised::Code(code) => code,
+        Raised::Handler { function, mut comm, code } => {
+            // SAFETY: the caller's promise.
+            unsafe { std::mem::transmute::<usize, Function>(function)(&mut comm, &mut { code }) };
+            code
+        }
+    }
+}
+
+impl Library {
+    /// The program's function of a handler.
+    pub fn user_handler(&self, handle: usize) -> Option<usize> {
+        self.errhandlers.get(handle.wrapping_sub(USER_ERRHANDLER)).map(|handler| handler.0)
+    }
+}
+
+pub unsafe fn create(library: &mut Library, function: usize, errhandler: *mut usize) -> Result<(), Error> {
+    if function == 0 {
+        return Err(Error::new(Class::Arg, "comm_errhandler_fn is NULL"));
+    }
+    library.errhandlers.push((function, false));
+    // SAFETY: the program gave the place.
+    unsafe { *errhandler = USER_ERRHANDLER | (library.errhandlers.len() - 1) };
+    Ok(())
+}
+
+/// A handler that the program may name.
+fn check(library: &mut Library, handle: usize) -> Result<(), Error> {
+    let made = library.errhandlers.get(handle.wrapping_sub(USER_ERRHANDLER));
+    match handle {
+        ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN => Ok(()),
+        _ if made.is_some_and(|handler| !handler.1) => Ok(()),
+        _ => Err(Error::new(
+            Class::Errhandler,
+            format!("errhandler is {handle:#x}, which is no error handler"),
+        )),
+    }
+}
+
+pub unsafe fn set(library: &mut Library, comm: CommId, errhandler: usize) -> Result<(), Error> {
+    check(library, errhandler)?;
+    library.of(comm).errhandler = errhandler;
+    Ok(())
+}
+
+pub unsafe fn get(library: &mut Library, comm: CommId, errhandler: *mut usize) -> Result<(), Error> {
+    let handle = library.of(comm).errhandler;
+    // It is as if it were made again: the program may free it.
+    if let Some(handler) = library.errhandlers.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
+        handler.1 = false;
+    }
+    // SAFETY: the program gave the place.
+    unsafe { *errhandler = handle };
+    Ok(())
+}
+
+/// Communicators that have it keep it.
+pub unsafe fn free(library: &mut Library, errhandler: *mut usize) -> Result<(), Error> {
+    // SAFETY: the program gave it.
+    let handle = unsafe { &mut *errhandler };
+    check(library, *handle)?;
+    if let Some(handler) = library.errhandlers.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
+        handler.1 = true;
+    }
+    *handle = ERRHANDLER_NULL;
+    Ok(())
+}
+
+/// Calls the handler of a communicator.
+pub unsafe fn call(comm: usize, errorcode: c_int) -> c_int {
+    const NAME: &str = "MPI_Comm_call_errhandler";
+    let function = {
+        // SAFETY: the program makes one call at a time.
+        let Some(library) = (unsafe { library() }) else { return outside(NAME) };
+        let handler = match library.comm("comm", comm) {
+            // SAFETY: the library is not used any more.
+            Err(error) => return unsafe { handle(library.raise(NAME, 0, &error)) },
+            Ok(comm) => library.of(comm).errhandler,
+        };
+        match library.user_handler(handler) {
+            Some(function) => function,
+            None if handler == ERRORS_RETURN => return SUCCESS,
+            None => {
+                let rank = library.of(CommId(0)).group.rank;
+                tell(&format!("rank {rank}: {NAME}: the program reports the error code {errorcode}"));
+                std::process::exit(class_number(errorcode).unwrap_or(Class::Other as c_int));
+            }
+        }
+    };
+    // SAFETY: the program gave the handler; the library is not borrowed.
+    unsafe { handle(Raised::Handler { function, comm, code: errorcode }) };
+    SUCCESS
+}
+
+/// A code that the program has made: its class, which may be itself, and its text.
+struct UserCode {
+    class: c_int,
+    text: String,
+}
+
+fn user_codes() -> MutexGuard<'static, Vec<UserCode>> {
+    static CODES: Mutex<Vec<UserCode>> = Mutex::new(vec![]);
+    CODES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The first code of the program.
+const FIRST: c_int = CLASSES.len() as c_int;
+static LAST: AtomicI32 = AtomicI32::new(FIRST - 1);
+
+/// The attribute `MPI_LASTUSEDCODE`.
+pub fn last_code() -> *const c_int {
+    LAST.as_ptr()
+}
+
+fn add(class: impl FnOnce(c_int) -> c_int) -> c_int {
+    let mut codes = user_codes();
+    let code = FIRST + codes.len() as c_int;
+    codes.push(UserCode { class: class(code), text: String::new() });
+    LAST.store(code, Ordering::Relaxed);
+    code
+}
+
+/// The class of a code, if there is such a code.
+fn class_number(code: c_int) -> Option<c_int> {
+    match code {
+        0..FIRST => Some(code),
+        _ => user_codes().get(usize::try_from(code - FIRST).ok()?).map(|of| of.class),
+    }
+}
+
+pub unsafe fn add_class(class: *mut c_int) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { *class = add(|own| own) };
+    Ok(())
+}
+
+pub unsafe fn add_code(class: c_int, code: *mut c_int) -> Result<(), Error> {
+    let Some(class) = class_number(class).filter(|&of| of == class) else {
+        return Err(Error::new(Class::Arg, format!("errorclass is {class}, which is no error class")));
+    };
+    // SAFETY: the program gave the place.
+    unsafe { *code = add(|_| class) };
+    Ok(())
+}
+
+pub unsafe fn add_string(code: c_int, text: *const c_char) -> Result<(), Error> {
+    // SAFETY: the program gave a string.
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+    let mut codes = user_codes();
+    let place = usize::try_from(code - FIRST).ok().and_then(|at| codes.get_mut(at));
+    let no_code = || Error::new(Class::Arg, format!("errorcode is {code}, which the program has not made"));
+    place.ok_or_else(no_code)?.text = text;
+    Ok(())
+}
+
+pub unsafe fn class_of(code: c_int, class: *mut c_int) -> c_int {
+    match class_number(code) {
+        // SAFETY: the program gave the place.
+        Some(found) => unsafe { *class = found },
+        None => return Class::Arg as c_int,
+    }
+    SUCCESS
+}
+
+pub unsafe fn string_of(code: c_int, text: *mut c_char, length: *mut c_int) -> c_int {
+    let words = match usize::try_from(code).ok().and_then(|at| CLASSES.get(at)) {
+        Some((_, name, meaning)) => format!("{name}: {meaning}"),
+        None => match usize::try_from(code - FIRST)
+            .ok()
+            .and_then(|at| user_codes().get(at).map(|of| of.text.clone()))
+        {
+            Some(text) => text,
+            None => return Class::Arg as c_int,
+        },
+    };
+    // SAFETY: the program gave the places.
+    unsafe { write(&words, MAX_ERROR_STRING, text, length) };
+    SUCCESS
+}
