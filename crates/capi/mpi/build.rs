@@ -69,6 +69,8 @@ fn export(function: &Function, is_long: bool) -> String {
                     let names = format!("[\"{address}\", \"{counts}\", \"{of}\"]");
                     format!("Counted::new({names}, {address}{to_const}, {counts}, {of})")
                 }
+                // Who does not need the library asks for it while no function of the program runs.
+                _ if function.needs_no_library && first.kind == "comm" => first.name.clone(),
                 _ => argument(&first.kind, &first.name, is_long),
             });
         }
@@ -81,7 +83,7 @@ fn export(function: &Function, is_long: bool) -> String {
         None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),
         Some(by) if function.is_any_time => format!("crate::{by}({})", arguments(&parameters)),
         Some(by) if function.needs_no_library => {
-            format!("run_alone(&\"MPI_{name}\", || crate::{by}({}))", arguments(&parameters))
+            format!("run_alone(&\"MPI_{name}\", {comm}, || crate::{by}({}))", arguments(&parameters))
         }
         // What a collective has to do is planned, and then waited for or given to the program as a request.
         Some(by) if by.starts_with("collectives::") => {

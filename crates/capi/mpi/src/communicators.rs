@@ -6,7 +6,7 @@ use crate::library::{Comm, CommId, Library};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 
 pub unsafe fn rank(library: &mut Library, comm: CommId, rank: *mut c_int) -> Result<(), Error> {
     // SAFETY: the program gave the place.
@@ -35,15 +35,14 @@ pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> 
     Ok(context)
 }
 
-pub unsafe fn dup(library: &mut Library, comm: CommId, made: *mut usize) -> Result<(), Error> {
+/// The handle of a communicator of the same group.
+pub fn dup(library: &mut Library, comm: CommId) -> Result<usize, Error> {
     let context = agree_context(library, comm)?;
     let &mut Comm { ref group, errhandler, ref grid, .. } = library.of(comm);
     let (group, grid) = (Group { context, ..group.clone() }, grid.clone());
     let handle = library.add_comm(group, errhandler);
     library.set_grid(handle, grid);
-    // SAFETY: the program gave the place.
-    unsafe { *made = handle };
-    Ok(())
+    Ok(handle)
 }
 
 /// Ranks of one colour, by key, and by their old ranks where keys are equal.
@@ -91,48 +90,17 @@ pub unsafe fn test_inter(_: &mut Library, _comm: CommId, flag: *mut c_int) -> Re
     Ok(())
 }
 
-/// Predefined attributes; others cannot be set yet.
-pub unsafe fn get_attr(
-    library: &mut Library,
-    _comm: CommId,
-    key: c_int,
-    value: *mut c_void,
-    flag: *mut c_int,
-) -> Result<(), Error> {
-    static TAG_UB: c_int = c_int::MAX;
-    static NONE: c_int = 0;
-    static NO_HOST: c_int = PROC_NULL;
-    static ANY: c_int = ANY_SOURCE;
-    let found: Option<*const c_int> = match key {
-        501 => Some(&raw const TAG_UB),
-        502 => Some(&raw const ANY),
-        503 => Some(&raw const NO_HOST),
-        504 | 505 => Some(&raw const NONE),
-        506 => Some(crate::errhandlers::last_code()),
-        507 => Some(&raw const library.universe_size),
-        _ => None,
-    };
-    // SAFETY: the program gave the places; that of the value is for a pointer.
-    unsafe {
-        *flag = found.is_some().into();
-        if let Some(found) = found {
-            *value.cast::<*const c_int>() = found;
-        }
+/// That a communicator can be freed.
+pub fn check_free(comm: CommId) -> Result<(), Error> {
+    match comm.0 {
+        0 | 1 => Err(Error::new(Class::Comm, "comm is predefined, and stays")),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-pub unsafe fn free(library: &mut Library, comm: *mut usize) -> Result<(), Error> {
-    // SAFETY: the program gave it.
-    let handle = unsafe { &mut *comm };
-    let CommId(at) = library.comm("comm", *handle)?;
-    if at < 2 {
-        return Err(Error::new(Class::Comm, "comm is predefined, and stays"));
-    }
-    let freed = library.comms[at].take();
+pub fn free(library: &mut Library, comm: CommId) {
+    let freed = library.comms[comm.0].take();
     crate::waiting::names().remove(&freed.expect("it was found").group.context);
-    *handle = COMM_NULL;
-    Ok(())
 }
 
 pub unsafe fn set_name(library: &mut Library, comm: CommId, name: *const c_char) -> Result<(), Error> {

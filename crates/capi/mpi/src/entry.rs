@@ -29,20 +29,25 @@ pub unsafe fn run(
     }
 }
 
-/// Carries out a call that needs MPI to be initialised, but not the library: a reduction of the program may make it, while the
-/// library is in use.
+/// Carries out a call that needs MPI to be initialised, but not the library throughout: a reduction of the program may make it
+/// while the library is in use, or it calls functions of the program that may make calls. `comm` as for [`run`].
 ///
 /// # Safety
 /// As [`run`], apart from reductions.
 #[inline]
-pub unsafe fn run_alone(name: &'static &'static str, call: impl FnOnce() -> Result<(), Error>) -> c_int {
+pub unsafe fn run_alone(
+    name: &'static &'static str,
+    comm: usize,
+    call: impl FnOnce() -> Result<(), Error>,
+) -> c_int {
+    crate::waiting::call_begins(name);
     if !is_running() {
         return outside(name);
     }
     match call() {
         Ok(()) => SUCCESS,
         // SAFETY: the caller's promise.
-        Err(error) => unsafe { run(name, 0, |_| Err(error)) },
+        Err(error) => unsafe { run(name, comm, |_| Err(error)) },
     }
 }
 

@@ -8,7 +8,7 @@
 //! | the library of a process: handles, errors | `library.rs`, `entry.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end | `start.rs` |
-//! | communicators; groups; Cartesian topologies | `communicators.rs`; `groups.rs`; `grids.rs` |
+//! | communicators; their attributes; groups; Cartesian topologies | `communicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs` |
 //! | sends, receives, probes; persistent ones; matched ones | `sends.rs`; `persistent.rs`; `matched.rs` |
 //! | requests; statuses | `requests.rs`, `status.rs` |
 //! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
@@ -25,6 +25,7 @@
 #![allow(clippy::too_many_arguments)] // They are the standard's.
 
 mod abi;
+mod attributes;
 mod buffer;
 mod collectives;
 mod communicators;

@@ -1,6 +1,7 @@
 //! The library of this process: its handles, and what is told of errors.
 
 use crate::abi::*;
+use crate::attributes::Keyval;
 use crate::entry::tell;
 use crate::operations::{OP_NULL, Reduction};
 use crate::pami::Pami;
@@ -34,6 +35,8 @@ pub struct Comm {
     pub collectives: u32,
     pub errhandler: usize,
     pub grid: Option<Rc<Cartesian>>,
+    /// Attributes: by key, in the order in which they were set.
+    pub attributes: Vec<(c_int, usize)>,
     /// The name that the program gave it.
     pub name: Option<String>,
 }
@@ -51,6 +54,8 @@ pub struct Library {
     pub collectives_under_way: usize,
     /// Groups that the program made.
     pub groups: Vec<Option<Processes>>,
+    /// Keys of attributes.
+    pub keyvals: Vec<Keyval>,
     /// Error handlers that the program made: the function, and whether the program has freed it.
     pub errhandlers: Vec<(usize, bool)>,
     /// Reduction operations that the program made.
@@ -100,7 +105,14 @@ impl Library {
         let (own, size) = (pami.own(), pami.processes());
         let comm = |members, rank, size, context| {
             let group = Group { members, rank, size, context };
-            Some(Comm { group, collectives: 0, errhandler: ERRORS_ARE_FATAL, grid: None, name: None })
+            Some(Comm {
+                group,
+                collectives: 0,
+                errhandler: ERRORS_ARE_FATAL,
+                grid: None,
+                attributes: vec![],
+                name: None,
+            })
         };
         let world = comm(Members::World, own, size, 0);
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, 2);
@@ -112,6 +124,7 @@ impl Library {
             messages: vec![],
             collectives_under_way: 0,
             groups: vec![],
+            keyvals: vec![],
             errhandlers: vec![],
             operations: vec![],
             next_context: 4,
@@ -162,7 +175,8 @@ impl Library {
         }
         let handle = USER_COMM | at;
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
-        self.comms[at] = Some(Comm { group, collectives: 0, errhandler, grid: None, name: None });
+        self.comms[at] =
+            Some(Comm { group, collectives: 0, errhandler, grid: None, attributes: vec![], name: None });
         handle
     }
 

@@ -78,6 +78,10 @@ unsafe extern "C" fn ends(status: c_int, process: *mut c_void) {
 pub unsafe fn finalize() -> c_int {
     // SAFETY: the program makes one call at a time.
     unsafe {
+        // The attributes of MPI_COMM_SELF go first, while all works (section 11.2.4).
+        if crate::library::is_running() {
+            let _ = crate::attributes::delete_all(COMM_SELF);
+        }
         let end = crate::entry::run(&"MPI_Finalize", 0, |library| {
             library.point_to_point.transport().send_all();
             let operation = library.operation(crate::library::CommId(0));

@@ -80,7 +80,8 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 14] = [
+const CHECKED: [&str; 15] = [
+    "attributes",
     "hello",
     "ring",
     "requests",
