@@ -199,6 +199,18 @@ static void requests(void)
   MPI_Status_get_source(&status, &count);
   CHECK(count == last);
 
+  /* A receive that is freed goes on, and its data is put where it belongs. */
+  int zero = 0;
+  MPI_Irecv(got, 1, odd, last, 3, MPI_COMM_WORLD, &request);
+  MPI_Request_free(&request);
+  CHECK(request == MPI_REQUEST_NULL);
+  MPI_Send(numbers, 3, MPI_INT, next, 3, MPI_COMM_WORLD);
+  MPI_Sendrecv(&zero, 1, MPI_INT, last, 4, &flag, 1, MPI_INT, next, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (volatile int * there = &got[5]; *there != 2;) MPI_Iprobe(last, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  CHECK(got[1] == last && got[3] == 1 && got[0] == -1);
+
+  MPI_Wait(&request, &status);
   MPI_Status_set_elements(&status, odd, 7);
   MPI_Status_set_cancelled(&status, 1);
   MPI_Get_elements(&status, odd, &count), MPI_Test_cancelled(&status, &flag);

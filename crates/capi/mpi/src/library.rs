@@ -48,6 +48,8 @@ pub struct Library {
     pub comms: Vec<Option<Comm>>,
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
+    /// Those that the program has freed before they have ended.
+    pub left_requests: Vec<usize>,
     /// Messages that the program has probed and not received.
     pub messages: Vec<Option<Taken>>,
     /// Collectives among them that have not ended.
@@ -121,6 +123,7 @@ impl Library {
             comms: vec![world, own_only],
             requests: vec![],
             free_requests: vec![],
+            left_requests: vec![],
             messages: vec![],
             collectives_under_way: 0,
             groups: vec![],
@@ -219,6 +222,7 @@ impl Library {
     pub fn progress(&mut self) {
         self.point_to_point.transport().advance();
         self.poll_collectives();
+        self.end_left_requests();
     }
 
     /// Goes on with collectives that do not block.

@@ -91,6 +91,24 @@ impl Library {
     pub fn poll(&mut self) {
         self.point_to_point.transport().poll();
         self.poll_collectives();
+        self.end_left_requests();
+    }
+
+    /// Ends those that can be of the requests that the program has freed.
+    pub fn end_left_requests(&mut self) {
+        if self.left_requests.is_empty() {
+            return;
+        }
+        let mut left = std::mem::take(&mut self.left_requests);
+        left.retain(|&at| {
+            let has_ended = self.requests[at].as_ref().is_none_or(|request| self.ended(request).is_some());
+            if has_ended {
+                self.requests[at].take().into_iter().for_each(|request| self.forget(request));
+                self.free_requests.push(at);
+            }
+            !has_ended
+        });
+        self.left_requests = left;
     }
 
     /// How a request has ended, if it has: its status, or its error.
@@ -138,8 +156,10 @@ impl Library {
     /// Ends a request that can be.
     fn forget(&self, mut request: Request) {
         self.deliver(&mut request);
-        if let Request::Send(number, _) | Request::Receive(number, _) = request {
-            self.point_to_point.free(number);
+        match request {
+            Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
+            Request::Persistent(_, Some(active)) => self.forget(*active),
+            _ => {}
         }
     }
 
@@ -443,7 +463,7 @@ pub unsafe fn test_any(
     }
 }
 
-/// The program will not ask for it again. What has not ended goes on, and its number is not given again.
+/// The program will not ask for it again. What has not ended goes on.
 pub unsafe fn free(library: &mut Library, request: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave it.
     unsafe {
@@ -451,12 +471,11 @@ pub unsafe fn free(library: &mut Library, request: *mut usize) -> Result<(), Err
             return Err(Error::new(Class::Request, "request is MPI_REQUEST_NULL"));
         };
         let has_ended = library.try_end(&mut *request, std::ptr::null_mut()).is_some();
-        if has_ended && *request != REQUEST_NULL {
-            // A persistent one, which nothing waits for.
-            library.requests[at] = None;
-            library.free_requests.push(at);
+        if !has_ended || *request != REQUEST_NULL {
+            // It goes on, or it is a persistent one.
+            library.left_requests.push(at);
+            *request = REQUEST_NULL;
         }
-        *request = REQUEST_NULL;
     }
     Ok(())
 }
