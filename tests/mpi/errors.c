@@ -57,6 +57,11 @@ static void handlers(void)
   MPI_Comm_call_errhandler(copy, code);
   CHECK(calls == 4 && last_code == code);
 
+  double * memory;
+  MPI_Alloc_mem(1000 * sizeof *memory, MPI_INFO_NULL, &memory);
+  for (int i = 0; i < 1000; i++) memory[i] = i;
+  MPI_Free_mem(memory);
+
   MPI_Comm_get_name(MPI_COMM_WORLD, text, &length);
   CHECK(strcmp(text, "MPI_COMM_WORLD") == 0);
   MPI_Comm_set_name(copy, "copy of the world");

@@ -24,6 +24,7 @@ pub enum Class {
     Other = 16,
     Intern = 17,
     InStatus = 19,
+    NoMem = 39,
     Keyval = 36,
     ProcAborted = 58,
     UnsupportedOperation = 55,

@@ -2,8 +2,8 @@
 
 use crate::abi::*;
 use crate::library::{Library, library};
-use netloom_mpi::error::Error;
-use std::ffi::{c_char, c_int};
+use netloom_mpi::error::{Class, Error};
+use std::ffi::{c_char, c_int, c_void};
 
 /// Time of the machine, s; before `MPI_Init` that of this computer.
 pub unsafe fn wtime() -> f64 {
@@ -76,6 +76,28 @@ pub unsafe fn library_version(text: *mut c_char, length: *mut c_int) -> c_int {
 
 pub unsafe fn pcontrol(_level: c_int) -> c_int {
     SUCCESS
+}
+
+/// Memory that begins a cache line.
+pub unsafe fn alloc_mem(size: isize, _info: usize, base: *mut c_void) -> Result<(), Error> {
+    let Ok(bytes) = usize::try_from(size) else {
+        return Err(Error::new(Class::Arg, format!("size is {size}, which is negative")));
+    };
+    let mut memory = std::ptr::null_mut();
+    // SAFETY: a place of this function, and the program's place of a pointer.
+    unsafe {
+        if libc::posix_memalign(&mut memory, 64, bytes.max(1)) != 0 {
+            return Err(Error::new(Class::NoMem, format!("there is no memory for {size} B")));
+        }
+        *base.cast::<*mut c_void>() = memory;
+    }
+    Ok(())
+}
+
+pub unsafe fn free_mem(base: *mut c_void) -> Result<(), Error> {
+    // SAFETY: the program has it from `alloc_mem`.
+    unsafe { libc::free(base) };
+    Ok(())
 }
 
 /// Handles are integers already.
