@@ -102,6 +102,28 @@ static void matched(void)
   CHECK(first == MPI_MESSAGE_NULL && status.MPI_SOURCE == MPI_PROC_NULL && count == 0);
 }
 
+/* Sends and receives in one request. */
+static void both(void)
+{
+  static int  big[LONG], got[LONG];
+  MPI_Request requests[2];
+  MPI_Status  statuses[2];
+  int         count;
+  for (int n = 0; n < LONG; n++) big[n] = rank - n, got[n] = -1;
+  MPI_Isendrecv(big, LONG, MPI_INT, next, 8, got, LONG, MPI_INT, last, 8, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isendrecv(&rank, 1, MPI_INT, MPI_PROC_NULL, 9, &count, 1, MPI_INT, MPI_PROC_NULL, 9, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, statuses);
+  CHECK(statuses[0].MPI_SOURCE == last && statuses[1].MPI_SOURCE == MPI_PROC_NULL);
+  for (int n = 0; n < LONG; n++) CHECK(got[n] == last - n);
+  MPI_Isendrecv_replace(big, LONG, MPI_INT, last, 8, next, 8, MPI_COMM_WORLD, &requests[0]);
+  MPI_Wait(&requests[0], &statuses[0]);
+  MPI_Get_count(&statuses[0], MPI_INT, &count);
+  CHECK(count == LONG && statuses[0].MPI_SOURCE == next && requests[0] == MPI_REQUEST_NULL);
+  for (int n = 0; n < LONG; n++) CHECK(big[n] == next - n);
+  MPI_Sendrecv_replace(big, LONG, MPI_INT, next, 8, last, 8, MPI_COMM_WORLD, &statuses[0]);
+  for (int n = 0; n < LONG; n++) CHECK(big[n] == rank - n);
+}
+
 int main(int argc, char ** argv)
 {
   MPI_Init(&argc, &argv);
@@ -110,6 +132,7 @@ int main(int argc, char ** argv)
   next = (rank + 1) % size, last = (rank + size - 1) % size;
   persistent();
   matched();
+  both();
   MPI_Finalize();
   return 0;
 }

@@ -15,11 +15,13 @@ use std::pin::Pin;
 /// What the program waits for.
 pub enum Request {
     /// With the packed data, if the type has gaps.
-    Send(Number, #[expect(dead_code, reason = "the transport knows its address")] Option<Vec<u8>>),
+    Send(Number, Option<Vec<u8>>),
     Receive(Number, Option<Unpacking>),
     /// A receive from `MPI_PROC_NULL`.
     NoReceive,
     Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
+    /// A send and a receive that end together.
+    Both(Box<[Request; 2]>),
     /// What is started again and again, and what it has started that has not been ended.
     Persistent(Plan, Option<Box<Request>>),
     /// A send or a collective that has ended.
@@ -122,6 +124,10 @@ impl Library {
             }
             Request::NoReceive => Some(Ok(NO_MESSAGE)),
             Request::Collective(_) => None,
+            Request::Both(both) => {
+                let [send, receive] = &**both;
+                self.ended(send).and_then(|end| self.ended(receive).map(|received| end.and(received)))
+            }
             Request::Persistent(_, None) => Some(Ok(EMPTY)),
             Request::Persistent(_, Some(active)) => self.ended(active),
             Request::Ended(end) => Some(end.clone().map(|()| EMPTY)),
@@ -144,6 +150,9 @@ impl Library {
         if let Request::Persistent(_, Some(active)) = request {
             return self.deliver(active);
         }
+        if let Request::Both(both) = request {
+            return self.deliver(&mut both[1]);
+        }
         if let Request::Receive(number, unpacking) = request
             && let Some(unpacking) = unpacking.take()
         {
@@ -159,6 +168,7 @@ impl Library {
         match request {
             Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
             Request::Persistent(_, Some(active)) => self.forget(*active),
+            Request::Both(both) => both.into_iter().for_each(|one| self.forget(one)),
             _ => {}
         }
     }

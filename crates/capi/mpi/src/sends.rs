@@ -167,6 +167,63 @@ pub unsafe fn irecv(
     unsafe { library.hand_out(started, request) }
 }
 
+/// One side of a call that sends and receives: a rank and a tag.
+type Side = (c_int, c_int);
+
+impl Library {
+    /// Starts to send and to receive. Both are checked before one begins: a receive of a call that failed would still write to
+    /// its buffer.
+    fn start_both(
+        &mut self,
+        sendbuf: Buffer,
+        (dest, sendtag): Side,
+        recvbuf: Buffer,
+        (source, recvtag): Side,
+        comm: CommId,
+    ) -> Result<[Request; 2], Error> {
+        recvbuf.check()?;
+        if source != PROC_NULL {
+            self.pattern(source, recvtag, comm)?;
+        }
+        let send = self.start_send(Mode::Standard, sendbuf, dest, sendtag, comm)?;
+        Ok([send, self.start_receive(recvbuf, source, recvtag, comm)?])
+    }
+
+    /// The same with one buffer, of which a copy is sent.
+    ///
+    /// # Safety
+    /// The program gave the buffer.
+    unsafe fn start_replacing(
+        &mut self,
+        buf: Buffer,
+        to: Side,
+        from: Side,
+        comm: CommId,
+    ) -> Result<[Request; 2], Error> {
+        // SAFETY: the caller's promise.
+        let data = unsafe { buf.bytes(1)? }.into_owned();
+        let [mut send, receive] = self.start_both(Buffer::of_bytes(buf, &data), to, buf, from, comm)?;
+        if let Request::Send(_, kept) = &mut send {
+            *kept = Some(data);
+        }
+        Ok([send, receive])
+    }
+
+    /// # Safety
+    /// The program gave the place, or NULL.
+    unsafe fn finish_both(
+        &mut self,
+        [send, receive]: [Request; 2],
+        status: *mut Status,
+    ) -> Result<(), Error> {
+        self.finish(send)?;
+        let end = self.finish(receive)?;
+        // SAFETY: the caller's promise.
+        unsafe { set_status(status, &end) };
+        Ok(())
+    }
+}
+
 pub unsafe fn sendrecv(
     library: &mut Library,
     sendbuf: Buffer,
@@ -178,18 +235,25 @@ pub unsafe fn sendrecv(
     comm: CommId,
     status: *mut Status,
 ) -> Result<(), Error> {
-    recvbuf.check()?;
-    // Both are checked before one begins: a receive of a call that failed would still write to its buffer.
-    if source != PROC_NULL {
-        library.pattern(source, recvtag, comm)?;
-    }
-    let send = library.start_send(Mode::Standard, sendbuf, dest, sendtag, comm)?;
-    let receive = library.start_receive(recvbuf, source, recvtag, comm)?;
-    library.finish(send)?;
-    let end = library.finish(receive)?;
+    let both = library.start_both(sendbuf, (dest, sendtag), recvbuf, (source, recvtag), comm)?;
     // SAFETY: the program gave the place, or NULL.
-    unsafe { set_status(status, &end) };
-    Ok(())
+    unsafe { library.finish_both(both, status) }
+}
+
+pub unsafe fn isendrecv(
+    library: &mut Library,
+    sendbuf: Buffer,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: Buffer,
+    source: c_int,
+    recvtag: c_int,
+    comm: CommId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    let both = library.start_both(sendbuf, (dest, sendtag), recvbuf, (source, recvtag), comm)?;
+    // SAFETY: the program gave the place.
+    unsafe { library.hand_out(Request::Both(Box::new(both)), request) }
 }
 
 pub unsafe fn sendrecv_replace(
@@ -202,19 +266,28 @@ pub unsafe fn sendrecv_replace(
     comm: CommId,
     status: *mut Status,
 ) -> Result<(), Error> {
-    // SAFETY: the program gave the buffer.
-    let data = unsafe { buf.bytes(1)? }.into_owned();
-    if source != PROC_NULL {
-        library.pattern(source, recvtag, comm)?;
+    // SAFETY: the program gave the buffer, and the place or NULL.
+    unsafe {
+        let both = library.start_replacing(buf, (dest, sendtag), (source, recvtag), comm)?;
+        library.finish_both(both, status)
     }
-    let copy = Buffer::of_bytes(buf, &data);
-    let send = library.start_send(Mode::Standard, copy, dest, sendtag, comm)?;
-    let receive = library.start_receive(buf, source, recvtag, comm)?;
-    library.finish(send)?;
-    let end = library.finish(receive)?;
-    // SAFETY: the program gave the place, or NULL.
-    unsafe { set_status(status, &end) };
-    Ok(())
+}
+
+pub unsafe fn isendrecv_replace(
+    library: &mut Library,
+    buf: Buffer,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: CommId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffer and the place.
+    unsafe {
+        let both = library.start_replacing(buf, (dest, sendtag), (source, recvtag), comm)?;
+        library.hand_out(Request::Both(Box::new(both)), request)
+    }
 }
 
 /// How a receive of a message would end.
