@@ -83,7 +83,7 @@ impl Inbox {
 }
 
 /// How a writer sends to one context.
-enum Way<'a> {
+enum Path<'a> {
     /// By the queue, so many messages up to now.
     Queue(u32),
     Fastbox(Writer<'a, SLOTS>),
@@ -92,7 +92,7 @@ enum Way<'a> {
 /// The fastboxes that a writer has in the inboxes of others.
 pub struct Fastboxes<'a> {
     writer: u32,
-    ways: [(u32, Way<'a>); DESTINATIONS],
+    paths: [(u32, Path<'a>); DESTINATIONS],
 }
 
 impl<'a> Fastboxes<'a> {
@@ -102,7 +102,7 @@ impl<'a> Fastboxes<'a> {
     /// One value at a time has this number, in all processes.
     pub unsafe fn new(writer: u32) -> Self {
         assert_ne!(writer, 0);
-        Fastboxes { writer, ways: std::array::from_fn(|_| (u32::MAX, Way::Queue(0))) }
+        Fastboxes { writer, paths: std::array::from_fn(|_| (u32::MAX, Path::Queue(0))) }
     }
 
     /// Writes a message to the inbox of a destination: to this writer's fastbox there, or to the queue by `push`, which may
@@ -122,21 +122,21 @@ impl<'a> Fastboxes<'a> {
         push: impl Fn(u64, [&[u8]; 2]) -> Result<(), Full>,
     ) -> Result<(), Full> {
         debug_assert_ne!(word, ANNOUNCEMENT);
-        let known = self.ways.iter_mut().find(|(known, _)| *known == destination);
-        match known.map(|(_, way)| way) {
-            Some(Way::Fastbox(writer)) => writer.push(word, parts),
-            Some(Way::Queue(messages)) if *messages < OFTEN => {
+        let known = self.paths.iter_mut().find(|(known, _)| *known == destination);
+        match known.map(|(_, path)| path) {
+            Some(Path::Fastbox(writer)) => writer.push(word, parts),
+            Some(Path::Queue(messages)) if *messages < OFTEN => {
                 *messages += 1;
                 push(word, parts)
             }
-            Some(way) => {
+            Some(path) => {
                 // SAFETY: the fastbox is this writer's (invariant 1).
-                let new = |queue| Way::Fastbox(unsafe { Writer::new(queue) });
+                let new = |queue| Path::Fastbox(unsafe { Writer::new(queue) });
                 let claimed = inbox.claim(self.writer, |place| push(ANNOUNCEMENT, [&[place], &[]]));
-                *way = claimed.map_or(Way::Queue(0), new);
-                match way {
-                    Way::Fastbox(writer) => writer.push(word, parts),
-                    Way::Queue(_) => push(word, parts),
+                *path = claimed.map_or(Path::Queue(0), new);
+                match path {
+                    Path::Fastbox(writer) => writer.push(word, parts),
+                    Path::Queue(_) => push(word, parts),
                 }
             }
             None => self.push_first((destination, inbox), word, parts, push),
@@ -152,22 +152,22 @@ impl<'a> Fastboxes<'a> {
         parts: [&[u8]; 2],
         push: impl Fn(u64, [&[u8]; 2]) -> Result<(), Full>,
     ) -> Result<(), Full> {
-        let (result, way) = match inbox.of(self.writer) {
+        let (result, path) = match inbox.of(self.writer) {
             Some(queue) => {
                 // SAFETY: the fastbox is this writer's (invariant 1).
                 let mut writer = unsafe { Writer::new(queue) };
-                (writer.push(word, parts), Way::Fastbox(writer))
+                (writer.push(word, parts), Path::Fastbox(writer))
             }
-            None => (push(word, parts), Way::Queue(1)),
+            None => (push(word, parts), Path::Queue(1)),
         };
         // In place of the destination with the fewest messages by its queue.
-        let messages = |(_, way): &&mut (u32, Way<'_>)| match way {
-            Way::Queue(messages) => Some(*messages),
-            Way::Fastbox(_) => None,
+        let messages = |(_, path): &&mut (u32, Path<'_>)| match path {
+            Path::Queue(messages) => Some(*messages),
+            Path::Fastbox(_) => None,
         };
-        let fewest = self.ways.iter_mut().filter(|way| messages(way).is_some()).min_by_key(messages);
+        let fewest = self.paths.iter_mut().filter(|path| messages(path).is_some()).min_by_key(messages);
         if let Some(place) = fewest {
-            *place = (destination, way);
+            *place = (destination, path);
         }
         result
     }

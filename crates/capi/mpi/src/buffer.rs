@@ -277,7 +277,7 @@ impl Unpacking {
     }
 }
 
-/// Memory that a collective writes to: the program's, or a copy, unpacked when this goes.
+/// Memory that a collective writes to: that of the program, or a packed copy, which [`Space::finish`] unpacks.
 pub enum Space<'a> {
     Here(&'a mut [u8]),
     Packed(Unpacking),
@@ -303,10 +303,11 @@ impl std::ops::DerefMut for Space<'_> {
     }
 }
 
-impl Drop for Space<'_> {
-    fn drop(&mut self) {
+impl Space<'_> {
+    /// Unpacks a copy into the memory of the program, once the collective has completed.
+    pub fn finish(self) {
         if let Space::Packed(unpacking) = self {
-            // SAFETY: the call of the program that gave the memory has not ended.
+            // SAFETY: the program gave the memory, until the collective has completed.
             unsafe { unpacking.finish(unpacking.packed.len()) };
         }
     }

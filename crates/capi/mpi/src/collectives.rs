@@ -50,7 +50,11 @@ pub unsafe fn bcast(
     // SAFETY: the program gave the buffer.
     let mut data = unsafe { buffer.space(1)? };
     let operation = library.operation(comm);
-    Ok(async move { collective::broadcast(&operation, &mut data, root).await })
+    Ok(async move {
+        collective::broadcast(&operation, &mut data, root).await?;
+        data.finish();
+        Ok(())
+    })
 }
 
 /// The operand of this rank, and where its result goes.
@@ -260,6 +264,10 @@ struct Spaces<'a> {
 }
 
 impl Spaces<'_> {
+    fn finish(self) {
+        self.list.into_iter().for_each(Space::finish);
+    }
+
     fn parts(&mut self) -> Vec<&mut [u8]> {
         match self.split {
             Some(ranks) => collective::parts(&mut self.list[0], ranks),
@@ -330,7 +338,11 @@ unsafe fn gather_parts(
         }
     };
     let operation = library.operation(comm);
-    Ok(async move { collective::gather(&operation, &own, spaces.parts(), root).await })
+    Ok(async move {
+        collective::gather(&operation, &own, spaces.parts(), root).await?;
+        spaces.finish();
+        Ok(())
+    })
 }
 
 pub unsafe fn scatter(
@@ -379,14 +391,16 @@ unsafe fn scatter_parts(
         let parts = pieces.parts();
         // The root's own part stays where it is.
         let mut unused = vec![];
-        let own = match &mut own {
+        let space = match &mut own {
             Some(own) => &mut own[..],
             None => {
                 unused.resize(parts[rank as usize].len(), 0);
                 &mut unused[..]
             }
         };
-        collective::scatter(&operation, &parts, own, root).await
+        collective::scatter(&operation, &parts, space, root).await?;
+        own.into_iter().for_each(Space::finish);
+        Ok(())
     })
 }
 
@@ -429,7 +443,11 @@ unsafe fn all_gather_parts(
         spaces
     };
     let operation = library.operation(comm);
-    Ok(async move { collective::all_gather(&operation, spaces.parts()).await })
+    Ok(async move {
+        collective::all_gather(&operation, spaces.parts()).await?;
+        spaces.finish();
+        Ok(())
+    })
 }
 
 pub unsafe fn all_to_all(
@@ -472,5 +490,9 @@ unsafe fn all_to_all_parts(
         (pieces, spaces)
     };
     let operation = library.operation(comm);
-    Ok(async move { collective::all_to_all(&operation, &pieces.parts(), spaces.parts()).await })
+    Ok(async move {
+        collective::all_to_all(&operation, &pieces.parts(), spaces.parts()).await?;
+        spaces.finish();
+        Ok(())
+    })
 }

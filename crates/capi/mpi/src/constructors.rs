@@ -65,7 +65,7 @@ pub unsafe fn dup(of: Type, newtype: Place) -> Result<(), Error> {
         Type::Predefined(_) => true,
         Type::Derived(made) => made.is_committed.get(),
     };
-    let made = of.datatype();
+    let made = of.datatype().into_owned();
     // SAFETY: the program gave the place.
     unsafe {
         hand_out(plan, vec![of], made, newtype);
@@ -78,7 +78,7 @@ pub unsafe fn dup(of: Type, newtype: Place) -> Result<(), Error> {
 
 pub unsafe fn contiguous(Count(count): Count, of: Type, newtype: Place) -> Result<(), Error> {
     let plan = Plan { combiner: Combiner::Contiguous, integers: vec![count as i64], addresses: vec![] };
-    let made = Datatype::of_blocks([(count as u64, 0, &of.datatype())].into_iter())?;
+    let made = Datatype::of_blocks([(count as u64, 0, &*of.datatype())].into_iter())?;
     // SAFETY: the program gave the place.
     unsafe { hand_out(plan, vec![of], made, newtype) };
     Ok(())
@@ -91,13 +91,11 @@ pub unsafe fn vector(
     of: Type,
     newtype: Place,
 ) -> Result<(), Error> {
-    let made = of.datatype().vector(count as u64, length as u64, in_bytes(stride, &of)?)?;
+    let bytes = in_bytes(stride, &of)?;
     let integers = vec![count as i64, length as i64, stride];
+    let plan = Plan { combiner: Combiner::Vector, integers, addresses: vec![] };
     // SAFETY: the program gave the place.
-    unsafe {
-        hand_out(Plan { combiner: Combiner::Vector, integers, addresses: vec![] }, vec![of], made, newtype)
-    };
-    Ok(())
+    unsafe { hand_out_vector(plan, [count, length], bytes, of, newtype) }
 }
 
 pub unsafe fn hvector(
@@ -107,10 +105,27 @@ pub unsafe fn hvector(
     of: Type,
     newtype: Place,
 ) -> Result<(), Error> {
-    let made = of.datatype().vector(count as u64, length as u64, stride)?;
-    let (integers, addresses) = (vec![count as i64, length as i64], vec![stride]);
+    let integers = vec![count as i64, length as i64];
+    let plan = Plan { combiner: Combiner::Hvector, integers, addresses: vec![stride] };
     // SAFETY: the program gave the place.
-    unsafe { hand_out(Plan { combiner: Combiner::Hvector, integers, addresses }, vec![of], made, newtype) };
+    unsafe { hand_out_vector(plan, [count, length], stride, of, newtype) }
+}
+
+/// Makes the type of `count` blocks of `length` elements of `of`, `stride` bytes from each other.
+///
+/// # Safety
+///
+/// `newtype` is the program's place for a handle.
+unsafe fn hand_out_vector(
+    plan: Plan,
+    [count, length]: [usize; 2],
+    stride: i64,
+    of: Type,
+    newtype: Place,
+) -> Result<(), Error> {
+    let made = of.datatype().vector(count as u64, length as u64, stride)?;
+    // SAFETY: as above.
+    unsafe { hand_out(plan, vec![of], made, newtype) };
     Ok(())
 }
 
@@ -118,7 +133,7 @@ pub unsafe fn hvector(
 fn blocks(of: &Type, lengths: &[i64], displacements: &[i64]) -> Result<Datatype, Error> {
     check_lengths(lengths)?;
     let of = of.datatype();
-    Datatype::of_blocks(lengths.iter().zip(displacements).map(|(&length, &at)| (length as u64, at, &of)))
+    Datatype::of_blocks(lengths.iter().zip(displacements).map(|(&length, &at)| (length as u64, at, &*of)))
 }
 
 pub unsafe fn indexed(
@@ -209,8 +224,8 @@ pub unsafe fn structure(
         check_lengths(&lengths)?;
         let one = |at| find(&format!("array_of_types[{at}]"), *types.add(at));
         let types = (0..count).map(one).collect::<Result<Vec<Type>, Error>>()?;
-        let parts: Vec<Datatype> = types.iter().map(Type::datatype).collect();
-        let blocks = lengths.iter().zip(&addresses).zip(&parts);
+        let parts: Vec<_> = types.iter().map(Type::datatype).collect();
+        let blocks = lengths.iter().zip(&addresses).zip(parts.iter().map(|of| &**of));
         let made = Datatype::of_blocks(blocks.map(|((&length, &at), of)| (length as u64, at, of)))?;
         let integers = [vec![count as i64], lengths].concat();
         hand_out(Plan { combiner: Combiner::Struct, integers, addresses }, types, made, newtype);

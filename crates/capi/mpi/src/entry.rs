@@ -40,11 +40,10 @@ pub unsafe fn run_alone(
     comm: usize,
     call: impl FnOnce() -> Result<(), Error>,
 ) -> c_int {
-    crate::waiting::call_begins(name);
     if !is_running() {
         return outside(name);
     }
-    match call() {
+    match crate::waiting::in_call(name, call) {
         Ok(()) => SUCCESS,
         // SAFETY: the caller's promise.
         Err(error) => unsafe { run(name, comm, |_| Err(error)) },

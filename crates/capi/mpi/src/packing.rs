@@ -54,6 +54,7 @@ pub unsafe fn unpack(
         let from = step(position, space.len(), insize, "inbuf")?;
         let bytes = space.len();
         space.as_mut_ptr().copy_from_nonoverlapping(inbuf.cast::<u8>().wrapping_add(from), bytes);
+        space.finish();
         position.set(Some((from + bytes) as u64));
     }
     Ok(())

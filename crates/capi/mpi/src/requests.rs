@@ -21,7 +21,7 @@ pub enum Request {
     NoReceive,
     Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
     /// A send and a receive that end together.
-    Both(Box<[Request; 2]>),
+    SendReceive(Box<[Request; 2]>),
     /// What is started again and again, and what it has started that has not been ended.
     Persistent(Plan, Option<Box<Request>>),
     /// A send or a collective that has ended.
@@ -124,7 +124,7 @@ impl Library {
             }
             Request::NoReceive => Some(Ok(NO_MESSAGE)),
             Request::Collective(_) => None,
-            Request::Both(both) => {
+            Request::SendReceive(both) => {
                 let [send, receive] = &**both;
                 self.ended(send).and_then(|end| self.ended(receive).map(|received| end.and(received)))
             }
@@ -150,7 +150,7 @@ impl Library {
         if let Request::Persistent(_, Some(active)) = request {
             return self.deliver(active);
         }
-        if let Request::Both(both) = request {
+        if let Request::SendReceive(both) = request {
             return self.deliver(&mut both[1]);
         }
         if let Request::Receive(number, unpacking) = request
@@ -168,7 +168,7 @@ impl Library {
         match request {
             Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
             Request::Persistent(_, Some(active)) => self.forget(*active),
-            Request::Both(both) => both.into_iter().for_each(|one| self.forget(one)),
+            Request::SendReceive(both) => both.into_iter().for_each(|one| self.forget(one)),
             _ => {}
         }
     }
@@ -302,12 +302,23 @@ unsafe fn in_statuses(failed: &[(usize, Error)], statuses: *mut Status, ended: u
     Err(Error::new(Class::InStatus, format!("status {first}: {text} ({}){more}", error.class.name())))
 }
 
+/// That an array has valid handles.
+///
+/// # Safety
+/// The program gave `count` requests.
+unsafe fn check_all(library: &Library, count: usize, requests: *const usize) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    (0..count).try_for_each(|at| library.request_at(unsafe { *requests.add(at) }).map(|_| ()))
+}
+
 pub unsafe fn wait_all(
     library: &mut Library,
     Count(count): Count,
     requests: *mut usize,
     statuses: *mut Status,
 ) -> Result<(), Error> {
+    // SAFETY: the program gave `count` requests.
+    unsafe { check_all(library, count, requests)? };
     let mut failed = vec![];
     for at in 0..count {
         // SAFETY: the program gave `count` requests and as many statuses, or NULL.
@@ -326,6 +337,8 @@ pub unsafe fn wait_any(
     index: *mut c_int,
     status: *mut Status,
 ) -> Result<(), Error> {
+    // SAFETY: the program gave `count` requests.
+    unsafe { check_all(library, count, requests)? };
     loop {
         // SAFETY: the program gave the array and the places.
         unsafe {
@@ -420,6 +433,8 @@ pub unsafe fn wait_some(
     indices: *mut c_int,
     statuses: *mut Status,
 ) -> Result<(), Error> {
+    // SAFETY: the program gave `count` requests.
+    unsafe { check_all(library, count, requests)? };
     loop {
         // SAFETY: the program gave the arrays and the place.
         unsafe {
@@ -441,6 +456,8 @@ pub unsafe fn test_some(
     indices: *mut c_int,
     statuses: *mut Status,
 ) -> Result<(), Error> {
+    // SAFETY: the program gave `count` requests.
+    unsafe { check_all(library, count, requests)? };
     library.poll();
     // SAFETY: the program gave the arrays and the place.
     unsafe {
@@ -458,6 +475,8 @@ pub unsafe fn test_any(
     flag: *mut c_int,
     status: *mut Status,
 ) -> Result<(), Error> {
+    // SAFETY: the program gave `count` requests.
+    unsafe { check_all(library, count, requests)? };
     library.poll();
     // SAFETY: the program gave the array and the places.
     unsafe {

@@ -253,7 +253,7 @@ pub unsafe fn isendrecv(
 ) -> Result<(), Error> {
     let both = library.start_both(sendbuf, (dest, sendtag), recvbuf, (source, recvtag), comm)?;
     // SAFETY: the program gave the place.
-    unsafe { library.hand_out(Request::Both(Box::new(both)), request) }
+    unsafe { library.hand_out(Request::SendReceive(Box::new(both)), request) }
 }
 
 pub unsafe fn sendrecv_replace(
@@ -286,7 +286,7 @@ pub unsafe fn isendrecv_replace(
     // SAFETY: the program gave the buffer and the place.
     unsafe {
         let both = library.start_replacing(buf, (dest, sendtag), (source, recvtag), comm)?;
-        library.hand_out(Request::Both(Box::new(both)), request)
+        library.hand_out(Request::SendReceive(Box::new(both)), request)
     }
 }
 

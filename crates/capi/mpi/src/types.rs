@@ -6,6 +6,7 @@ use crate::library::bad_handle;
 use crate::numbers::CountPlace;
 use netloom_mpi::datatype::{self, Datatype, Predefined};
 use netloom_mpi::error::{Class, Error};
+use std::borrow::Cow;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
@@ -62,10 +63,10 @@ pub fn add(made: Rc<Derived>) -> usize {
 
 impl Type {
     /// The same without regard to who made it.
-    pub fn datatype(&self) -> Datatype {
+    pub fn datatype(&self) -> Cow<'_, Datatype> {
         match self {
-            Type::Predefined(of) => Datatype::from(*of),
-            Type::Derived(made) => made.of.clone(),
+            Type::Predefined(of) => Cow::Owned(Datatype::from(*of)),
+            Type::Derived(made) => Cow::Borrowed(&made.of),
         }
     }
 

@@ -15,6 +15,15 @@ pub fn call_begins(name: &'static &'static str) {
     CALL.store(std::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
 }
 
+/// The same for a call that a function of the program may make during another call, which has its name again afterwards.
+pub fn in_call<R>(name: &'static &'static str, call: impl FnOnce() -> R) -> R {
+    let outer = CALL.load(Ordering::Relaxed);
+    call_begins(name);
+    let result = call();
+    CALL.store(outer, Ordering::Relaxed);
+    result
+}
+
 /// Names of communicators, by context: those that the program made have their handles.
 pub fn names() -> MutexGuard<'static, BTreeMap<u32, String>> {
     static NAMES: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());

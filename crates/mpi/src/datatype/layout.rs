@@ -8,7 +8,7 @@ enum Node {
     /// Bytes that follow one another.
     Run { at: isize, bytes: usize },
     /// The same so many times, a stride apart.
-    Repeat { at: isize, count: usize, stride: isize, body: Rc<[Node]> },
+    Repeat { at: isize, count: usize, stride: isize, body: Rc<Vec<Node>> },
 }
 
 impl Node {
@@ -32,7 +32,8 @@ struct Runs {
 /// Where data is, from an address on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
-    nodes: Vec<Node>,
+    /// Shared: a large type is not copied for each message.
+    nodes: Rc<Vec<Node>>,
     bytes: usize,
 }
 
@@ -40,7 +41,7 @@ impl Layout {
     /// Bytes that follow one another.
     pub fn run(at: isize, bytes: usize) -> Self {
         let nodes = if bytes > 0 { vec![Node::Run { at, bytes }] } else { vec![] };
-        Layout { nodes, bytes }
+        Layout { nodes: Rc::new(nodes), bytes }
     }
 
     /// Bytes of data.
@@ -50,15 +51,16 @@ impl Layout {
 
     /// Adds another, moved by so many bytes.
     pub fn append(&mut self, other: &Layout, by: isize) {
-        for node in &other.nodes {
+        let nodes = Rc::make_mut(&mut self.nodes);
+        for node in other.nodes.iter() {
             let node = node.moved(by);
-            match (self.nodes.last_mut(), &node) {
+            match (nodes.last_mut(), &node) {
                 (Some(Node::Run { at, bytes }), Node::Run { at: next, bytes: more })
                     if *at + *bytes as isize == *next =>
                 {
                     *bytes += more;
                 }
-                _ => self.nodes.push(node),
+                _ => nodes.push(node),
             }
         }
         self.bytes += other.bytes;
@@ -76,9 +78,9 @@ impl Layout {
             [Node::Repeat { at, count: inner, stride: step, body }] if stride == *inner as isize * step => {
                 Node::Repeat { at: *at, count: inner * count, stride: *step, body: Rc::clone(body) }
             }
-            nodes => Node::Repeat { at: 0, count, stride, body: nodes.into() },
+            _ => Node::Repeat { at: 0, count, stride, body: Rc::clone(&self.nodes) },
         };
-        Layout { nodes: vec![node], bytes }
+        Layout { nodes: Rc::new(vec![node]), bytes }
     }
 
     /// Where the data is, if it is one run.
