@@ -1,5 +1,6 @@
-//! Requests of guests: whatever is in the messages of four of them, each is executed or refused with a reason. A message is
-//! a byte whose low bits are the task, a byte with its length, and its bytes; each task first creates a context.
+//! Requests of guests: whatever is in the messages of four of them, each is executed or refused with a
+//! reason. A message is a byte whose low bits are the task, a byte with its length, and its bytes; each task
+//! first creates a context.
 #![no_main]
 
 #[path = "../../crates/guest/tests/scripted/mod.rs"]

@@ -1,5 +1,5 @@
-//! Machines, as the table of a study that is otherwise right: no text panics the reader, and what can be said of an accepted
-//! machine without a run can be said.
+//! Machines, as the table of a study that is otherwise right: no text panics the reader, and what can be said
+//! of an accepted machine without a run can be said.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Studies: no text panics the reader, what it refuses it can show, and what it accepts comes back the same from the file
-//! that repeats the run.
+//! Studies: no text panics the reader, what it refuses it can show, and what it accepts comes back the same
+//! from the file that repeats the run.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

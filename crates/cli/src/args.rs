@@ -485,7 +485,8 @@ pub struct MpirunArgs {
     /// How the programs' own computing counts: `ignore`, or a factor for its measured time
     #[arg(long, value_name = "HOW", default_value = "ignore", value_parser = compute)]
     pub compute: f64,
-    /// Simulated time after which a task is reported as deadlocked: it polls in vain, and no other computes or sleeps
+    /// Simulated time after which a task is reported as deadlocked: it polls in vain, and no other computes
+    /// or sleeps
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = patience)]
     pub patience: Duration,
     /// Whose time the programs' clocks tell (clock_gettime, gettimeofday, time)

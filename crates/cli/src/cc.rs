@@ -46,8 +46,8 @@ fn command_line(compiler: &str, header: &Path, args: &[OsString], library: Optio
     if let Some(library) = library {
         line.extend([joined("-L", library), joined("-Wl,-rpath,", library)]);
         if library.join(MPI_LIBRARY).is_file() {
-            // A program has only what it uses, and of the C library's functions those of the C library, not PAMI's in front of
-            // them, so that one that uses MPI alone runs on other MPI libraries.
+            // A program has only what it uses, and of the C library's functions those of the C library, not
+            // PAMI's in front of them, so that one that uses MPI alone runs on other MPI libraries.
             line.extend(["-Wl,--as-needed", "-lmpi_abi", "-lc"].map(OsString::from));
         }
         line.push("-lpami".into());

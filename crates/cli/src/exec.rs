@@ -12,7 +12,8 @@ use std::io::Write;
 /// The options of other launchers that are a word behind one dash.
 const ONE_DASH: [(&str, &str); 2] = [("-np", "--np"), ("-wdir", "--wdir")];
 
-/// The command line with two dashes before the options of `exec` and `mpirun` that other launchers write with one.
+/// The command line with two dashes before the options of `exec` and `mpirun` that other launchers write with
+/// one.
 pub fn long_options(mut args: Vec<OsString>) -> Vec<OsString> {
     let Some(name) = args.get(1).filter(|name| *name == "exec" || *name == "mpirun") else { return args };
     let mut command = Cli::command();

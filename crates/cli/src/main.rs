@@ -14,8 +14,8 @@ static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
-    // `netloom exec` and `netloom bench messaging` catch signals themselves, and keep those ignored that `nohup`
-    // ignores. Those of `netloom cc` are the compiler's.
+    // `netloom exec` and `netloom bench messaging` catch signals themselves, and keep those ignored that
+    // `nohup` ignores. Those of `netloom cc` are the compiler's.
     let words: Vec<_> = std::env::args_os().skip(1).take(2).collect();
     let launches = words.first().is_some_and(|command| command == "exec" || command == "cc")
         || words == ["bench", "messaging"];

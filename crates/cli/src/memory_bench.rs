@@ -1,4 +1,5 @@
-//! `netloom bench memory`: memory of the tasks of a program on PAMI on a simulated Blue Gene/Q, few and many of them.
+//! `netloom bench memory`: memory of the tasks of a program on PAMI on a simulated Blue Gene/Q, few and many
+//! of them.
 //!
 //! The command starts itself once per size, since the maximum memory of a process never decreases.
 

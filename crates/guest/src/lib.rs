@@ -1,6 +1,6 @@
-//! Guests: programs that nobody changed, as processes on the nodes of a simulated machine. `netloom mpirun` starts
-//! them; their library (`libpami.so`) meets the simulator through shared memory, and each runs only while its
-//! node's time stands still.
+//! Guests: programs that nobody changed, as processes on the nodes of a simulated machine. `netloom mpirun`
+//! starts them; their library (`libpami.so`) meets the simulator through shared memory, and each runs only
+//! while its node's time stands still.
 //!
 //! - [`link`] – turns: who runs, and whether the guest still does.
 //! - [`memory`] – a guest's memory, as its node's Message Unit sees it.
@@ -99,8 +99,8 @@ pub enum RunError {
     Channels(u32, #[source] std::io::Error),
 }
 
-/// The study of a run. The guests take the place of its workload, which must be valid on any machine with Message
-/// Units, also of one node.
+/// The study of a run. The guests take the place of its workload, which must be valid on any machine with
+/// Message Units, also of one node.
 fn study_text(machine: &str) -> String {
     format!(
         "name = \"mpirun\"\ntitle = \"Guests on {{dims}}\"\nmachine = {machine:?}\n\
@@ -273,7 +273,8 @@ pub fn run(
             Some((placement.task(node, (process % tasks_per_node) as u8)?, failure.to_string()))
         })
         .collect();
-    // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no news.
+    // A task that has ended is not asked any more, but its memory may be needed. After a crash that is no
+    // news.
     let has_crashed = shared.has_crashed.load(Ordering::Acquire) || was_interrupted(&processes);
     let mut last_ns: f64 = 0.0;
     for (task, (of_task, status)) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -301,8 +302,8 @@ pub fn run(
     })
 }
 
-/// The variable that has PAMI's library loaded before all others, also where a program needs it only through MPI's: its
-/// functions for threads and sleeping stand in front of the C library's.
+/// The variable that has PAMI's library loaded before all others, also where a program needs it only through
+/// MPI's: its functions for threads and sleeping stand in front of the C library's.
 fn preloaded(job: &launch::Job) -> Option<(OsString, OsString)> {
     const PRELOAD: &str = "LD_PRELOAD";
     let library = job.libraries.as_ref()?.join("libpami.so");
@@ -322,9 +323,9 @@ fn was_interrupted(processes: &launch::Outcome) -> bool {
     processes.timed_out.is_some() || processes.signal.is_some_and(|signal| ends.contains(&signal))
 }
 
-/// While it lives, programs that this thread starts have the same addresses on every run: where data lies in a
-/// cache's lines is part of how long the Message Unit takes to read it. It holds the setting before, if the system
-/// permitted the change.
+/// While it lives, programs that this thread starts have the same addresses on every run: where data lies in
+/// a cache's lines is part of how long the Message Unit takes to read it. It holds the setting before, if the
+/// system permitted the change.
 struct FixedAddresses(Option<libc::c_ulong>);
 
 impl FixedAddresses {

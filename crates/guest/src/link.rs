@@ -1,5 +1,5 @@
-//! The simulator's end of the channel to a thread of a guest: it lets the thread run, waits until it hands over, and
-//! notices when its process has ended, or when the thread waits for another one without telling.
+//! The simulator's end of the channel to a thread of a guest: it lets the thread run, waits until it hands
+//! over, and notices when its process has ended, or when the thread waits for another one without telling.
 #![allow(unsafe_code)]
 
 use crate::memory::Status;
@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often it looks whether a guest that runs has ended, and sooner at first if it may wait for another thread.
+/// How often it looks whether a guest that runs has ended, and sooner at first if it may wait for another
+/// thread.
 const LOOK: Duration = Duration::from_millis(20);
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// A guest that runs for longer by itself is worth a word.
 const LONG: Duration = Duration::from_secs(10);
-/// Processor time after which a thread counts as waiting for another one of its process: at first; once a thread of
-/// another task has spun; once one of its own task has.
+/// Processor time after which a thread counts as waiting for another one of its process: at first; once a
+/// thread of another task has spun; once one of its own task has.
 const SPINS: Duration = Duration::from_secs(1);
 const SPINS_AS_OTHERS: Duration = Duration::from_millis(50);
 const SPINS_AGAIN: Duration = Duration::from_millis(1);
@@ -39,8 +40,8 @@ pub struct Shared {
     pub has_varied: AtomicBool,
     /// Hand-overs to guests.
     pub hand_overs: AtomicU64,
-    /// Guests run on the processor of the thread that simulates their node: two that wait for each other are served
-    /// sooner by one processor than by two.
+    /// Guests run on the processor of the thread that simulates their node: two that wait for each other are
+    /// served sooner by one processor than by two.
     pub follows: bool,
 }
 
@@ -73,8 +74,8 @@ impl GuestLink {
         status: &Arc<Status>,
         shared: &Arc<Shared>,
     ) -> Self {
-        // SAFETY: one link for each thread, whose process one thread of the simulator at a time resumes; of other
-        // threads' channels only atomic words are read.
+        // SAFETY: one link for each thread, whose process one thread of the simulator at a time resumes; of
+        // other threads' channels only atomic words are read.
         let side = |thread| unsafe { channels.side(task, thread, Side::Simulator) };
         GuestLink {
             channel: side(thread),

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Status {
     /// What went wrong first, if anything did.
     fault: Mutex<Option<String>>,
-    /// The guest has handed over for the last time. Its process may live a little longer: from then on its memory is
-    /// not accessed, so that the outcome does not depend on how long.
+    /// The guest has handed over for the last time. Its process may live a little longer: from then on its
+    /// memory is not accessed, so that the outcome does not depend on how long.
     has_ended: AtomicBool,
     /// A thread of the guest was not waited for, so simulated times can vary.
     varies: AtomicBool,
@@ -67,7 +67,8 @@ impl GuestMemory {
             });
         }
         let pid = self.segment.task(task).pid();
-        // SAFETY: the local range is a slice of the caller's; the guest has given the remote one to its library.
+        // SAFETY: the local range is a slice of the caller's; the guest has given the remote one to its
+        // library.
         if let Err(error) = unsafe { copy(direction, pid, local, remote, bytes) } {
             self.status.report(|| {
                 format!("the Message Unit cannot {verb} {bytes} B at {remote:#x} of task {task}: {error}")

@@ -1,6 +1,6 @@
-//! What the simulator reads from a guest is the memory of another process, which may be corrupt: whatever it is,
-//! the simulator refuses it with a reason, and neither panics, nor hangs, nor allocates what a corrupt length
-//! says.
+//! What the simulator reads from a guest is the memory of another process, which may be corrupt: whatever it
+//! is, the simulator refuses it with a reason, and neither panics, nor hangs, nor allocates what a corrupt
+//! length says.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 

@@ -63,8 +63,8 @@ impl Contents {
             .then(|| self.load_all(start, length).into())
     }
 
-    /// A range in pieces of which each lies in one page or in one mapping: where it starts, its length, and the
-    /// mapping with the address in its space.
+    /// A range in pieces of which each lies in one page or in one mapping: where it starts, its length, and
+    /// the mapping with the address in its space.
     fn spans(&self, start: u64, length: usize) -> impl Iterator<Item = (u64, usize, Option<(u64, u64)>)> {
         let (mut at, end) = (start, start + length as u64);
         std::iter::from_fn(move || {

@@ -32,7 +32,8 @@ impl Polling {
         Polling { looks_after: Microticks::ZERO, ends_after: Microticks::ZERO, turn: Microticks::ZERO, found }
     }
 
-    /// The same, but the process sleeps until a wake-up unit sees that the condition holds, and then polls once.
+    /// The same, but the process sleeps until a wake-up unit sees that the condition holds, and then polls
+    /// once.
     pub fn woken(self) -> Self {
         Self::asleep(self.ends_after + self.found)
     }

@@ -21,8 +21,8 @@ pub enum Operation<C, W> {
     Submit(C),
     /// Waits.
     Wait(Wait<W>),
-    /// The same, until another process of the node unparks this one at the latest. If one has done so since this
-    /// process parked last, it does not wait.
+    /// The same, until another process of the node unparks this one at the latest. If one has done so since
+    /// this process parked last, it does not wait.
     Park(Wait<W>),
     /// Unparks a process of the node.
     Unpark(ProcessId),
@@ -93,7 +93,8 @@ pub trait Process<C, W>: Send {
         false
     }
 
-    /// Whether it has nothing to do until another process unparks it: it takes no part of its core, and need not end.
+    /// Whether it has nothing to do until another process unparks it: it takes no part of its core, and need
+    /// not end.
     fn is_idle(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! `netloom._native`: the native part of the Python package. It takes and returns plain values (text, bytes, JSON); everything that a
-//! user sees is in `python/netloom`.
+//! `netloom._native`: the native part of the Python package. It takes and returns plain values (text, bytes,
+//! JSON); everything that a user sees is in `python/netloom`.
 
 mod errors;
 mod machines;

@@ -52,7 +52,8 @@ pub fn studies() -> Vec<&'static str> {
     STUDIES.iter().map(|(name, _)| *name).collect()
 }
 
-/// Reads and checks a study without running it: its name, its complete TOML text, and its configuration as JSON.
+/// Reads and checks a study without running it: its name, its complete TOML text, and its configuration as
+/// JSON.
 #[pyfunction]
 pub fn check(py: Python, source: Source) -> PyResult<(String, String, String)> {
     let study = source.study().or_raise(py, Kind::Study)?;

@@ -1,4 +1,5 @@
-//! Work on a thread of its own, while the calling thread checks Python's signals (Ctrl-C) and reports progress.
+//! Work on a thread of its own, while the calling thread checks Python's signals (Ctrl-C) and reports
+//! progress.
 
 use netloom_study::run::{Progress, ProgressSink};
 use pyo3::exceptions::PyRuntimeError;
@@ -48,8 +49,8 @@ impl ProgressSink for Watch {
     }
 }
 
-/// Receives progress: a callable that takes the fraction done (a number or None), simulated us, packet-hops, and the name of what is
-/// running.
+/// Receives progress: a callable that takes the fraction done (a number or None), simulated us, packet-hops,
+/// and the name of what is running.
 pub struct Listener {
     /// The callable; `None` if there is none.
     pub callable: Option<Py<PyAny>>,
@@ -72,8 +73,8 @@ impl Listener {
 /// What work returned, and the exception that stopped it (of a signal or of the listener), if one did.
 pub type Watched<T> = (T, Option<PyErr>);
 
-/// Does work on another thread, without the GIL. An exception asks it to stop, and is returned with its partial result; a second one
-/// abandons it.
+/// Does work on another thread, without the GIL. An exception asks it to stop, and is returned with its
+/// partial result; a second one abandons it.
 ///
 /// # Errors
 /// A second exception; a panic of the work.

@@ -1,15 +1,17 @@
-//! A copy between the memory of two processes in which both take part: the kernel copies about as fast for each of
-//! two cores as for one.
+//! A copy between the memory of two processes in which both take part: the kernel copies about as fast for
+//! each of two cores as for one.
 //!
-//! The process that wants the copy, the *requester*, describes it in its own record ([`SharedCopy`]) and enters its
-//! number in the *request* of the other, the *helper*, which looks there when it has nothing else to do. Both
-//! claim ranges of the data, each about half of what is left, and copy them. If the helper is busy, the requester
-//! copies everything.
+//! The process that wants the copy, the *requester*, describes it in its own record ([`SharedCopy`]) and
+//! enters its number in the *request* of the other, the *helper*, which looks there when it has nothing else
+//! to do. Both claim ranges of the data, each about half of what is left, and copy them. If the helper is
+//! busy, the requester copies everything.
 //!
 //! # Invariants
-//! 1. `claimed` holds the generation of the copy and the number of units claimed so far. It only grows within a
+//! 1. `claimed` holds the generation of the copy and the number of units claimed so far. It only grows within
+//! a
 //!    generation, and generations are not reused (2^32 copies later, a helper that slept all the time might err).
-//! 2. What describes a copy is written only while `claimed` is closed. So a helper whose compare-and-exchange of
+//! 2. What describes a copy is written only while `claimed` is closed. So a helper whose compare-and-exchange
+//! of
 //!    `claimed` succeeds has read the description of that generation.
 //! 3. The requester closes the copy when all units are claimed, and those that the helper claimed are copied.
 #![allow(unsafe_code)]
@@ -85,8 +87,8 @@ pub enum Shared {
 }
 
 impl SharedCopy {
-    /// Copies together with the task `helper`. `request` is that task's request; `copy` copies a range of bytes by
-    /// its offset and length, `is_gone` whether the helper has ended.
+    /// Copies together with the task `helper`. `request` is that task's request; `copy` copies a range of
+    /// bytes by its offset and length, `is_gone` whether the helper has ended.
     ///
     /// # Errors
     /// Those of `copy`.
@@ -109,7 +111,8 @@ impl SharedCopy {
         self.open(helper, span);
         let units = span.units();
         let (mut copied, mut result) = (0, Ok(()));
-        // As long as the helper has claimed nothing, it is busy: after the first half this process copies all.
+        // As long as the helper has claimed nothing, it is busy: after the first half this process copies
+        // all.
         while let Some(claim) = self.claim(span, |now| match (now, result.is_err()) {
             (_, true) => units - now,
             (0, _) => units.div_ceil(2),
@@ -141,8 +144,8 @@ impl SharedCopy {
         result.map(|()| end)
     }
 
-    /// Takes part in the copy, as the task `helper`: `copy` copies a range of it by its offset and length. Returns
-    /// whether there was one.
+    /// Takes part in the copy, as the task `helper`: `copy` copies a range of it by its offset and length.
+    /// Returns whether there was one.
     pub fn help(&self, helper: u32, mut copy: impl FnMut(Span, u64, usize) -> io::Result<()>) -> bool {
         let mut is_busy = false;
         loop {
@@ -289,8 +292,8 @@ mod loom_tests {
     use super::*;
     use loom::sync::Arc;
 
-    /// Two copies, one after the other, with different addresses: each unit of each is copied once, by ranges of
-    /// the right copy.
+    /// Two copies, one after the other, with different addresses: each unit of each is copied once, by ranges
+    /// of the right copy.
     #[test]
     fn loom_two_copies() {
         let mut model = loom::model::Builder::new();

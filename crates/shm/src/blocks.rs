@@ -1,9 +1,9 @@
-//! Blocks of the segment that tasks share by name: who asks for a name first creates the block, all zero, and the last
-//! that leaves it frees it.
+//! Blocks of the segment that tasks share by name: who asks for a name first creates the block, all zero, and
+//! the last that leaves it frees it.
 //!
 //! # Invariant
-//! Only the holder of the lock reads or writes the table. The lock names its holder, so that others take it over
-//! from a task that has ended; the worst that such a task leaves is a block without a user.
+//! Only the holder of the lock reads or writes the table. The lock names its holder, so that others take it
+//! over from a task that has ended; the worst that such a task leaves is a block without a user.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;

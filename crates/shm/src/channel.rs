@@ -3,8 +3,8 @@
 //!
 //! Each thread of a guest has a channel of its own.
 //!
-//! Invariant: only the side whose turn it is touches the buffer and the length. The turn is passed with release
-//! and taken with acquire, so what one side wrote is there when the other's turn begins.
+//! Invariant: only the side whose turn it is touches the buffer and the length. The turn is passed with
+//! release and taken with acquire, so what one side wrote is there when the other's turn begins.
 #![allow(unsafe_code)]
 
 use crate::segment::{inherited, is_memory};
@@ -46,8 +46,8 @@ struct Header {
     foreign: AtomicU64,
 }
 
-/// The channels of a job, as many for each task as it may have threads. The memory has no name, and the kernel frees it with the last process
-/// that has it.
+/// The channels of a job, as many for each task as it may have threads. The memory has no name, and the
+/// kernel frees it with the last process that has it.
 pub struct Channels {
     base: *mut u8,
     bytes: usize,
@@ -55,7 +55,8 @@ pub struct Channels {
     file: OwnedFd,
 }
 
-// SAFETY: what it points to is shared between processes anyway, and accessed by turns: see the top of this file.
+// SAFETY: what it points to is shared between processes anyway, and accessed by turns: see the top of this
+// file.
 unsafe impl Send for Channels {}
 // SAFETY: the same.
 unsafe impl Sync for Channels {}

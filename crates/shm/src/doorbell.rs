@@ -1,13 +1,13 @@
-//! How a process sleeps until another writes to one of its queues: a futex, rung only while it sleeps, so that
-//! a message to a process that polls makes no system call.
+//! How a process sleeps until another writes to one of its queues: a futex, rung only while it sleeps, so
+//! that a message to a process that polls makes no system call.
 //!
 //! # Invariant
 //! A writer writes, then looks whether the process sleeps; a process says that it sleeps, then looks whether
 //! something was written. With a full fence between the two steps on both sides at least one of them sees the
 //! other (Dekker's pattern), so no message waits for a process that sleeps on.
 //!
-//! The writer's fence would cost a third of a short message. Where Linux offers `membarrier`, the process that is
-//! about to sleep makes all others pass a full fence instead, once per sleep, and writers do without:
+//! The writer's fence would cost a third of a short message. Where Linux offers `membarrier`, the process
+//! that is about to sleep makes all others pass a full fence instead, once per sleep, and writers do without:
 //! [`spare_fences`].
 //!
 //! A doorbell has several bells. A writer rings the bell of the queue that it wrote to.
@@ -28,17 +28,17 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// From now on this process's [`Doorbell::ring`] has no fence of its own, if the kernel can fence it when another
-/// process is about to sleep. All processes that sleep must be able to call `membarrier`, as those of one
-/// computer are. To be called before the first ring.
+/// From now on this process's [`Doorbell::ring`] has no fence of its own, if the kernel can fence it when
+/// another process is about to sleep. All processes that sleep must be able to call `membarrier`, as those of
+/// one computer are. To be called before the first ring.
 pub fn spare_fences() {
     if membarrier(MEMBARRIER_REGISTER_GLOBAL_EXPEDITED) {
         IS_FENCED_BY_OTHERS.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }
 
-/// Bells of a doorbell. Threads that wait for different queues sleep at different bells, so that a message wakes only
-/// those that it concerns.
+/// Bells of a doorbell. Threads that wait for different queues sleep at different bells, so that a message
+/// wakes only those that it concerns.
 #[cfg(not(all(loom, test)))]
 pub const BELLS: usize = 32;
 #[cfg(all(loom, test))]
@@ -67,7 +67,8 @@ struct Bell {
 }
 
 impl Doorbell {
-    /// After something was written to a queue of the process, or posted to its owner: wakes who sleeps for it.
+    /// After something was written to a queue of the process, or posted to its owner: wakes who sleeps for
+    /// it.
     #[inline]
     pub fn ring(&self, queue: usize) {
         self.fence();
@@ -98,9 +99,9 @@ impl Doorbell {
         self.of_queue[queue].load(Ordering::Relaxed) as usize
     }
 
-    /// Changes the bell that is rung for a queue. Who sleeps at the old one does not hear of messages any more. Who
-    /// looks at the queue after it has prepared to sleep at the new one misses none: a writer that still rang the old
-    /// one wrote before that.
+    /// Changes the bell that is rung for a queue. Who sleeps at the old one does not hear of messages any
+    /// more. Who looks at the queue after it has prepared to sleep at the new one misses none: a writer that
+    /// still rang the old one wrote before that.
     pub fn set_bell(&self, queue: usize, bell: usize) {
         self.of_queue[queue].store(bell as u32, Ordering::Relaxed);
     }
@@ -233,8 +234,8 @@ mod loom_tests {
     use super::*;
     use loom::sync::Arc;
 
-    /// The sleeper would sleep only if it saw no message; then the writer must have rung. `before` runs before the
-    /// sleeper prepares to sleep.
+    /// The sleeper would sleep only if it saw no message; then the writer must have rung. `before` runs
+    /// before the sleeper prepares to sleep.
     fn no_lost_wakeup(at: usize, before: impl Fn(&Doorbell) + Sync + Send + 'static) {
         loom::model(move || {
             let shared = Arc::new((Doorbell::new(), AtomicU32::new(0)));

@@ -1,16 +1,20 @@
 //! Fastboxes: queues of one writer and one reader, for contexts that often exchange messages.
 //!
-//! In the queue that a context has for all others, a writer claims each slot with a locked instruction, which waits until
-//! the line of the slot before has come from the reader's core. Without it two contexts exchange up to twice as many
-//! messages (`docs/performance.md`). MPICH's Nemesis and Open MPI's vader have the same under this name.
+//! In the queue that a context has for all others, a writer claims each slot with a locked instruction, which
+//! waits until the line of the slot before has come from the reader's core. Without it two contexts exchange
+//! up to twice as many messages (`docs/performance.md`). MPICH's Nemesis and Open MPI's vader have the same
+//! under this name.
 //!
-//! Memory must not grow with the number of pairs. So a context has few fastboxes, [`BOXES`], for the first writers that send
-//! it [`OFTEN`] messages, and a writer keeps account of few contexts, [`DESTINATIONS`]. All others use the queue.
+//! Memory must not grow with the number of pairs. So a context has few fastboxes, [`BOXES`], for the first
+//! writers that send it [`OFTEN`] messages, and a writer keeps account of few contexts, [`DESTINATIONS`]. All
+//! others use the queue.
 //!
 //! # Invariants
-//! 1. A fastbox belongs to the writer whose number is in `owners`, until the end of the job. Only a writer that has changed
+//! 1. A fastbox belongs to the writer whose number is in `owners`, until the end of the job. Only a writer
+//! that has changed
 //!    it from 0 and then cannot announce it changes it back, before anybody has seen it.
-//! 2. Order: a writer announces its fastbox by its last message in the queue. From then on it uses the fastbox alone, even
+//! 2. Order: a writer announces its fastbox by its last message in the queue. From then on it uses the
+//! fastbox alone, even
 //!    if that is full, or if the context of this number is a new one. The reader looks at a fastbox only after it has read
 //!    the announcement (`is_open`).
 #![allow(unsafe_code)]
@@ -105,8 +109,8 @@ impl<'a> Fastboxes<'a> {
         Fastboxes { writer, paths: std::array::from_fn(|_| (u32::MAX, Path::Queue(0))) }
     }
 
-    /// Writes a message to the inbox of a destination: to this writer's fastbox there, or to the queue by `push`, which may
-    /// record what it claims. `destination` is the inbox's number; not `u32::MAX`.
+    /// Writes a message to the inbox of a destination: to this writer's fastbox there, or to the queue by
+    /// `push`, which may record what it claims. `destination` is the inbox's number; not `u32::MAX`.
     ///
     /// # Errors
     /// If there is no space.
@@ -232,7 +236,8 @@ impl<'a> InboxReader<'a> {
         }
     }
 
-    /// Whether a message is there, or one of the queue has been claimed by a writer that has not written it yet.
+    /// Whether a message is there, or one of the queue has been claimed by a writer that has not written it
+    /// yet.
     pub fn has_claimed(&self) -> bool {
         self.queue.has_claimed() || self.boxes.iter().any(Reader::has_next)
     }
@@ -250,8 +255,8 @@ impl<'a> InboxReader<'a> {
         }
     }
 
-    /// Finds the source of the next message, in turn: the last one, unless it has had its messages, or the first after it
-    /// that has one. Returns whether there is one.
+    /// Finds the source of the next message, in turn: the last one, unless it has had its messages, or the
+    /// first after it that has one. Returns whether there is one.
     #[inline]
     fn find(&mut self) -> bool {
         if self.in_a_row < IN_A_ROW && self.has_next(self.source) {
@@ -421,7 +426,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 200 }, ..Default::default() })]
 
-        /// Writers and readers stop and resume, at any place: each writer's messages arrive in order, all of them.
+        /// Writers and readers stop and resume, at any place: each writer's messages arrive in order, all of
+        /// them.
         #[test]
         fn order_holds_across_announcements(steps in prop::collection::vec(step(), 0..60)) {
             let inbox = Inbox::new();

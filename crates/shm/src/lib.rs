@@ -1,6 +1,6 @@
-//! Messages between the processes of one computer (Kumar et al., *PAMI*, section III.F): one segment of shared
-//! memory per job, in which each context of a process has one queue that all others write to, so that memory
-//! does not grow with the number of pairs.
+//! Messages between the processes of one computer (Kumar et al., *PAMI*, section III.F): one segment of
+//! shared memory per job, in which each context of a process has one queue that all others write to, so that
+//! memory does not grow with the number of pairs.
 //!
 //! - [`queue`] – the queue, many writers and one reader, without locks.
 //! - [`channel`] – the simulator and a program that runs on a simulated node, by turns.

@@ -1,8 +1,8 @@
 //! Reads and writes of another process's memory, in one copy by the kernel.
 //!
 //! The kernel permits it between processes of one user, unless it is configured otherwise (containers without
-//! `CAP_SYS_PTRACE`, Yama): then callers send the data through queues, in two copies. [`permit_all`] asks for the
-//! permission that Yama wants.
+//! `CAP_SYS_PTRACE`, Yama): then callers send the data through queues, in two copies. [`permit_all`] asks for
+//! the permission that Yama wants.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -27,8 +27,8 @@ pub enum Direction {
 /// Copies `bytes` between an address of this process and one of process `pid`.
 ///
 /// # Errors
-/// As of `process_vm_readv`: `EPERM` if the kernel does not permit it, `ESRCH` if the process is gone, `EFAULT`
-/// if the other process has no memory there.
+/// As of `process_vm_readv`: `EPERM` if the kernel does not permit it, `ESRCH` if the process is gone,
+/// `EFAULT` if the other process has no memory there.
 ///
 /// # Safety
 /// `local` must be valid for `bytes`, for reads or writes as the direction says, and the other process must

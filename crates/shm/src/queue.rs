@@ -1,13 +1,13 @@
 //! The queue of a context: any number of processes write, one reads.
 //!
-//! This is the fixed array of section III.B with its *bounded increment*: a writer claims a slot by moving the
-//! tail, unless the array is full. Blue Gene/Q's L2 does this in one operation; here it is a
-//! compare-and-exchange. A full queue is reported to the writer, which keeps the message: that overflow list is
-//! the writer's own, so the order of its messages is kept and no lock is shared.
+//! This is the fixed array of section III.B with its *bounded increment*: a writer claims a slot by moving
+//! the tail, unless the array is full. Blue Gene/Q's L2 does this in one operation; here it is a
+//! compare-and-exchange. A full queue is reported to the writer, which keeps the message: that overflow list
+//! is the writer's own, so the order of its messages is kept and no lock is shared.
 //!
 //! A slot holds its *turn*, 1 + the number of messages before it in the queue. A writer stores it last, and a
-//! reader that finds the turn it expects owns the slot. The reader never writes to slots: it publishes how far
-//! it has read in `head`, only once per 32 messages (`STRIDE`), so that the line stays in the writers'
+//! reader that finds the turn it expects owns the slot. The reader never writes to slots: it publishes how
+//! far it has read in `head`, only once per 32 messages (`STRIDE`), so that the line stays in the writers'
 //! caches. A message of up to 48 B therefore moves one cache line, as in a bare ping-pong.
 //!
 //! # Invariants
@@ -19,8 +19,9 @@
 //!
 //! A queue that one writer alone writes to needs no claims: [`Writer`] counts by itself, and `tail` stays 0.
 //!
-//! A writer that ends between its claim and its turn would stop the queue. So a writer can record a claim before it
-//! makes it, and the reader leaves out what only a writer recorded that has ended: [`Reader::skip_lost`].
+//! A writer that ends between its claim and its turn would stop the queue. So a writer can record a claim
+//! before it makes it, and the reader leaves out what only a writer recorded that has ended:
+//! [`Reader::skip_lost`].
 //!
 //! Turns are counted modulo 2^32. A slot is written again after `SLOTS` messages, so a stale turn cannot be
 //! taken for the next.
@@ -129,8 +130,8 @@ impl<const SLOTS: usize> Queue<SLOTS> {
         self.push_recorded(word, parts, |_| {})
     }
 
-    /// As [`Self::push`]. `record` is called with the number of the message before it is claimed, perhaps for several
-    /// numbers in turn, and with `None` when it is written: see [`Reader::skip_lost`].
+    /// As [`Self::push`]. `record` is called with the number of the message before it is claimed, perhaps for
+    /// several numbers in turn, and with `None` when it is written: see [`Reader::skip_lost`].
     ///
     /// # Errors
     /// If the queue is full.
@@ -187,8 +188,8 @@ impl<const SLOTS: usize> Queue<SLOTS> {
     }
 }
 
-/// The only writer of a queue. It claims slots without a locked instruction, which would wait until the line of the slot
-/// before has come from the reader's core.
+/// The only writer of a queue. It claims slots without a locked instruction, which would wait until the line
+/// of the slot before has come from the reader's core.
 pub struct Writer<'a, const SLOTS: usize> {
     queue: &'a Queue<SLOTS>,
     /// Messages written so far.
@@ -309,9 +310,10 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
         }
     }
 
-    /// Leaves out messages that writers claimed and then ended without writing them; returns whether there were
-    /// any. `is_lost` says of the number of a message that a writer that has ended recorded it and no other writer
-    /// has: a writer that lives records what it claims before it claims it, and until it is written.
+    /// Leaves out messages that writers claimed and then ended without writing them; returns whether there
+    /// were any. `is_lost` says of the number of a message that a writer that has ended recorded it and no
+    /// other writer has: a writer that lives records what it claims before it claims it, and until it is
+    /// written.
     pub fn skip_lost(&mut self, is_lost: impl Fn(u64) -> bool) -> bool {
         let before = self.head;
         // Acquire: the records of what is claimed are visible.
@@ -326,8 +328,8 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
         self.head != before
     }
 
-    /// Whether a message has been claimed by a writer that has not written it yet, or one is there. Not for a queue with
-    /// a [`Writer`].
+    /// Whether a message has been claimed by a writer that has not written it yet, or one is there. Not for a
+    /// queue with a [`Writer`].
     pub fn has_claimed(&self) -> bool {
         self.queue.tail.0.load(Ordering::Relaxed) != self.head
     }
@@ -489,7 +491,8 @@ mod loom_tests {
     use super::*;
     use loom::sync::Arc;
 
-    /// Two writers of two messages each into two slots: each slot is used twice, and writers meet a full queue.
+    /// Two writers of two messages each into two slots: each slot is used twice, and writers meet a full
+    /// queue.
     #[test]
     fn loom_two_writers() {
         let mut model = loom::model::Builder::new();
@@ -565,8 +568,8 @@ mod loom_tests {
         });
     }
 
-    /// A writer that ends before, after or without its claim, beside one that lives: the message of the latter
-    /// arrives, and nothing blocks the reader.
+    /// A writer that ends before, after or without its claim, beside one that lives: the message of the
+    /// latter arrives, and nothing blocks the reader.
     #[test]
     fn loom_a_writer_that_ends() {
         loom::model(|| {

@@ -62,8 +62,8 @@ pub struct Task {
     claims: [Claim; QUEUES],
 }
 
-/// A message that the owner of a queue is about to write, or writes: 1 + the number of the queue that it goes to,
-/// and from bit 20 on its number there; 0 if there is none. The owner alone writes it.
+/// A message that the owner of a queue is about to write, or writes: 1 + the number of the queue that it goes
+/// to, and from bit 20 on its number there; 0 if there is none. The owner alone writes it.
 #[repr(C, align(64))]
 struct Claim(AtomicU64);
 
@@ -94,7 +94,8 @@ pub enum State {
     Finished,
     /// It failed: the job has failed.
     Dead,
-    /// It ended with status 0 before it left. What it has sent is valid; whoever waits for more waits in vain.
+    /// It ended with status 0 before it left. What it has sent is valid; whoever waits for more waits in
+    /// vain.
     Ended,
 }
 
@@ -152,8 +153,8 @@ pub enum AttachError {
     Version,
 }
 
-/// What an inherited file may be: the descriptor of this number, and that of the launcher, which is there if the program
-/// has closed its own before it used the library, as daemons do.
+/// What an inherited file may be: the descriptor of this number, and that of the launcher, which is there if
+/// the program has closed its own before it used the library, as daemons do.
 pub(crate) fn inherited(fd: RawFd) -> impl Iterator<Item = File> {
     let own = || {
         // SAFETY: fails if it is not open.
@@ -168,7 +169,8 @@ pub(crate) fn inherited(fd: RawFd) -> impl Iterator<Item = File> {
     own().into_iter().chain(std::iter::once_with(of_launcher).flatten())
 }
 
-/// Whether a file is memory of this name: what else has got the number of a closed descriptor must not be taken for it.
+/// Whether a file is memory of this name: what else has got the number of a closed descriptor must not be
+/// taken for it.
 pub(crate) fn is_memory(file: &File, name: &CStr) -> bool {
     let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
     let path = path.as_os_str().as_encoded_bytes().strip_prefix(b"/memfd:");
@@ -354,8 +356,8 @@ impl Segment {
         over.iter().any(has_claimed) && !other.iter().any(has_claimed)
     }
 
-    /// Copies `bytes` between an address of the task `own`, this process, and one of the task `other`, together with
-    /// that task if it has nothing else to do.
+    /// Copies `bytes` between an address of the task `own`, this process, and one of the task `other`,
+    /// together with that task if it has nothing else to do.
     ///
     /// # Errors
     /// As [`memory::copy`].
@@ -429,8 +431,8 @@ impl Segment {
     fn task_and_inbox(&self, task: u32, queue: usize) -> (&Task, &Inbox) {
         let start = self.start_of(task);
         assert!(queue < QUEUES, "queue {queue} of {QUEUES}");
-        // SAFETY: the mapping holds all tasks of the segment, each with its record and all its inboxes; both are aligned
-        // (checked where the layout is), valid for all bytes zero, and shared as their types say.
+        // SAFETY: the mapping holds all tasks of the segment, each with its record and all its inboxes; both
+        // are aligned (checked where the layout is), valid for all bytes zero, and shared as their types say.
         unsafe {
             let task = self.base.add(start);
             let inboxes = task.add(size_of::<Task>()).cast::<Inbox>();
@@ -447,8 +449,9 @@ pub struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Writes a message to a context of a task, and wakes that task if it sleeps: to the owner's fastbox there if it has
-    /// one, or to the queue. See [`Queue::push`]; the word is not [`ANNOUNCEMENT`](crate::fastbox::ANNOUNCEMENT).
+    /// Writes a message to a context of a task, and wakes that task if it sleeps: to the owner's fastbox
+    /// there if it has one, or to the queue. See [`Queue::push`]; the word is not
+    /// [`ANNOUNCEMENT`](crate::fastbox::ANNOUNCEMENT).
     ///
     /// # Errors
     /// If there is no space.
@@ -493,7 +496,8 @@ impl Segment {
         self.blocks().share(own, scope, name, bytes, alignment, is_over)
     }
 
-    /// `own`, this process, does not use the block at this address any more. Returns whether there is such a block.
+    /// `own`, this process, does not use the block at this address any more. Returns whether there is such a
+    /// block.
     pub fn leave_block(&self, own: u32, address: *const u8) -> bool {
         self.blocks().leave(own, address, |task| task < self.tasks && self.task(task).state().is_over())
     }

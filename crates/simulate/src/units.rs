@@ -16,8 +16,8 @@ use netloom_study::result::RunResult;
 /// Processes that failed: node, process, reason.
 pub type Failures = Vec<(u32, u32, Failure)>;
 
-/// Runs processes until all have ended, `per_node` on each node of a study's machine, in place of the study's own
-/// workload. Returns the result, and which processes failed. `byte_order` is that of their memory.
+/// Runs processes until all have ended, `per_node` on each node of a study's machine, in place of the study's
+/// own workload. Returns the result, and which processes failed. `byte_order` is that of their memory.
 ///
 /// # Errors
 /// If the machine has no Message Units, or cannot be built.

@@ -157,8 +157,9 @@ fn collective_operations_by_hardware() {
     }
 }
 
-/// Where no algorithm is named, ranks that fill a box of a Blue Gene/Q take its hardware, as its library does, in
-/// skeletons and in traces; other ranks and other operations take messages, and so do all on other machines.
+/// Where no algorithm is named, ranks that fill a box of a Blue Gene/Q take its hardware, as its library
+/// does, in skeletons and in traces; other ranks and other operations take messages, and so do all on other
+/// machines.
 #[test]
 fn the_default_is_hardware_where_the_library_takes_it() {
     let folder = tempfile::tempdir().unwrap();

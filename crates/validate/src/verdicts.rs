@@ -158,8 +158,8 @@ fn read_file(path: &Path) -> Result<String, Problem> {
 /// Reads the table `quick` or `full` of a list.
 ///
 /// # Errors
-/// A file that cannot be read, a word that is no verdict, in its place, or a table without entries, with which every run
-/// would agree.
+/// A file that cannot be read, a word that is no verdict, in its place, or a table without entries, with
+/// which every run would agree.
 pub fn read(path: &Path, quick: bool) -> Result<Verdicts, Problem> {
     let list = parse(&path.display().to_string(), read_file(path)?, quick)?;
     if list.is_empty() {
@@ -267,8 +267,8 @@ fn rank(verdict: Option<Verdict>) -> u8 {
     }
 }
 
-/// The entries of a list's papers, and of those that were asked for, that belong on it: parameters of the machine that
-/// are not judged do not.
+/// The entries of a list's papers, and of those that were asked for, that belong on it: parameters of the
+/// machine that are not judged do not.
 fn listed<'a>(
     before: &'a [Recorded],
     entries: &'a [Entry],

@@ -1,5 +1,5 @@
-//! `netloom bench messaging`: how fast messages are between two processes on two cores of this computer, beside
-//! what the hardware does between the same cores: a bare ping-pong of one cache line, and `memcpy`.
+//! `netloom bench messaging`: how fast messages are between two processes on two cores of this computer,
+//! beside what the hardware does between the same cores: a bare ping-pong of one cache line, and `memcpy`.
 //!
 //! The command starts itself twice as the tasks of a job (`task.rs`), which share a file for what is measured
 //! without PAMI. Task 0 prints the figures as one line of JSON.

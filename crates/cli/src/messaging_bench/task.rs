@@ -83,7 +83,8 @@ unsafe extern "C" fn bulk(
     receive: *mut Receive,
 ) {
     let target = TARGET.load(Ordering::Relaxed) as *mut u8;
-    // SAFETY: PAMI gives either the data or a record to fill in; the target is as long as the longest message.
+    // SAFETY: PAMI gives either the data or a record to fill in; the target is as long as the longest
+    // message.
     unsafe {
         match receive.as_mut() {
             None => {

@@ -29,8 +29,8 @@ impl ByteOrder {
 }
 
 /// Combines packets in the order of a node's inputs. Missing data counts as zeros, and zeros combine to zeros
-/// in every operation. The hardware's words are big-endian; those of nodes whose memory has another order are taken
-/// in that order **(ours)**.
+/// in every operation. The hardware's words are big-endian; those of nodes whose memory has another order are
+/// taken in that order **(ours)**.
 ///
 /// # Panics
 /// If there is no packet.

@@ -1,16 +1,17 @@
-//! Edge-disjoint spanning trees of a box of nodes, for broadcasts over all links at once (Kumar et al., section V: "10
-//! edge disjoint spanning trees"). The paper does not give the trees; these are those of the schedule `TorusRect.h` of
-//! the public sources of PAMI.
+//! Edge-disjoint spanning trees of a box of nodes, for broadcasts over all links at once (Kumar et al.,
+//! section V: "10 edge disjoint spanning trees"). The paper does not give the trees; these are those of the
+//! schedule `TorusRect.h` of the public sources of PAMI.
 //!
-//! The tree of a colour begins with one dimension and takes the others in cyclic order: the root sends along its line in
-//! the first, the nodes of that line along theirs in the second, and so on. Nodes whose coordinate in the first dimension
-//! is the root's have to wait, since their links belong to other colours: a neighbour in the first dimension sends to
-//! them last. Where all dimensions of the box are rings there is a colour per direction, otherwise one per dimension,
-//! in which lines go both ways.
+//! The tree of a colour begins with one dimension and takes the others in cyclic order: the root sends along
+//! its line in the first, the nodes of that line along theirs in the second, and so on. Nodes whose
+//! coordinate in the first dimension is the root's have to wait, since their links belong to other colours: a
+//! neighbour in the first dimension sends to them last. Where all dimensions of the box are rings there is a
+//! colour per direction, otherwise one per dimension, in which lines go both ways.
 //!
-//! The trees have no link in common: let D be the dimensions in which a node differs from the root. A colour that begins
-//! with a dimension of D enters the node by the dimension of D that comes before it in cyclic order; any other colour by
-//! its own first. So the dimensions by which the colours enter a node are a permutation of those with which they begin.
+//! The trees have no link in common: let D be the dimensions in which a node differs from the root. A colour
+//! that begins with a dimension of D enters the node by the dimension of D that comes before it in cyclic
+//! order; any other colour by its own first. So the dimensions by which the colours enter a node are a
+//! permutation of those with which they begin.
 
 use super::route::Rectangle;
 use crate::topology::torus::{Coordinates, Torus};

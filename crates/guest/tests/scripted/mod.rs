@@ -1,5 +1,5 @@
-//! Guests that are no processes: each hands over the messages of a script, whatever they are, to the simulator. For the
-//! test of corrupt messages, and the fuzz target.
+//! Guests that are no processes: each hands over the messages of a script, whatever they are, to the
+//! simulator. For the test of corrupt messages, and the fuzz target.
 
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;

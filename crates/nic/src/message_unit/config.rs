@@ -20,7 +20,8 @@ pub struct MessageUnitConfig {
     pub read_ticks: u32,
     /// From the last write request of a packet, or an atomic operation, to where cores see it.
     pub write_ticks: u32,
-    /// From the last of a packet's data to where the network may take the packet; its engine has taken the next one.
+    /// From the last of a packet's data to where the network may take the packet; its engine has taken the
+    /// next one.
     pub inject_ticks: u32,
     /// From when an engine has read a packet from its network reception FIFO to the first write request.
     pub receive_ticks: u32,

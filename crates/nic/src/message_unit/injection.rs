@@ -67,16 +67,16 @@ impl ReadyList {
     }
 }
 
-/// A messaging engine with its network FIFO. It reads a packet's data, and is free for the next packet when it has; the
-/// logic that follows takes each packet its time and holds none up, as that of reception **(ours: the paper says what
-/// an engine does, not how long)**.
+/// A messaging engine with its network FIFO. It reads a packet's data, and is free for the next packet when
+/// it has; the logic that follows takes each packet its time and holds none up, as that of reception **(ours:
+/// the paper says what an engine does, not how long)**.
 #[derive(Default)]
 #[allow(non_snake_case)]
 pub(super) struct Engine {
     /// Whether it is reading a packet's data.
     is_reading: bool,
-    /// The packets that it has begun and that are not complete, each with its injection FIFO; no packet if data is only
-    /// fetched into the L2.
+    /// The packets that it has begun and that are not complete, each with its injection FIFO; no packet if
+    /// data is only fetched into the L2.
     building: VecDeque<(u16, Option<Packet>)>,
     /// Complete packets in its network FIFO.
     fifo: NetworkFifo,

@@ -138,8 +138,8 @@ impl Unit {
         begin + u64::from(c.slave_ticks)
     }
 
-    /// A core adds to a word of memory: the L2 does one addition a cycle **(ours)**, in order. Returns when other
-    /// cores see it.
+    /// A core adds to a word of memory: the L2 does one addition a cycle **(ours)**, in order. Returns when
+    /// other cores see it.
     fn add_word(&mut self, c: &config::MessageUnitConfig, now: Time, address: u64, value: u64) -> Time {
         let begin = self.add_free.max(now);
         self.add_free = begin + u64::from(c.cycle_ticks);

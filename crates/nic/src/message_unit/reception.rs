@@ -199,8 +199,8 @@ impl Unit {
                 let memory = self.injection.get(&fifo).filter(|m| m.settings.remote_get);
                 let Some(memory) = memory else { return Began::Refused(Violation::RemoteGet) };
                 if memory.free_B() < u64::from(bytes) {
-                    // The engine waits until descriptors have been injected (bit 23 of the unit's interrupts in
-                    // IBM's public driver: "rME is waiting for software to free up space").
+                    // The engine waits until descriptors have been injected (bit 23 of the unit's interrupts
+                    // in IBM's public driver: "rME is waiting for software to free up space").
                     return Began::NoRoom;
                 }
                 (memory.tail_address(), u64::from(bytes))

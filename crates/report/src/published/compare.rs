@@ -78,8 +78,8 @@ impl Tolerance {
     }
 }
 
-/// The tolerance of a figure for which a table gives none: it is known to the digits that are printed. One without a
-/// fraction is exact.
+/// The tolerance of a figure for which a table gives none: it is known to the digits that are printed. One
+/// without a fraction is exact.
 fn printed(published: f64) -> Tolerance {
     let text = published.to_string();
     match text.split_once('.') {

@@ -304,7 +304,8 @@ impl Launcher {
         Ok(files[1..].iter().enumerate().filter(|(_, file)| file.revents != 0).map(|(at, _)| at).collect())
     }
 
-    /// Copies the lines of these streams, and forgets those at their end; returns whether there were any bytes.
+    /// Copies the lines of these streams, and forgets those at their end; returns whether there were any
+    /// bytes.
     fn copy(&mut self, streams: &[usize], out: &mut dyn Write, err: &mut dyn Write) -> bool {
         let mut buffer = [0; 1 << 16];
         let (mut ended, mut any) = (Vec::new(), false);
@@ -320,7 +321,8 @@ impl Launcher {
                 }
                 Ok(count) => {
                     any = true;
-                    // Whoever read the output has left: the task's writes fail, as if it had written directly.
+                    // Whoever read the output has left: the task's writes fail, as if it had written
+                    // directly.
                     if stream.lines(&buffer[..count], to).is_err() {
                         ended.push(at);
                     }

@@ -4,7 +4,8 @@
 //! - A task that ends before it has left the job is marked [`State::Ended`](crate::segment::State::Ended).
 //! - A task that fails is marked [`State::Dead`](crate::segment::State::Dead). The others have some time to
 //!   notice, then get SIGTERM, then SIGKILL.
-//! - Signals that the launcher receives go to all tasks, except those that a terminal has sent to all already.
+//! - Signals that the launcher receives go to all tasks, except those that a terminal has sent to all
+//!   already.
 //! - No process is left behind: tasks die with the launcher, and what they started and left is adopted and
 //!   ended.
 //!

@@ -1,5 +1,5 @@
-//! Collective operations by the collective network (Kumar et al., section V, Figures 6 to 9): all tasks of the machine
-//! take part, again and again, and check what they get.
+//! Collective operations by the collective network (Kumar et al., section V, Figures 6 to 9): all tasks of
+//! the machine take part, again and again, and check what they get.
 
 use super::{refuse, values};
 use crate::measured::{Measured, columns};

@@ -1,5 +1,5 @@
-//! Latency (Kumar et al., section V and Table 1): half of a message's way to and fro between neighbours, sent by
-//! `PAMI_Send_immediate` and by `PAMI_Send`.
+//! Latency (Kumar et al., section V and Table 1): half of a message's way to and fro between neighbours, sent
+//! by `PAMI_Send_immediate` and by `PAMI_Send`.
 
 use super::{MESSAGE, next_message, refuse, values};
 use crate::measured::{Measured, columns};

@@ -1,5 +1,6 @@
-//! Message rate (Kumar et al., section V and Figure 5): each process of a reference node sends short messages to a
-//! peer on a neighbouring node; the neighbours take turns, so that the messages are spread over the links.
+//! Message rate (Kumar et al., section V and Figure 5): each process of a reference node sends short messages
+//! to a peer on a neighbouring node; the neighbours take turns, so that the messages are spread over the
+//! links.
 
 use super::{MESSAGE, next_message, refuse, values};
 use crate::measured::{Measured, columns};

@@ -1,5 +1,5 @@
-//! Programs on PAMI, on the nodes of a machine with Message Units: the benchmarks of the PAMI paper (Kumar et al.,
-//! section V), as it describes them.
+//! Programs on PAMI, on the nodes of a machine with Message Units: the benchmarks of the PAMI paper (Kumar et
+//! al., section V), as it describes them.
 
 pub mod collective;
 pub mod latency;

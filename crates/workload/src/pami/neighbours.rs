@@ -1,6 +1,6 @@
-//! Neighbours (Kumar et al., section V and Table 3): a reference node and its neighbours, each on another link, send
-//! messages to each other, all at once; eager, whose packets a processor copies out of the reception FIFO, and by
-//! rendezvous, whose data the Message Unit writes.
+//! Neighbours (Kumar et al., section V and Table 3): a reference node and its neighbours, each on another
+//! link, send messages to each other, all at once; eager, whose packets a processor copies out of the
+//! reception FIFO, and by rendezvous, whose data the Message Unit writes.
 
 use super::{Job, MESSAGE, next_message, refuse, values};
 use crate::measured::{Measured, columns};

@@ -1,5 +1,5 @@
-//! Collective operations by messages or by the machine's hardware, and a program that consists of them. By messages
-//! with the algorithms of MPI libraries (Thakur, Rabenseifner and Gropp, "Optimization of Collective
+//! Collective operations by messages or by the machine's hardware, and a program that consists of them. By
+//! messages with the algorithms of MPI libraries (Thakur, Rabenseifner and Gropp, "Optimization of Collective
 //! Communication Operations in MPICH", 2005).
 //!
 //! Messages have only sizes, so an algorithm here determines the sizes, partners and order of messages, and

@@ -194,7 +194,8 @@ fn algorithms_are_chosen_by_size() {
     assert!(message.ends_with("for \"allreduce\", found \"pairwise\""), "{message}");
 }
 
-/// Hardware is taken by default for what the library does by it, up to its limit; a named algorithm is obeyed.
+/// Hardware is taken by default for what the library does by it, up to its limit; a named algorithm is
+/// obeyed.
 #[test]
 fn hardware_is_the_default_where_the_library_takes_it() {
     let hardware = HardwareCollectives::new(|what| match what {
