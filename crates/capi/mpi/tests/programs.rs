@@ -80,20 +80,25 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 15] = [
+const CHECKED: [&str; 20] = [
     "attributes",
-    "hello",
-    "ring",
-    "requests",
+    "buffered",
     "collectives",
-    "pieces",
     "communicators",
     "datatypes",
     "errors",
     "grids",
     "groups",
+    "hello",
+    "info",
+    "more_communicators",
+    "neighborhoods",
     "nonblocking",
     "persistent",
+    "persistent_collectives",
+    "pieces",
+    "requests",
+    "ring",
     "sleeps",
     "tool",
 ];
