@@ -80,7 +80,7 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 20] = [
+const CHECKED: [&str; 21] = [
     "attributes",
     "buffered",
     "collectives",
@@ -91,6 +91,7 @@ const CHECKED: [&str; 20] = [
     "groups",
     "hello",
     "info",
+    "intercommunicators",
     "more_communicators",
     "neighborhoods",
     "nonblocking",
