@@ -131,7 +131,8 @@ impl Library {
         left.retain(|&at| {
             let has_ended = self.requests[at].as_ref().is_none_or(|request| self.has_ended(request));
             if has_ended {
-                self.requests[at].take().into_iter().for_each(|request| self.forget(request));
+                // Nobody waits for it, so nobody hears of an error.
+                self.requests[at].take().into_iter().for_each(|request| drop(self.forget(request)));
                 self.free_requests.push(at);
             }
             !has_ended
@@ -174,7 +175,7 @@ impl Library {
     pub fn finish(&mut self, request: Request) -> Result<Ended, Error> {
         loop {
             if let Some(end) = self.ended(&request) {
-                self.forget(request);
+                self.forget(request)?;
                 return end;
             }
             self.progress();
@@ -198,16 +199,20 @@ impl Library {
         }
     }
 
-    /// Ends a request that can be.
-    pub fn forget(&self, mut request: Request) {
+    /// Ends a request that can be; an error is that of a function of the program.
+    pub fn forget(&self, mut request: Request) -> Result<(), Error> {
         self.deliver(&mut request);
         match request {
             Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
-            Request::Persistent(_, Some(active)) => self.forget(*active),
-            Request::SendReceive(both) => both.into_iter().for_each(|one| self.forget(one)),
-            Request::Generalized(generalized) => generalized.free(),
+            Request::Persistent(_, Some(active)) => return self.forget(*active),
+            Request::SendReceive(both) => {
+                let [send, receive] = *both;
+                return self.forget(send).and(self.forget(receive));
+            }
+            Request::Generalized(generalized) => return generalized.free(),
             _ => {}
         }
+        Ok(())
     }
 
     /// The index of a handle; `None` for `MPI_REQUEST_NULL`.
@@ -254,19 +259,19 @@ impl Library {
             Err(error) => return Some(Err(error)),
         };
         let end = self.ended(self.requests[at].as_ref().expect("it was found"))?;
-        match self.requests[at].take().expect("it was found") {
+        let freed = match self.requests[at].take().expect("it was found") {
             // It stays, inactive.
             Request::Persistent(plan, active) => {
-                active.into_iter().for_each(|active| self.forget(*active));
                 self.requests[at] = Some(Request::Persistent(plan, None));
+                active.map_or(Ok(()), |active| self.forget(*active))
             }
             request => {
-                self.forget(request);
                 self.free_requests.push(at);
                 *handle = REQUEST_NULL;
+                self.forget(request)
             }
-        }
-        Some(end.map(|end| {
+        };
+        Some(end.and_then(|end| freed.map(|()| end)).map(|end| {
             // SAFETY: the caller's promise.
             unsafe { set_status(status, &end) }
         }))
