@@ -5,6 +5,7 @@ use crate::buffer::Unpacking;
 use crate::generalized::Generalized;
 use crate::library::{Library, USER_REQUEST};
 use crate::numbers::Count;
+use crate::partitioned::Active;
 use crate::persistent::Plan;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::point_to_point::{Ended, Number};
@@ -29,6 +30,7 @@ pub enum Request {
     Flush(Option<usize>),
     /// What the program carries out.
     Generalized(Generalized),
+    Partitioned(Box<Active>),
     /// A send or a collective that has ended.
     Ended(Result<(), Error>),
 }
@@ -156,7 +158,14 @@ impl Library {
                 self.ended(send).and_then(|end| self.ended(receive).map(|received| end.and(received)))
             }
             Request::Persistent(_, None) => Some(Ok(EMPTY)),
+            // A partitioned message has another tag on its way.
+            Request::Persistent(Plan::PartitionedReceive(message), Some(active)) => {
+                self.ended(active).map(|end| {
+                    end.map(|end| Ended { tag: if end.source < 0 { end.tag } else { message.tag() }, ..end })
+                })
+            }
             Request::Persistent(_, Some(active)) => self.ended(active),
+            Request::Partitioned(active) => active.sent.as_ref().and_then(|sent| self.ended(sent)),
             Request::Flush(of) => self.is_flushed(*of).then_some(Ok(EMPTY)),
             Request::Generalized(generalized) => generalized.ended(),
             Request::Ended(end) => Some(end.clone().map(|()| EMPTY)),
@@ -210,6 +219,7 @@ impl Library {
                 return self.forget(send).and(self.forget(receive));
             }
             Request::Generalized(generalized) => return generalized.free(),
+            Request::Partitioned(active) => return active.sent.map_or(Ok(()), |sent| self.forget(sent)),
             _ => {}
         }
         Ok(())
@@ -226,7 +236,7 @@ impl Library {
     }
 
     /// How the request of a handle has ended, if it has; it stays.
-    fn end_of(&mut self, handle: usize) -> Result<Option<Result<Ended, Error>>, Error> {
+    pub fn end_of(&mut self, handle: usize) -> Result<Option<Result<Ended, Error>>, Error> {
         let Some(at) = self.request_at(handle)? else { return Ok(Some(Ok(EMPTY))) };
         let mut request = self.requests[at].take().expect("it was found");
         let end = self.ended(&request);
