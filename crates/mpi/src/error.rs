@@ -29,6 +29,8 @@ pub enum Class {
     InfoNokey = 32,
     InfoValue = 33,
     Info = 34,
+    Conversion = 25,
+    UnsupportedDatarep = 54,
     Keyval = 36,
     NoMem = 39,
     UnsupportedOperation = 55,
