@@ -2,8 +2,9 @@
 //! transport has read it. A message that nobody waits for is kept until it is received.
 
 use crate::error::{Class, Error};
+use crate::group::Group;
 use crate::matching::{Envelope, Matching, Pattern};
-use crate::transport::{Memory, Process, Transport};
+use crate::transport::{Collective, Memory, Outcome, Process, Team, Transport};
 use std::cell::RefCell;
 
 /// A request by number. The number of one that has been taken is used again.
@@ -39,6 +40,8 @@ enum State {
     ReceivingLong(Memory, Ended, Box<[u8]>),
     /// Data arrives where it belongs.
     Arriving(Ended),
+    /// The transport carries out a collective of this context, or makes its team.
+    Collective(u32),
     Ended(Ended),
 }
 
@@ -284,12 +287,56 @@ impl<T: Transport> PointToPoint<T> {
         if sends > 0 {
             list.push(format!("{sends} sends that have not ended"));
         }
+        for state in &tables.requests {
+            if let State::Collective(context) = state {
+                list.push(format!("collective operation of {}: its other ranks", name(*context)));
+            }
+        }
         for envelope in tables.matching.unexpected().filter(|envelope| envelope.context % 2 == 0) {
             let of = name(envelope.context);
             let (bytes, from, tag) = (envelope.bytes, envelope.source, envelope.tag);
             list.push(format!("{bytes} B from rank {from} with tag {tag} of {of} that no receive wants"));
         }
         list
+    }
+}
+
+/// Collectives of the transport.
+impl<T: Transport> PointToPoint<T> {
+    /// Starts to make a team of a group, if the transport has collectives for it.
+    pub fn create_team(&self, group: &Group) -> Option<(Team, Number)> {
+        let number = self.tables.borrow_mut().insert(State::Collective(group.context));
+        let team = self.transport.create_team(group, u64::from(number));
+        if team.is_none() {
+            self.free(number);
+        }
+        team.map(|team| (team, number))
+    }
+
+    /// Starts a collective of a team, which is that of a context; `None` if messages are to do it.
+    ///
+    /// # Errors
+    /// If the transport refuses it.
+    pub fn start_collective(
+        &self,
+        (team, context): (Team, u32),
+        collective: &Collective,
+        is_blocking: bool,
+    ) -> Result<Option<Number>, Error> {
+        let number = self.tables.borrow_mut().insert(State::Collective(context));
+        let started = self.transport.start_collective(team, collective, is_blocking, u64::from(number));
+        if started != Ok(true) {
+            self.free(number);
+        }
+        let is_started = started.map_err(|refused| Error::new(Class::Other, refused.0))?;
+        Ok(is_started.then_some(number))
+    }
+
+    /// A collective of the transport has ended.
+    pub fn collected(&self, number: u64, outcome: Outcome) {
+        let (is_truncated, is_cut) = (outcome == Outcome::LengthsDiffer, outcome == Outcome::MemberGone);
+        let end = Ended { is_truncated, is_cut, ..Ended::default() };
+        self.tables.borrow_mut().requests[number as usize] = State::Ended(end);
     }
 }
 

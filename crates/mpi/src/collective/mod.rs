@@ -5,6 +5,8 @@
 //! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in pairs.
 //! - `reduction` – reduce along a binomial tree, all-reduce by recursive doubling, scans.
 //!
+//! Where the communicator has a team, the transport is asked first whether it carries out the collective.
+//!
 //! Each collective of a communicator has a tag of its own, by its number there, so that those that follow each other do not
 //! take each other's messages.
 
@@ -20,10 +22,14 @@ use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::matching::{Envelope, Pattern};
 use crate::point_to_point::{Number, PointToPoint};
-use crate::transport::{Memory, Transport};
+use crate::transport::{Collective, Memory, Team, Transport};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
+
+fn memory(space: &mut [u8]) -> Memory {
+    Memory { address: space.as_mut_ptr() as u64, bytes: space.len() as u64 }
+}
 
 /// One collective operation of a communicator.
 #[derive(Debug)]
@@ -31,12 +37,20 @@ pub struct Operation<T> {
     point_to_point: Rc<PointToPoint<T>>,
     group: Group,
     tag: i32,
+    /// The transport's team of the group, and whether the program waits for this operation before it starts another.
+    team: Option<(Team, bool)>,
 }
 
 impl<T: Transport> Operation<T> {
     /// The `number`-th collective of a group.
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
-        Operation { point_to_point, group, tag: (number & 0x7fff_ffff) as i32 }
+        Operation { point_to_point, group, tag: (number & 0x7fff_ffff) as i32, team: None }
+    }
+
+    /// The same for a group with a team of the transport; `is_blocking` if the program waits for the operation before it
+    /// starts another.
+    pub fn of_team(self, team: Option<Team>, is_blocking: bool) -> Self {
+        Operation { team: team.map(|team| (team, is_blocking)), ..self }
     }
 
     /// This process's rank.
@@ -47,6 +61,28 @@ impl<T: Transport> Operation<T> {
     /// Number of ranks.
     pub fn size(&self) -> u32 {
         self.group.size
+    }
+
+    /// Has the transport carry out the collective, and waits for its end; returns whether it has done so.
+    async fn by_transport(&self, collective: Collective) -> Result<bool, Error> {
+        let Some((team, is_blocking)) = self.team else { return Ok(false) };
+        let team = (team, self.group.context + 1);
+        match self.point_to_point.start_collective(team, &collective, is_blocking)? {
+            Some(number) => self.wait(number).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The same where elements are combined, in place; a root of `None` stands for all ranks.
+    async fn reduced_by_transport(
+        &self,
+        data: &mut [u8],
+        root: Option<u32>,
+        combine: &impl Combine,
+    ) -> Result<bool, Error> {
+        let Some((op, of)) = combine.predefined().filter(|_| self.team.is_some()) else { return Ok(false) };
+        let root = root.map(|root| self.group.process(root));
+        self.by_transport(Collective::Reduce { root, data: memory(data), op, of }).await
     }
 
     fn start_send(&self, to: u32, data: &[u8]) -> Result<Option<Number>, Error> {
@@ -63,8 +99,7 @@ impl<T: Transport> Operation<T> {
 
     fn start_receive(&self, from: u32, space: &mut [u8]) -> Number {
         let pattern = Pattern { context: self.group.context + 1, source: from as i32, tag: self.tag };
-        let space = Memory { address: space.as_mut_ptr() as u64, bytes: space.len() as u64 };
-        self.point_to_point.receive(pattern, space)
+        self.point_to_point.receive(pattern, memory(space))
     }
 
     async fn wait(&self, number: Number) -> Result<(), Error> {

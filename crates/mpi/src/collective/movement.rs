@@ -1,8 +1,8 @@
 //! Collectives that move data: broadcast, gather, scatter, all-gather, all-to-all.
 
-use super::Operation;
+use super::{Operation, memory};
 use crate::error::Error;
-use crate::transport::Transport;
+use crate::transport::{Collective, Transport};
 
 /// Rank in a tree whose root is 0.
 fn shifted(rank: u32, root: u32, size: u32) -> u32 {
@@ -25,7 +25,7 @@ pub(super) fn parent(rank: u32, size: u32) -> Option<(u32, u32)> {
     (rank > 0).then(|| (rank - bit, bit.min(size - rank)))
 }
 
-/// Sends the root's data to all, along a binomial tree.
+/// Sends the root's data to all: by the transport, or along a binomial tree.
 ///
 /// # Errors
 /// If a process has ended, or lengths differ.
@@ -34,6 +34,10 @@ pub async fn broadcast<T: Transport>(
     data: &mut [u8],
     root: u32,
 ) -> Result<(), Error> {
+    let by_transport = Collective::Broadcast { root: operation.group.process(root), data: memory(data) };
+    if operation.by_transport(by_transport).await? {
+        return Ok(());
+    }
     let size = operation.size();
     let own = shifted(operation.rank(), root, size);
     let rank = |shifted: u32| (shifted + root) % size;

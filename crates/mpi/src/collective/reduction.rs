@@ -1,9 +1,12 @@
 //! Collectives that combine data: reduce, all-reduce, scans. The order of operands is that of the ranks, so that operations that
-//! do not commute come out right, and each result is the same at all ranks and in all runs.
+//! do not commute come out right, and each result is the same at all ranks and in all runs. Where the transport carries out a
+//! predefined operation, the order is the transport's.
 
 use super::Operation;
 use super::movement::{broadcast, children, parent};
+use crate::datatype::Predefined;
 use crate::error::Error;
+use crate::op::Op;
 use crate::transport::Transport;
 
 /// Combines: the first operand is replaced by first op second.
@@ -13,6 +16,11 @@ pub trait Combine {
     /// # Errors
     /// If it is not defined for the type.
     fn combine(&self, first: &mut [u8], second: &[u8]) -> Result<(), Error>;
+
+    /// The predefined operation and type, if it is one whose operands may be combined in any order.
+    fn predefined(&self) -> Option<(Op, &'static Predefined)> {
+        None
+    }
 }
 
 impl<F: Fn(&mut [u8], &[u8]) -> Result<(), Error>> Combine for F {
@@ -21,12 +29,24 @@ impl<F: Fn(&mut [u8], &[u8]) -> Result<(), Error>> Combine for F {
     }
 }
 
-/// Combines the data of all ranks at the root, in place, along a binomial tree with the root 0; another root gets it
-/// from there.
+/// Combines the data of all ranks at the root, in place: by the transport, or along a binomial tree with the root 0; another
+/// root gets it from there.
 ///
 /// # Errors
 /// If a process has ended, lengths differ, or the operation is not defined.
 pub async fn reduce<T: Transport>(
+    operation: &Operation<T>,
+    data: &mut [u8],
+    root: u32,
+    combine: &impl Combine,
+) -> Result<(), Error> {
+    if operation.reduced_by_transport(data, Some(root), combine).await? {
+        return Ok(());
+    }
+    reduce_along_tree(operation, data, root, combine).await
+}
+
+async fn reduce_along_tree<T: Transport>(
     operation: &Operation<T>,
     data: &mut [u8],
     root: u32,
@@ -51,7 +71,7 @@ pub async fn reduce<T: Transport>(
     }
 }
 
-/// Combines the data of all ranks at all of them, in place: by recursive doubling, where ranks beyond a power of two join a
+/// Combines the data of all ranks at all of them, in place: by the transport, or by recursive doubling, where ranks beyond a power of two join a
 /// neighbour; long data, by reduce and broadcast.
 ///
 /// # Errors
@@ -63,9 +83,12 @@ pub async fn all_reduce<T: Transport>(
 ) -> Result<(), Error> {
     /// From this length on, each step of recursive doubling sends more than a tree does in all, bytes.
     const TREE_FROM: usize = 64 << 10;
+    if operation.reduced_by_transport(data, None, combine).await? {
+        return Ok(());
+    }
     let (rank, size) = (operation.rank(), operation.size());
     if data.len() >= TREE_FROM {
-        reduce(operation, data, 0, combine).await?;
+        reduce_along_tree(operation, data, 0, combine).await?;
         return broadcast(operation, data, 0).await;
     }
     let mut other = vec![0; data.len()];
