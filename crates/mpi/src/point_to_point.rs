@@ -5,7 +5,7 @@ use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::transport::{Collective, Memory, Outcome, Process, Team, Transport};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// A request by number. The number of one that has been taken is used again.
 pub type Number = u32;
@@ -93,6 +93,7 @@ const UNEXPECTED: u64 = 1 << 32;
 pub struct PointToPoint<T> {
     transport: T,
     tables: RefCell<Tables>,
+    is_blocking: Cell<bool>,
 }
 
 impl Tables {
@@ -152,7 +153,7 @@ fn ended(envelope: &Envelope, space_bytes: u64) -> Ended {
 impl<T: Transport> PointToPoint<T> {
     /// Over a transport.
     pub fn new(transport: T) -> Self {
-        PointToPoint { transport, tables: RefCell::default() }
+        PointToPoint { transport, tables: RefCell::default(), is_blocking: Cell::new(false) }
     }
 
     /// The transport.
@@ -313,17 +314,23 @@ impl<T: Transport> PointToPoint<T> {
         team.map(|team| (team, number))
     }
 
+    /// Whether the program waits for the collectives that are started from now on before it starts others.
+    pub fn set_blocking(&self, is_blocking: bool) {
+        self.is_blocking.set(is_blocking);
+    }
+
     /// Starts a collective of a team, which is that of a context; `None` if messages are to do it.
     ///
     /// # Errors
     /// If the transport refuses it.
     pub fn start_collective(
         &self,
-        (team, context): (Team, u32),
+        team: Team,
+        context: u32,
         collective: &Collective,
-        is_blocking: bool,
     ) -> Result<Option<Number>, Error> {
         let number = self.tables.borrow_mut().insert(State::Collective(context));
+        let is_blocking = self.is_blocking.get();
         let started = self.transport.start_collective(team, collective, is_blocking, u64::from(number));
         if started != Ok(true) {
             self.free(number);

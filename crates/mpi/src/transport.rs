@@ -98,7 +98,7 @@ pub trait Transport {
 
     /// Starts a collective of a team; [`PointToPoint::collected`](crate::point_to_point::PointToPoint::collected) hears of
     /// its end with this number. Memory stays until then. Returns false if messages are to do it: the same at all members.
-    /// A process for which a collective is `blocking` starts no other until it has ended.
+    /// If it is `blocking`, the program starts no other until it has ended. Blocking collectives meet blocking ones only.
     ///
     /// # Errors
     /// If it cannot be started.

@@ -3,9 +3,12 @@
 use crate::abi::*;
 use crate::environment::write;
 use crate::library::{Comm, CommId, Library};
+use crate::operations::Combining;
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members};
+use netloom_mpi::op::Op;
+use netloom_mpi::transport::Transport;
 use std::ffi::{CStr, c_char, c_int};
 
 pub unsafe fn rank(library: &mut Library, comm: CommId, rank: *mut c_int) -> Result<(), Error> {
@@ -24,11 +27,7 @@ pub unsafe fn size(library: &mut Library, comm: CommId, size: *mut c_int) -> Res
 pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
     let mut context = library.next_context.to_ne_bytes();
     let operation = library.operation(comm);
-    let greatest = |own: &mut [u8], other: &[u8]| {
-        let [a, b] = [&*own, other].map(|of| u32::from_ne_bytes(of.try_into().expect("four bytes")));
-        own.copy_from_slice(&a.max(b).to_ne_bytes());
-        Ok(())
-    };
+    let greatest = Combining::of_predefined(Op::Max, "UINT32_T");
     library.block_on(collective::all_reduce(&operation, &mut context, &greatest))?;
     let context = u32::from_ne_bytes(context);
     library.next_context = context + 2;
@@ -99,8 +98,11 @@ pub fn check_free(comm: CommId) -> Result<(), Error> {
 }
 
 pub fn free(library: &mut Library, comm: CommId) {
-    let freed = library.comms[comm.0].take();
-    crate::waiting::names().remove(&freed.expect("it was found").group.context);
+    let freed = library.comms[comm.0].take().expect("it was found");
+    crate::waiting::names().remove(&freed.group.context);
+    if let Some(team) = freed.team {
+        library.point_to_point.transport().free_team(team);
+    }
 }
 
 pub unsafe fn set_name(library: &mut Library, comm: CommId, name: *const c_char) -> Result<(), Error> {

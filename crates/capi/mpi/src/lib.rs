@@ -14,7 +14,7 @@
 //! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `packing.rs` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
-//! | the transport | `pami.rs` |
+//! | the transport; its collectives | `pami.rs`, `pami_interface.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
 //! | for what a call waits, in words | `waiting.rs` |
 //!
 //! # One thread at a time
@@ -42,9 +42,7 @@ mod numbers;
 mod operations;
 mod packing;
 mod pami;
-#[allow(dead_code)] // PAMI's structures, of which few are used here.
-#[path = "../../pami/src/abi.rs"]
-mod pami_abi;
+mod pami_interface;
 mod persistent;
 mod requests;
 mod sends;

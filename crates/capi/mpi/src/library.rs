@@ -12,7 +12,7 @@ use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::topology::Cartesian;
-use netloom_mpi::transport::Transport;
+use netloom_mpi::transport::{Team, Transport};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::future::Future;
@@ -31,6 +31,8 @@ const NUMBERS: usize = 0x00ff_ffff;
 /// A communicator.
 pub struct Comm {
     pub group: Group,
+    /// The transport's team for its collectives.
+    pub team: Option<Team>,
     /// Collective operations that it has begun.
     pub collectives: u32,
     pub errhandler: usize,
@@ -105,10 +107,11 @@ pub unsafe fn set_library(library: Option<Library>) {
 impl Library {
     pub fn new(pami: Pami, thread_level: c_int) -> Self {
         let (own, size) = (pami.own(), pami.processes());
-        let comm = |members, rank, size, context| {
+        let comm = |members, rank, size, context, team| {
             let group = Group { members, rank, size, context };
             Some(Comm {
                 group,
+                team,
                 collectives: 0,
                 errhandler: ERRORS_ARE_FATAL,
                 grid: None,
@@ -116,8 +119,8 @@ impl Library {
                 name: None,
             })
         };
-        let world = comm(Members::World, own, size, 0);
-        let own_only = comm(Members::List(Rc::new([own])), 0, 1, 2);
+        let world = comm(Members::World, own, size, 0, pami.world_team());
+        let own_only = comm(Members::List(Rc::new([own])), 0, 1, 2, None);
         Library {
             point_to_point: Rc::new(PointToPoint::new(pami)),
             comms: vec![world, own_only],
@@ -170,7 +173,7 @@ impl Library {
             .ok_or_else(|| bad_handle(Class::Op, name, handle, "MPI_OP_NULL", OP_NULL, "reduction operation"))
     }
 
-    /// A handle for a communicator.
+    /// A handle for a communicator. All its members make it at the same time.
     pub fn add_comm(&mut self, group: Group, errhandler: usize) -> usize {
         let at = self.comms.iter().position(Option::is_none).unwrap_or(self.comms.len());
         if at == self.comms.len() {
@@ -178,8 +181,16 @@ impl Library {
         }
         let handle = USER_COMM | at;
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
-        self.comms[at] =
-            Some(Comm { group, collectives: 0, errhandler, grid: None, attributes: vec![], name: None });
+        let team = self.create_team(&group);
+        self.comms[at] = Some(Comm {
+            group,
+            team,
+            collectives: 0,
+            errhandler,
+            grid: None,
+            attributes: vec![],
+            name: None,
+        });
         handle
     }
 
@@ -188,14 +199,27 @@ impl Library {
         let point_to_point = Rc::clone(&self.point_to_point);
         let comm = self.of(comm);
         comm.collectives = comm.collectives.wrapping_add(1);
-        Operation::new(point_to_point, comm.group.clone(), comm.collectives)
+        Operation::new(point_to_point, comm.group.clone(), comm.collectives).of_team(comm.team)
+    }
+
+    /// Makes a team for collectives of a group, whose other members do so, too.
+    fn create_team(&mut self, group: &Group) -> Option<Team> {
+        let (team, number) = self.point_to_point.create_team(group)?;
+        while self.point_to_point.test(number).is_none() {
+            self.progress();
+        }
+        self.point_to_point.free(number);
+        Some(team)
     }
 
     /// Makes progress until a future has ended.
     pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {
-            if let Poll::Ready(value) = poll(future.as_mut()) {
+            self.point_to_point.set_blocking(true);
+            let polled = poll(future.as_mut());
+            self.point_to_point.set_blocking(false);
+            if let Poll::Ready(value) = polled {
                 return value;
             }
             self.progress();

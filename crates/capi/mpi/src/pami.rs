@@ -2,13 +2,18 @@
 //! are left to PAMI's own eager and rendezvous protocols. The library is linked by name, so that a program that uses
 //! PAMI beside MPI has one.
 
-use crate::pami_abi::{
+mod algorithms;
+mod geometries;
+
+use crate::pami_interface::abi::{
     Configuration, DispatchFunction, DispatchHints, EventFunction, Receive, Send, SendEvents, SendImmediate,
     attribute, iovec,
 };
+use geometries::Geometries;
+use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
-use netloom_mpi::transport::{Memory, Process, Refused, Transport};
+use netloom_mpi::transport::{Collective, Memory, Process, Refused, Team, Transport};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -66,6 +71,7 @@ pub struct Pami {
     processes: u32,
     own: Process,
     short_max_bytes: Cell<usize>,
+    geometries: Geometries,
 }
 
 type Listener = PointToPoint<Pami>;
@@ -87,7 +93,8 @@ impl Pami {
     /// Takes part in the job.
     pub fn start() -> Result<Self, String> {
         let (mut client, mut context) = (null_mut(), null_mut());
-        let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
+        let ask =
+            |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
         let mut facts = [ask(attribute::CLIENT_TASK_ID), ask(attribute::CLIENT_NUM_TASKS)];
         // SAFETY: calls with places for their results.
         unsafe {
@@ -102,7 +109,7 @@ impl Pami {
             }
             let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
-            Ok(Pami { client, context, processes, own, short_max_bytes })
+            Ok(Pami { client, context, processes, own, short_max_bytes, geometries: Geometries::default() })
         }
     }
 
@@ -145,7 +152,8 @@ impl Pami {
 
     /// The node of a simulated machine: the same for all ranks that run there, and for no others.
     pub fn simulated_node(&self) -> Option<String> {
-        let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
+        let ask =
+            |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
         let mut facts = [ask(attribute::CLIENT_PROCESSOR_NAME), ask(attribute::CLIENT_LOCAL_TASKS)];
         // SAFETY: the client lives, and so do the string and the array of one task at least.
         unsafe {
@@ -159,7 +167,7 @@ impl Pami {
 
     /// Time, s; and its resolution.
     pub fn time_s(&self) -> [f64; 2] {
-        let value = crate::pami_abi::AttributeValue { doubleval: 1e-9 };
+        let value = crate::pami_interface::abi::AttributeValue { doubleval: 1e-9 };
         let mut tick = Configuration { name: attribute::CLIENT_WTICK, value };
         // SAFETY: the client lives; the attribute is a number with a point.
         unsafe {
@@ -168,12 +176,17 @@ impl Pami {
         }
     }
 
-    fn immediate(&self, to: Process, header: &[u8], data: Memory) -> Result<SendImmediate, Refused> {
-        let mut dest = 0;
+    fn endpoint(&self, of: Process) -> Result<u32, Refused> {
+        let mut endpoint = 0;
         // SAFETY: a place for the result.
-        if unsafe { PAMI_Endpoint_create(self.client, to, 0, &mut dest) } != SUCCESS {
-            return Err(Refused(reason("PAMI_Endpoint_create")));
+        match unsafe { PAMI_Endpoint_create(self.client, of, 0, &mut endpoint) } {
+            SUCCESS => Ok(endpoint),
+            _ => Err(Refused(reason("PAMI_Endpoint_create"))),
         }
+    }
+
+    fn immediate(&self, to: Process, header: &[u8], data: Memory) -> Result<SendImmediate, Refused> {
+        let dest = self.endpoint(to)?;
         let part = |address: u64, bytes: usize| iovec { iov_base: address as *mut c_void, iov_len: bytes };
         Ok(SendImmediate {
             header: part(header.as_ptr() as u64, header.len()),
@@ -217,6 +230,24 @@ impl Transport for Pami {
             SUCCESS => Ok(()),
             _ => Err(Refused(reason("PAMI_Send"))),
         }
+    }
+
+    fn create_team(&self, group: &Group, number: u64) -> Option<Team> {
+        self.create_geometry(group, number)
+    }
+
+    fn free_team(&self, team: Team) {
+        self.destroy_geometry(team);
+    }
+
+    fn start_collective(
+        &self,
+        team: Team,
+        collective: &Collective,
+        is_blocking: bool,
+        number: u64,
+    ) -> Result<bool, Refused> {
+        self.collective(team, collective, is_blocking, number)
     }
 
     fn advance(&self) {

@@ -84,6 +84,9 @@ pub unsafe fn finalize() -> c_int {
         }
         let end = crate::entry::run(&"MPI_Finalize", 0, |library| {
             library.point_to_point.transport().send_all();
+            while library.point_to_point.transport().frees_teams() {
+                library.progress();
+            }
             let operation = library.operation(crate::library::CommId(0));
             library.block_on(collective::barrier(operation))?;
             library.point_to_point.transport().end();

@@ -37,8 +37,8 @@ pub struct Operation<T> {
     point_to_point: Rc<PointToPoint<T>>,
     group: Group,
     tag: i32,
-    /// The transport's team of the group, and whether the program waits for this operation before it starts another.
-    team: Option<(Team, bool)>,
+    /// The transport's team of the group.
+    team: Option<Team>,
 }
 
 impl<T: Transport> Operation<T> {
@@ -47,10 +47,9 @@ impl<T: Transport> Operation<T> {
         Operation { point_to_point, group, tag: (number & 0x7fff_ffff) as i32, team: None }
     }
 
-    /// The same for a group with a team of the transport; `is_blocking` if the program waits for the operation before it
-    /// starts another.
-    pub fn of_team(self, team: Option<Team>, is_blocking: bool) -> Self {
-        Operation { team: team.map(|team| (team, is_blocking)), ..self }
+    /// The same for a group with a team of the transport.
+    pub fn of_team(self, team: Option<Team>) -> Self {
+        Operation { team, ..self }
     }
 
     /// This process's rank.
@@ -65,9 +64,8 @@ impl<T: Transport> Operation<T> {
 
     /// Has the transport carry out the collective, and waits for its end; returns whether it has done so.
     async fn by_transport(&self, collective: Collective) -> Result<bool, Error> {
-        let Some((team, is_blocking)) = self.team else { return Ok(false) };
-        let team = (team, self.group.context + 1);
-        match self.point_to_point.start_collective(team, &collective, is_blocking)? {
+        let Some(team) = self.team else { return Ok(false) };
+        match self.point_to_point.start_collective(team, self.group.context + 1, &collective)? {
             Some(number) => self.wait(number).await.map(|()| true),
             None => Ok(false),
         }
