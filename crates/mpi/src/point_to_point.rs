@@ -94,6 +94,8 @@ pub struct PointToPoint<T> {
     transport: T,
     tables: RefCell<Tables>,
     is_blocking: Cell<bool>,
+    /// Memory that the last collective needed for what it received.
+    scratch: RefCell<Vec<u8>>,
 }
 
 impl Tables {
@@ -153,7 +155,12 @@ fn ended(envelope: &Envelope, space_bytes: u64) -> Ended {
 impl<T: Transport> PointToPoint<T> {
     /// Over a transport.
     pub fn new(transport: T) -> Self {
-        PointToPoint { transport, tables: RefCell::default(), is_blocking: Cell::new(false) }
+        PointToPoint {
+            transport,
+            tables: RefCell::default(),
+            is_blocking: Cell::new(false),
+            scratch: RefCell::default(),
+        }
     }
 
     /// The transport.
@@ -312,6 +319,21 @@ impl<T: Transport> PointToPoint<T> {
             self.free(number);
         }
         team.map(|team| (team, number))
+    }
+
+    /// Memory that a collective receives to, so that not each has the kernel make new pages.
+    pub fn take_scratch(&self, bytes: usize) -> Vec<u8> {
+        let mut scratch = self.scratch.take();
+        scratch.resize(bytes, 0);
+        scratch
+    }
+
+    /// The reverse. Much memory is not kept.
+    pub fn give_scratch(&self, scratch: Vec<u8>) {
+        const MAX_BYTES: usize = 4 << 20;
+        if scratch.capacity() <= MAX_BYTES {
+            self.scratch.replace(scratch);
+        }
     }
 
     /// Whether the program waits for the collectives that are started from now on before it starts others.

@@ -53,12 +53,15 @@ async fn reduce_along_tree<T: Transport>(
     combine: &impl Combine,
 ) -> Result<(), Error> {
     let (rank, size) = (operation.rank(), operation.size());
-    let mut other = vec![0; data.len()];
     // The smallest subtree is the next in order.
     let below: Vec<u32> = children(rank, size).map(|child| child.0).collect();
-    for &child in below.iter().rev() {
-        operation.receive(child, &mut other).await?;
-        combine.combine(data, &other)?;
+    if !below.is_empty() {
+        let mut other = operation.point_to_point.take_scratch(data.len());
+        for &child in below.iter().rev() {
+            operation.receive(child, &mut other).await?;
+            combine.combine(data, &other)?;
+        }
+        operation.point_to_point.give_scratch(other);
     }
     if let Some((above, _)) = parent(rank, size) {
         operation.send(above, data).await?;
@@ -91,7 +94,6 @@ pub async fn all_reduce<T: Transport>(
         reduce_along_tree(operation, data, 0, combine).await?;
         return broadcast(operation, data, 0).await;
     }
-    let mut other = vec![0; data.len()];
     let whole = 1 << size.ilog2();
     // Of the first ranks, each odd one joins the one before it.
     let joined = size - whole;
@@ -99,6 +101,7 @@ pub async fn all_reduce<T: Transport>(
         operation.send(rank - 1, data).await?;
         return operation.receive(rank - 1, data).await;
     }
+    let mut other = operation.point_to_point.take_scratch(data.len());
     if rank < 2 * joined {
         operation.receive(rank + 1, &mut other).await?;
         combine.combine(data, &other)?;
@@ -119,6 +122,7 @@ pub async fn all_reduce<T: Transport>(
         }
         distance *= 2;
     }
+    operation.point_to_point.give_scratch(other);
     if rank < 2 * joined { operation.send(rank + 1, data).await } else { Ok(()) }
 }
 
