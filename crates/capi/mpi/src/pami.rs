@@ -9,7 +9,7 @@ use crate::pami_interface::abi::{
     Configuration, DispatchFunction, DispatchHints, EventFunction, Receive, Send, SendEvents, SendImmediate,
     attribute, iovec,
 };
-use geometries::Geometries;
+use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
@@ -79,6 +79,20 @@ type Listener = PointToPoint<Pami>;
 /// Whom arrivals are told to.
 static LISTENER: AtomicPtr<Listener> = AtomicPtr::new(null_mut());
 
+/// See [`Pami::simulated_node`].
+fn simulated_node(client: *mut c_void) -> Option<String> {
+    let ask = |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
+    let mut facts = [ask(attribute::CLIENT_PROCESSOR_NAME), ask(attribute::CLIENT_LOCAL_TASKS)];
+    // SAFETY: the client lives, and so do the string and the array of one task at least.
+    unsafe {
+        PAMI_Client_query(client, facts.as_mut_ptr(), facts.len());
+        let process = CStr::from_ptr(facts[0].value.chararray).to_string_lossy();
+        // PAMI's name is that of a process: "netloom task 5 on 4x4x4x4x2".
+        let (_, machine) = process.split_once(" on ")?;
+        Some(format!("node of task {} on {machine}", *facts[1].value.intarray))
+    }
+}
+
 /// What PAMI said of its last error.
 fn reason(call: &str) -> String {
     let mut text = [0u8; 512];
@@ -109,7 +123,8 @@ impl Pami {
             }
             let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
-            Ok(Pami { client, context, processes, own, short_max_bytes, geometries: Geometries::default() })
+            let geometries = Geometries::new(Settings::new(simulated_node(client).is_some()));
+            Ok(Pami { client, context, processes, own, short_max_bytes, geometries })
         }
     }
 
@@ -152,17 +167,7 @@ impl Pami {
 
     /// The node of a simulated machine: the same for all ranks that run there, and for no others.
     pub fn simulated_node(&self) -> Option<String> {
-        let ask =
-            |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
-        let mut facts = [ask(attribute::CLIENT_PROCESSOR_NAME), ask(attribute::CLIENT_LOCAL_TASKS)];
-        // SAFETY: the client lives, and so do the string and the array of one task at least.
-        unsafe {
-            PAMI_Client_query(self.client, facts.as_mut_ptr(), facts.len());
-            let process = CStr::from_ptr(facts[0].value.chararray).to_string_lossy();
-            // PAMI's name is that of a process: "netloom task 5 on 4x4x4x4x2".
-            let (_, machine) = process.split_once(" on ")?;
-            Some(format!("node of task {} on {machine}", *facts[1].value.intarray))
-        }
+        simulated_node(self.client)
     }
 
     /// Time, s; and its resolution.

@@ -80,12 +80,13 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 15] = [
+const CHECKED: [&str; 16] = [
     "attributes",
     "hello",
     "ring",
     "requests",
     "collectives",
+    "collective_network",
     "pieces",
     "communicators",
     "datatypes",

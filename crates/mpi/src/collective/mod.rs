@@ -122,6 +122,18 @@ impl<T: Transport> Operation<T> {
         }
     }
 
+    /// Sends to several ranks at the same time.
+    async fn send_all<'a>(&self, messages: impl Iterator<Item = (u32, &'a [u8])>) -> Result<(), Error> {
+        let mut sends = vec![];
+        for (to, data) in messages {
+            sends.extend(self.start_send(to, data)?);
+        }
+        for send in sends {
+            self.wait(send).await?;
+        }
+        Ok(())
+    }
+
     async fn receive(&self, from: u32, space: &mut [u8]) -> Result<(), Error> {
         let number = self.start_receive(from, space);
         self.wait(number).await

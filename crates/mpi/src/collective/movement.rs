@@ -44,10 +44,8 @@ pub async fn broadcast<T: Transport>(
     if let Some((above, _)) = parent(own, size) {
         operation.receive(rank(above), data).await?;
     }
-    for (child, _) in children(own, size) {
-        operation.send(rank(child), data).await?;
-    }
-    Ok(())
+    let below = children(own, size).map(|(child, _)| (rank(child), &*data));
+    operation.send_all(below).await
 }
 
 /// A part of a buffer for each of `ranks`: also parts of no bytes.
@@ -97,14 +95,10 @@ pub async fn scatter<T: Transport>(
     if operation.rank() != root {
         return operation.receive(root, own).await;
     }
-    for (rank, &part) in (0..).zip(parts) {
-        if rank == root {
-            own.copy_from_slice(part);
-        } else {
-            operation.send(rank, part).await?;
-        }
-    }
-    Ok(())
+    own.copy_from_slice(parts[root as usize]);
+    operation
+        .send_all((0..).zip(parts).filter(|&(rank, _)| rank != root).map(|(rank, &part)| (rank, part)))
+        .await
 }
 
 /// Collects the data of all ranks at all of them: each has filled in its own part, and passes on in a ring what it received

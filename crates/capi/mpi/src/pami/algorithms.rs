@@ -1,10 +1,13 @@
 //! Which of PAMI's algorithms a collective takes. All members of a communicator come to the same: only what is the same
 //! at all of them counts.
 //!
-//! The first algorithm that PAMI lists, the automatic one, chooses among the others by length, and takes the collective
-//! network where the geometry has a class of it. A request must not wait for the network: it takes the first algorithm
-//! over messages that is meant for its length. As with IBM's MPI, `PAMID_COLLECTIVE_BCAST` and its like name another
-//! algorithm of the list, or `MPICH` for MPI's own; `PAMID_COLLECTIVES=0` is MPI's own for all.
+//! On a simulated machine PAMI carries out what it can. The first algorithm that it lists, the automatic one, chooses
+//! among the others by length, and takes the collective network where the geometry has a class of it. A request must not
+//! wait for the network: it takes the first algorithm over messages that is meant for its length. Natively PAMI has
+//! algorithms over messages only, which take longer than MPI's own (`docs/mpi.md`), so no geometry is made.
+//!
+//! As with IBM's MPI, `PAMID_COLLECTIVES` is 0 for MPI's own algorithms and 1 for PAMI's, and `PAMID_COLLECTIVE_BCAST`
+//! and its like name an algorithm of PAMI's list, or `MPICH` for MPI's own.
 
 use super::SUCCESS;
 use crate::pami_interface::abi::{AttributeValue, Configuration, attribute};
@@ -41,7 +44,7 @@ fn place(of: u32) -> usize {
 }
 
 /// What the environment says: the same for all ranks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Settings {
     /// Whether PAMI carries out collectives.
     pub is_on: bool,
@@ -49,10 +52,12 @@ pub struct Settings {
     names: [Option<String>; KINDS.len()],
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        let is_on = std::env::var("PAMID_COLLECTIVES").is_ok_and(|value| value == "0");
-        Settings { is_on: !is_on, names: KINDS.map(|(_, variable)| std::env::var(variable).ok()) }
+impl Settings {
+    /// Reads it.
+    pub fn new(is_simulated: bool) -> Self {
+        let variable = |name: &str| std::env::var(name).ok();
+        let is_on = variable("PAMID_COLLECTIVES").map_or(is_simulated, |value| value != "0");
+        Settings { is_on, names: KINDS.map(|(_, name)| variable(name)) }
     }
 }
 

@@ -5,7 +5,9 @@
 //! in which a process starts them, also those of different geometries: MPI lets ranks start requests of several
 //! communicators in any order, so only collectives for which the program waits go to the network.
 
-use super::algorithms::{Algorithms, Settings};
+pub use super::algorithms::Settings;
+
+use super::algorithms::Algorithms;
 use super::{Pami, SUCCESS, listener, reason};
 use crate::pami_interface::abi::{
     AttributeValue, Configuration, DataFunction, EventFunction, SHUTDOWN, attribute,
@@ -167,7 +169,7 @@ struct Geometry {
 }
 
 /// The geometries of a process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Geometries {
     /// By team. Those of long ago have left their places to others.
     list: RefCell<Vec<Option<Rc<Geometry>>>>,
@@ -177,6 +179,10 @@ pub struct Geometries {
 }
 
 impl Geometries {
+    pub fn new(settings: Settings) -> Self {
+        Geometries { list: RefCell::default(), leaving: Rc::default(), settings }
+    }
+
     fn add(&self, handle: *mut c_void) -> Team {
         let mut list = self.list.borrow_mut();
         let at = list.iter().position(Option::is_none).unwrap_or(list.len());
