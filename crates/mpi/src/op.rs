@@ -186,8 +186,8 @@ fn complex<T: Number + std::ops::Sub<Output = T>>(op: Op, own: &mut [u8], other:
     true
 }
 
-/// Combines `other` into `own`, element by element: `own = own op other`, for operations in whose order it does not
-/// matter. Returns whether the operation takes this type.
+/// Combines `other` into `own`, element by element: `own = own op other`, for operations in whose order it
+/// does not matter. Returns whether the operation takes this type.
 pub fn reduce(op: Op, of: &Predefined, own: &mut [u8], other: &[u8]) -> bool {
     macro_rules! by_size {
         ($function:ident: $($size:literal => $type:ty),*) => {

@@ -1,5 +1,5 @@
-//! Sends, receives and their requests. A short message is sent within the call; a longer one keeps its data until the
-//! transport has read it. A message that nobody waits for is kept until it is received.
+//! Sends, receives and their requests. A short message is sent within the call; a longer one keeps its data
+//! until the transport has read it. A message that nobody waits for is kept until it is received.
 
 use crate::error::{Class, Error};
 use crate::group::Group;
@@ -274,8 +274,8 @@ impl<T: Transport> PointToPoint<T> {
         tables.free.push(number);
     }
 
-    /// Requests that have not ended, and messages that nobody has received, in words; of a context, `name` is that of its
-    /// communicator.
+    /// Requests that have not ended, and messages that nobody has received, in words; of a context, `name` is
+    /// that of its communicator.
     pub fn unfinished(&self, name: impl Fn(u32) -> String) -> Vec<String> {
         let tables = self.tables.borrow();
         let mut list: Vec<String> = vec![];
@@ -297,7 +297,7 @@ impl<T: Transport> PointToPoint<T> {
         }
         for state in &tables.requests {
             if let State::Collective(context) = state {
-                list.push(format!("collective operation of {}: its other ranks", name(*context)));
+                list.push(format!("collective operation of {}: other ranks", name(*context)));
             }
         }
         for envelope in tables.matching.unexpected().filter(|envelope| envelope.context % 2 == 0) {

@@ -1,4 +1,5 @@
-//! What carries messages between processes: the narrow interface between MPI and a machine's messaging library.
+//! What carries messages between processes: the narrow interface between MPI and a machine's messaging
+//! library.
 
 use crate::datatype::Predefined;
 use crate::group::Group;
@@ -63,8 +64,8 @@ pub enum Outcome {
 
 /// A transport. Nothing here waits.
 ///
-/// Messages between two processes arrive in the order of their sends. What arrives and what ends is reported from within
-/// [`Self::advance`] only, to [`PointToPoint`](crate::point_to_point::PointToPoint).
+/// Messages between two processes arrive in the order of their sends. What arrives and what ends is reported
+/// from within [`Self::advance`] only, to [`PointToPoint`](crate::point_to_point::PointToPoint).
 pub trait Transport {
     /// The number of processes of the job.
     fn processes(&self) -> u32;
@@ -87,8 +88,9 @@ pub trait Transport {
     /// If it cannot be sent.
     fn send(&self, to: Process, envelope: Envelope, data: Memory, number: u64) -> Result<(), Refused>;
 
-    /// Starts to make a team of a group, at all its processes at the same time; the end is reported with this number as that
-    /// of a collective. `None` if the transport has no collectives, for any process of the group.
+    /// Starts to make a team of a group, at all its processes at the same time; the end is reported with this
+    /// number as that of a collective. `None` if the transport has no collectives, for any process of the
+    /// group.
     fn create_team(&self, _group: &Group, _number: u64) -> Option<Team> {
         None
     }
@@ -96,9 +98,11 @@ pub trait Transport {
     /// Frees a team, at all its processes, when the collectives that have been started have ended.
     fn free_team(&self, _team: Team) {}
 
-    /// Starts a collective of a team; [`PointToPoint::collected`](crate::point_to_point::PointToPoint::collected) hears of
-    /// its end with this number. Memory stays until then. Returns false if messages are to do it: the same at all members.
-    /// If it is `blocking`, the program starts no other until it has ended. Blocking collectives meet blocking ones only.
+    /// Starts a collective of a team;
+    /// [`PointToPoint::collected`](crate::point_to_point::PointToPoint::collected) hears of its end with this
+    /// number. Memory stays until then. Returns false if messages are to do it: the same at all members. If
+    /// it is `blocking`, the program starts no other until it has ended. Blocking collectives meet blocking
+    /// ones only.
     ///
     /// # Errors
     /// If it cannot be started.

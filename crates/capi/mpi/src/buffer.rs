@@ -9,8 +9,8 @@ use netloom_mpi::transport::Memory;
 use std::borrow::Cow;
 use std::ffi::c_void;
 
-/// A buffer, as the program describes it. Count and type are checked where they are used: those of `MPI_IN_PLACE`, and those of
-/// the root's buffer at other ranks, may be anything.
+/// A buffer, as the program describes it. Count and type are checked where they are used: those of
+/// `MPI_IN_PLACE`, and those of the root's buffer at other ranks, may be anything.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     /// The names of address, count and type.
@@ -332,7 +332,8 @@ impl Unpacking {
     }
 }
 
-/// Memory that a collective writes to: that of the program, or a packed copy, which [`Space::finish`] unpacks.
+/// Memory that a collective writes to: that of the program, or a packed copy, which [`Space::finish`]
+/// unpacks.
 pub enum Space<'a> {
     Here(&'a mut [u8]),
     Packed(Unpacking),
@@ -398,7 +399,8 @@ impl Counted {
     }
 }
 
-/// Buffers of several ranks, within one: counts and displacements, in elements. They are checked where they are used.
+/// Buffers of several ranks, within one: counts and displacements, in elements. They are checked where they
+/// are used.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces {
     /// The names of address, counts and type.

@@ -1,5 +1,6 @@
-//! Collectives (MPI 5.0, chapter 6). Each function plans one: what it returns does the work when it is polled, within the call or
-//! as a request. All that the program gives but its data is read when it is planned.
+//! Collectives (MPI 5.0, chapter 6). Each function plans one: what it returns does the work when it is
+//! polled, within the call or as a request. All that the program gives but its data is read when it is
+//! planned.
 
 use crate::buffer::{Array, Buffer, Counted, Operand, Pieces, Space};
 use crate::library::{CommId, Library};

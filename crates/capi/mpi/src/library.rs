@@ -21,8 +21,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
-/// Handles that the program makes: the kind in the upper bits, so that each is known for what it is; none is in the
-/// range of predefined handles, and each fits an `int`, as `MPI_Comm_toint` and its kin need.
+/// Handles that the program makes: the kind in the upper bits, so that each is known for what it is; none is
+/// in the range of predefined handles, and each fits an `int`, as `MPI_Comm_toint` and its kin need.
 pub const USER_COMM: usize = 0x0100_0000;
 pub const USER_REQUEST: usize = 0x0200_0000;
 pub const USER_OP: usize = 0x0300_0000;
@@ -264,7 +264,8 @@ impl Library {
         }
     }
 
-    /// What is to be done with an error: its code is returned, or the job has ended, or the program's handler is called first.
+    /// What is to be done with an error: its code is returned, or the job has ended, or the program's handler
+    /// is called first.
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
         let world = self.comms[0].as_ref().expect("it stays until the end");
@@ -286,7 +287,8 @@ impl Library {
 /// What is to be done with an error.
 pub enum Raised {
     Code(c_int),
-    /// A function of the program is called with the communicator and the code: the library must not be borrowed then.
+    /// A function of the program is called with the communicator and the code: the library must not be
+    /// borrowed then.
     Handler {
         function: usize,
         comm: usize,

@@ -16,7 +16,8 @@ pub const OP_NULL: usize = 0x20;
 #[derive(Clone, Copy, Debug)]
 pub enum Reduction {
     Predefined(Op),
-    /// The address of a function, whether its count is long, and whether the order of operands does not matter to it.
+    /// The address of a function, whether its count is long, and whether the order of operands does not
+    /// matter to it.
     User {
         function: usize,
         is_long: bool,
@@ -33,8 +34,8 @@ pub struct Combining {
     extent: usize,
 }
 
-/// How elements of a type are combined. That an operation is not defined is found here, before any rank has sent
-/// something.
+/// How elements of a type are combined. That an operation is not defined is found here, before any rank has
+/// sent something.
 pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<Combining, Error> {
     let (of, handle) = (buffer.of()?, buffer.handle());
     let extent = of.extent().max(1) as usize;

@@ -1,6 +1,6 @@
-//! PAMI as the transport (section IV of the PAMI paper): one client, one context; short messages are immediate sends, others
-//! are left to PAMI's own eager and rendezvous protocols. The library is linked by name, so that a program that uses
-//! PAMI beside MPI has one.
+//! PAMI as the transport (section IV of the PAMI paper): one client, one context; short messages are
+//! immediate sends, others are left to PAMI's own eager and rendezvous protocols. The library is linked by
+//! name, so that a program that uses PAMI beside MPI has one.
 
 mod algorithms;
 mod geometries;
@@ -273,7 +273,8 @@ impl Transport for Pami {
 
 /// Whom arrivals are told to, between start and end.
 pub fn listener<'a>() -> Option<&'a Listener> {
-    // SAFETY: PAMI calls functions only from the context's advance, and the listener lives as long as the context.
+    // SAFETY: PAMI calls functions only from the context's advance, and the listener lives as long as the
+    // context.
     unsafe { LISTENER.load(Ordering::Acquire).as_ref() }
 }
 
@@ -287,7 +288,8 @@ unsafe extern "C" fn arrived(
     origin: u32,
     receive: *mut Receive,
 ) {
-    // SAFETY: PAMI gives the bytes and their lengths, and a record to be filled in where the data is not there yet.
+    // SAFETY: PAMI gives the bytes and their lengths, and a record to be filled in where the data is not
+    // there yet.
     let (header, receive) = unsafe {
         let header = std::slice::from_raw_parts(header.cast::<u8>(), header_bytes);
         (header, receive.as_mut())

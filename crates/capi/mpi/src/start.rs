@@ -53,7 +53,8 @@ unsafe extern "C" {
     fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// The process ends. If others may wait for it, an end without `MPI_Finalize` is a failure, which ends the job.
+/// The process ends. If others may wait for it, an end without `MPI_Finalize` is a failure, which ends the
+/// job.
 unsafe extern "C" fn ends(status: c_int, process: *mut c_void) {
     // A forked child ends for itself.
     if process as usize != std::process::id() as usize {

@@ -1,5 +1,5 @@
-//! Collective operations, as `async fn` over point-to-point messages: they wait by returning to whoever polls them, so a
-//! blocking call polls one until it has ended, and several may be under way.
+//! Collective operations, as `async fn` over point-to-point messages: they wait by returning to whoever polls
+//! them, so a blocking call polls one until it has ended, and several may be under way.
 //!
 //! - `barrier` – dissemination.
 //! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in pairs.
@@ -7,8 +7,8 @@
 //!
 //! Where the communicator has a team, the transport is asked first whether it carries out the collective.
 //!
-//! Each collective of a communicator has a tag of its own, by its number there, so that those that follow each other do not
-//! take each other's messages.
+//! Each collective of a communicator has a tag of its own, by its number there, so that those that follow
+//! each other do not take each other's messages.
 
 mod barrier;
 mod movement;
@@ -63,6 +63,8 @@ impl<T: Transport> Operation<T> {
     }
 
     /// Has the transport carry out the collective, and waits for its end; returns whether it has done so.
+    /// This is the first thing that an operation does: later the program may have freed the communicator at
+    /// some ranks.
     async fn by_transport(&self, collective: Collective) -> Result<bool, Error> {
         let Some(team) = self.team else { return Ok(false) };
         match self.point_to_point.start_collective(team, self.group.context + 1, &collective)? {

@@ -9,7 +9,8 @@ fn shifted(rank: u32, root: u32, size: u32) -> u32 {
     (rank + size - root) % size
 }
 
-/// Ranks below this one in a binomial tree with the root 0, the largest subtree first, and the number of ranks of each.
+/// Ranks below this one in a binomial tree with the root 0, the largest subtree first, and the number of
+/// ranks of each.
 pub(super) fn children(rank: u32, size: u32) -> impl Iterator<Item = (u32, u32)> {
     let bits = if rank == 0 { size.next_power_of_two().trailing_zeros() } else { rank.trailing_zeros() };
     (0..bits)
@@ -38,6 +39,15 @@ pub async fn broadcast<T: Transport>(
     if operation.by_transport(by_transport).await? {
         return Ok(());
     }
+    broadcast_along_tree(operation, data, root).await
+}
+
+/// The same over messages.
+pub(super) async fn broadcast_along_tree<T: Transport>(
+    operation: &Operation<T>,
+    data: &mut [u8],
+    root: u32,
+) -> Result<(), Error> {
     let size = operation.size();
     let own = shifted(operation.rank(), root, size);
     let rank = |shifted: u32| (shifted + root) % size;
@@ -101,8 +111,8 @@ pub async fn scatter<T: Transport>(
         .await
 }
 
-/// Collects the data of all ranks at all of them: each has filled in its own part, and passes on in a ring what it received
-/// last.
+/// Collects the data of all ranks at all of them: each has filled in its own part, and passes on in a ring
+/// what it received last.
 ///
 /// # Errors
 /// As [`broadcast`].

@@ -1,9 +1,9 @@
-//! Collectives that combine data: reduce, all-reduce, scans. The order of operands is that of the ranks, so that operations that
-//! do not commute come out right, and each result is the same at all ranks and in all runs. Where the transport carries out a
-//! predefined operation, the order is the transport's.
+//! Collectives that combine data: reduce, all-reduce, scans. The order of operands is that of the ranks, so
+//! that operations that do not commute come out right, and each result is the same at all ranks and in all
+//! runs. Where the transport carries out a predefined operation, the order is the transport's.
 
 use super::Operation;
-use super::movement::{broadcast, children, parent};
+use super::movement::{broadcast_along_tree, children, parent};
 use crate::datatype::Predefined;
 use crate::error::Error;
 use crate::op::Op;
@@ -29,8 +29,8 @@ impl<F: Fn(&mut [u8], &[u8]) -> Result<(), Error>> Combine for F {
     }
 }
 
-/// Combines the data of all ranks at the root, in place: by the transport, or along a binomial tree with the root 0; another
-/// root gets it from there.
+/// Combines the data of all ranks at the root, in place: by the transport, or along a binomial tree with the
+/// root 0; another root gets it from there.
 ///
 /// # Errors
 /// If a process has ended, lengths differ, or the operation is not defined.
@@ -74,8 +74,8 @@ async fn reduce_along_tree<T: Transport>(
     }
 }
 
-/// Combines the data of all ranks at all of them, in place: by the transport, or by recursive doubling, where ranks beyond a power of two join a
-/// neighbour; long data, by reduce and broadcast.
+/// Combines the data of all ranks at all of them, in place: by the transport, or by recursive doubling, where
+/// ranks beyond a power of two join a neighbour; long data, by reduce and broadcast.
 ///
 /// # Errors
 /// As [`reduce`].
@@ -92,7 +92,7 @@ pub async fn all_reduce<T: Transport>(
     let (rank, size) = (operation.rank(), operation.size());
     if data.len() >= TREE_FROM {
         reduce_along_tree(operation, data, 0, combine).await?;
-        return broadcast(operation, data, 0).await;
+        return broadcast_along_tree(operation, data, 0).await;
     }
     let whole = 1 << size.ilog2();
     // Of the first ranks, each odd one joins the one before it.
@@ -126,8 +126,8 @@ pub async fn all_reduce<T: Transport>(
     if rank < 2 * joined { operation.send(rank + 1, data).await } else { Ok(()) }
 }
 
-/// Combines the data of the ranks up to this one, in place; of those before it, if `is_exclusive`, where rank 0 keeps its own.
-/// The partial results pass along the ranks.
+/// Combines the data of the ranks up to this one, in place; of those before it, if `is_exclusive`, where rank
+/// 0 keeps its own. The partial results pass along the ranks.
 ///
 /// # Errors
 /// As [`reduce`].

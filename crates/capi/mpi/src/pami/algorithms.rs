@@ -1,20 +1,20 @@
-//! Which of PAMI's algorithms a collective takes. All members of a communicator come to the same: only what is the same
-//! at all of them counts.
+//! Which of PAMI's algorithms a collective takes. All members of a communicator come to the same: only what
+//! is the same at all of them counts.
 //!
-//! On a simulated machine PAMI carries out what it can. The first algorithm that it lists, the automatic one, chooses
-//! among the others by length, and takes the collective network where the geometry has a class of it. A request must not
-//! wait for the network: it takes the first algorithm over messages that is meant for its length. Natively PAMI has
-//! algorithms over messages only, which take longer than MPI's own (`docs/mpi.md`), so no geometry is made.
+//! On a simulated machine PAMI carries out what it can. The first algorithm that it lists, the automatic one,
+//! chooses among the others by length, and takes the collective network where the geometry has a class of it.
+//! A request must not wait for the network: it takes the first algorithm over messages that is meant for its
+//! length. Natively PAMI has algorithms over messages only, which take longer than MPI's own (`docs/mpi.md`),
+//! so no geometry is made.
 //!
-//! As with IBM's MPI, `PAMID_COLLECTIVES` is 0 for MPI's own algorithms and 1 for PAMI's, and `PAMID_COLLECTIVE_BCAST`
-//! and its like name an algorithm of PAMI's list, or `MPICH` for MPI's own.
+//! As with IBM's MPI, `PAMID_COLLECTIVES` is 0 for MPI's own algorithms and 1 for PAMI's, and
+//! `PAMID_COLLECTIVE_BCAST` and its like name an algorithm of PAMI's list, or `MPICH` for MPI's own.
 
 use super::SUCCESS;
 use crate::pami_interface::abi::{AttributeValue, Configuration, attribute};
 use crate::pami_interface::xfer::{CheckFunction, Metadata, Xfer, kind};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::null;
 
 unsafe extern "C" {
     fn PAMI_Geometry_query(geometry: *mut c_void, configuration: *mut Configuration, count: usize) -> c_int;
@@ -150,8 +150,8 @@ impl Algorithms {
         algorithm.is_some_and(|algorithm| algorithm.can(xfer))
     }
 
-    /// A reduction to one rank is one to all, of which the others forget the result: PAMI's has no other for geometries that
-    /// may share nodes, because ranks that are done early could begin one of another.
+    /// A reduction to one rank is one to all, of which the others forget the result: PAMI's has no other for
+    /// geometries that may share nodes, because ranks that are done early could begin one of another.
     fn reduce_by_network(&self, xfer: &mut Xfer) -> bool {
         let Some(listed) = &self.listed[place(kind::ALLREDUCE)] else { return false };
         // SAFETY: the command is a reduction's.
@@ -193,7 +193,7 @@ impl Listed {
             // SAFETY: the query has written all, and names are there for ever.
             unsafe {
                 let metadata = metadata.assume_init();
-                let name = if metadata.name == null() { c"" } else { CStr::from_ptr(metadata.name) };
+                let name = if metadata.name.is_null() { c"" } else { CStr::from_ptr(metadata.name) };
                 let range = [metadata.range_low_perf, metadata.range_high_perf];
                 Algorithm { handle: handles[at], name, range, check: metadata.check_fn }
             }

@@ -1,9 +1,10 @@
-//! Collectives by PAMI (section IV.B and C of the PAMI paper): a communicator is a geometry, which takes a class of the
-//! collective network if there is one for it.
+//! Collectives by PAMI (section IV.B and C of the PAMI paper): a communicator is a geometry, which takes a
+//! class of the collective network if there is one for it.
 //!
-//! A geometry's collectives over messages may overlap. Those of the network are done one after the other, in the order
-//! in which a process starts them, also those of different geometries: MPI lets ranks start requests of several
-//! communicators in any order, so only collectives for which the program waits go to the network.
+//! A geometry's collectives over messages may overlap. Those of the network are done one after the other, in
+//! the order in which a process starts them, also those of different geometries: MPI lets ranks start
+//! requests of several communicators in any order, so only collectives for which the program waits go to the
+//! network.
 
 pub use super::algorithms::Settings;
 
