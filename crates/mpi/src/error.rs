@@ -23,11 +23,16 @@ pub enum Class {
     Truncate = 15,
     Other = 16,
     Intern = 17,
+    Pending = 18,
     InStatus = 19,
-    NoMem = 39,
+    InfoKey = 31,
+    InfoNokey = 32,
+    InfoValue = 33,
+    Info = 34,
     Keyval = 36,
-    ProcAborted = 58,
+    NoMem = 39,
     UnsupportedOperation = 55,
+    ProcAborted = 58,
     Errhandler = 61,
 }
 

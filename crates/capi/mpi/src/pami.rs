@@ -79,17 +79,18 @@ type Listener = PointToPoint<Pami>;
 /// Whom arrivals are told to.
 static LISTENER: AtomicPtr<Listener> = AtomicPtr::new(null_mut());
 
-/// See [`Pami::simulated_node`].
-fn simulated_node(client: *mut c_void) -> Option<String> {
+/// What PAMI's name of a process on a simulated machine has: "netloom task 5 on 4x4x4x4x2".
+const ON_MACHINE: &str = " on ";
+
+/// The name of this process, and the first task of its node.
+fn place(client: *mut c_void) -> (String, Process) {
     let ask = |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
     let mut facts = [ask(attribute::CLIENT_PROCESSOR_NAME), ask(attribute::CLIENT_LOCAL_TASKS)];
     // SAFETY: the client lives, and so do the string and the array of one task at least.
     unsafe {
         PAMI_Client_query(client, facts.as_mut_ptr(), facts.len());
-        let process = CStr::from_ptr(facts[0].value.chararray).to_string_lossy();
-        // PAMI's name is that of a process: "netloom task 5 on 4x4x4x4x2".
-        let (_, machine) = process.split_once(" on ")?;
-        Some(format!("node of task {} on {machine}", *facts[1].value.intarray))
+        let name = CStr::from_ptr(facts[0].value.chararray).to_string_lossy().into_owned();
+        (name, *facts[1].value.intarray as Process)
     }
 }
 
@@ -123,7 +124,7 @@ impl Pami {
             }
             let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
-            let geometries = Geometries::new(Settings::new(simulated_node(client).is_some()));
+            let geometries = Geometries::new(Settings::new(place(client).0.contains(ON_MACHINE)));
             Ok(Pami { client, context, processes, own, short_max_bytes, geometries })
         }
     }
@@ -165,9 +166,16 @@ impl Pami {
         LISTENER.store(null_mut(), Ordering::Release);
     }
 
+    /// The node, by the first of its processes.
+    pub fn node(&self) -> Process {
+        place(self.client).1
+    }
+
     /// The node of a simulated machine: the same for all ranks that run there, and for no others.
     pub fn simulated_node(&self) -> Option<String> {
-        simulated_node(self.client)
+        let (process, first) = place(self.client);
+        let (_, machine) = process.split_once(ON_MACHINE)?;
+        Some(format!("node of task {first} on {machine}"))
     }
 
     /// Time, s; and its resolution.

@@ -84,6 +84,7 @@ pub unsafe fn finalize() -> c_int {
             let _ = crate::attributes::delete_all(COMM_SELF);
         }
         let end = crate::entry::run(&"MPI_Finalize", 0, |library| {
+            library.flush_all();
             library.point_to_point.transport().send_all();
             while library.point_to_point.transport().frees_teams() {
                 library.progress();

@@ -84,21 +84,26 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 16] = [
+const CHECKED: [&str; 21] = [
     "attributes",
-    "hello",
-    "ring",
-    "requests",
+    "buffered",
     "collectives",
     "collective_network",
-    "pieces",
     "communicators",
     "datatypes",
     "errors",
     "grids",
     "groups",
+    "hello",
+    "info",
+    "more_communicators",
+    "neighborhoods",
     "nonblocking",
     "persistent",
+    "persistent_collectives",
+    "pieces",
+    "requests",
+    "ring",
     "sleeps",
     "tool",
 ];
