@@ -84,7 +84,7 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 21] = [
+const CHECKED: [&str; 22] = [
     "attributes",
     "buffered",
     "collectives",
@@ -96,6 +96,7 @@ const CHECKED: [&str; 21] = [
     "groups",
     "hello",
     "info",
+    "intercommunicators",
     "more_communicators",
     "neighborhoods",
     "nonblocking",

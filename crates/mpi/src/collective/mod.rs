@@ -2,6 +2,7 @@
 //! them, so a blocking call polls one until it has ended, and several may be under way.
 //!
 //! - `barrier` – dissemination.
+//! - `inter` – between two groups.
 //! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in pairs.
 //! - `neighborhood` – messages with some of the ranks.
 //! - `reduction` – reduce along a binomial tree, all-reduce by recursive doubling, scans.
@@ -12,6 +13,7 @@
 //! each other do not take each other's messages.
 
 mod barrier;
+pub mod inter;
 mod movement;
 mod neighborhood;
 mod reduction;
@@ -22,10 +24,10 @@ pub use neighborhood::exchange;
 pub use reduction::{Combine, all_reduce, reduce, scan};
 
 use crate::error::{Class, Error};
-use crate::group::Group;
+use crate::group::{Group, Processes};
 use crate::matching::{Envelope, Pattern};
 use crate::point_to_point::{Number, PointToPoint};
-use crate::transport::{Collective, Memory, Team, Transport};
+use crate::transport::{Collective, Memory, Process, Team, Transport};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -39,6 +41,8 @@ fn memory(space: &mut [u8]) -> Memory {
 pub struct Operation<T> {
     point_to_point: Rc<PointToPoint<T>>,
     group: Group,
+    /// The other group, if messages go to one.
+    remote: Option<Processes>,
     tag: i32,
     /// The transport's team of the group.
     team: Option<Team>,
@@ -47,7 +51,7 @@ pub struct Operation<T> {
 impl<T: Transport> Operation<T> {
     /// The `number`-th collective of a group.
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
-        Operation { point_to_point, group, tag: (number & 0x7fff_ffff) as i32, team: None }
+        Operation { point_to_point, group, remote: None, tag: (number & 0x7fff_ffff) as i32, team: None }
     }
 
     /// The same for a group with a team of the transport.
@@ -55,14 +59,23 @@ impl<T: Transport> Operation<T> {
         Operation { team, ..self }
     }
 
+    /// The same with messages to and from the ranks of another group.
+    pub fn to(self, remote: Processes) -> Self {
+        Operation { remote: Some(remote), team: None, ..self }
+    }
+
     /// This process's rank.
     pub fn rank(&self) -> u32 {
         self.group.rank
     }
 
-    /// Number of ranks.
+    /// Number of ranks that messages go to.
     pub fn size(&self) -> u32 {
-        self.group.size
+        self.remote.as_ref().map_or(self.group.size, Processes::size)
+    }
+
+    fn process(&self, rank: u32) -> Process {
+        self.remote.as_ref().map_or_else(|| self.group.process(rank), |remote| remote.process(rank))
     }
 
     /// Has the transport carry out the collective, and waits for its end; returns whether it has done so.
@@ -84,7 +97,7 @@ impl<T: Transport> Operation<T> {
         combine: &impl Combine,
     ) -> Result<bool, Error> {
         let Some((op, of)) = combine.predefined().filter(|_| self.team.is_some()) else { return Ok(false) };
-        let root = root.map(|root| self.group.process(root));
+        let root = root.map(|root| self.process(root));
         self.by_transport(Collective::Reduce { root, data: memory(data), op, of }).await
     }
 
@@ -97,7 +110,7 @@ impl<T: Transport> Operation<T> {
             acknowledge: 0,
         };
         let data = Memory { address: data.as_ptr() as u64, bytes: data.len() as u64 };
-        self.point_to_point.send(self.group.process(to), envelope, data)
+        self.point_to_point.send(self.process(to), envelope, data)
     }
 
     fn start_receive(&self, from: u32, space: &mut [u8]) -> Number {

@@ -35,7 +35,7 @@ pub async fn broadcast<T: Transport>(
     data: &mut [u8],
     root: u32,
 ) -> Result<(), Error> {
-    let by_transport = Collective::Broadcast { root: operation.group.process(root), data: memory(data) };
+    let by_transport = Collective::Broadcast { root: operation.process(root), data: memory(data) };
     if operation.by_transport(by_transport).await? {
         return Ok(());
     }
