@@ -17,10 +17,13 @@ use std::task::{Context, Poll, Waker};
 const RANKS: u32 = 3;
 const TEAM: Team = 7;
 
+/// A message: sender, receiver, and what it is.
+type Message = (Process, Process, Envelope, Vec<u8>);
+
 /// What is under way: messages, and collectives that not all have started.
 #[derive(Default)]
 struct Network {
-    messages: RefCell<Vec<(Process, Process, Envelope, Vec<u8>)>>,
+    messages: RefCell<Vec<Message>>,
     sums: RefCell<Vec<(Process, u64, Memory, bool)>>,
     /// Collectives that it has carried out.
     carried_out: Cell<u32>,
