@@ -83,7 +83,7 @@ pub unsafe fn free_keyval(keyval: *mut c_int) -> Result<(), Error> {
 
 /// The program's function failed: its code is told.
 fn failed(what: &str, code: c_int) -> Error {
-    Error::new(Class::Other, format!("the function that {what} an attribute returned {code}"))
+    Error::new(Class::Other, format!("the function that {what} an attribute returned {code}")).with_code(code)
 }
 
 pub unsafe fn set(comm: usize, key: c_int, value: *mut c_void) -> Result<(), Error> {

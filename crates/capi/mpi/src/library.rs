@@ -329,8 +329,7 @@ impl Library {
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
         let world = self.comms[0].as_ref().expect("it stays until the end");
-        let (class, comm) =
-            (error.class as c_int, if self.find_comm(comm).is_some() { comm } else { COMM_WORLD });
+        let (class, comm) = (error.code(), if self.find_comm(comm).is_some() { comm } else { COMM_WORLD });
         let handler = self.find_comm(comm).unwrap_or(world).errhandler;
         if let Some(function) = self.user_handler(handler) {
             return Raised::Handler { function, comm, code: class };
