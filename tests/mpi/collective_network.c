@@ -332,6 +332,26 @@ static void overlapping(void)
   MPI_Comm_free(&waiting);
 }
 
+/* Communicators that are freed while requests of theirs are under way, in another order at each rank. */
+static void freed(void)
+{
+  for (int round = 0; round < 20; round++)
+  {
+    MPI_Comm    first, second;
+    MPI_Request all[3];
+    int         value = rank == 0 ? round : -1, sum = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    MPI_Comm_dup(first, &second);
+    MPI_Ibcast(&value, 1, MPI_INT, 0, first, &all[0]);
+    MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, second, &all[1]);
+    MPI_Ibarrier(second, &all[2]);
+    MPI_Comm_free(rank % 2 ? &first : &second);
+    MPI_Comm_free(rank % 2 ? &second : &first);
+    MPI_Waitall(3, all, MPI_STATUSES_IGNORE);
+    CHECK(value == round && sum == size * (size - 1) / 2);
+  }
+}
+
 /* Several requests of one communicator, with messages of the program among them. */
 static void requests(void)
 {
@@ -401,6 +421,7 @@ int main(int argc, char ** argv)
   MPI_Comm_free(&alone);
   many();
   overlapping();
+  freed();
   requests();
   MPI_Finalize();
   return 0;
