@@ -10,6 +10,7 @@ use crate::info::Info;
 use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
+use crate::partitioned::Planned;
 use crate::requests::Request;
 use netloom_mpi::collective::Operation;
 use netloom_mpi::collective::inter::Inter;
@@ -36,6 +37,8 @@ const NUMBERS: usize = 0x00ff_ffff;
 /// intercommunicator.
 pub const CONTEXTS: u32 = 4;
 const WITHIN: u32 = 2;
+/// Partitioned messages have the context that collectives within the groups leave free.
+pub const PARTITIONED: u32 = 2;
 
 /// A communicator.
 pub struct Comm {
@@ -57,6 +60,8 @@ pub struct Comm {
     pub name: Option<String>,
     /// Hints of the program.
     pub info: Info,
+    /// Partitioned messages that were planned.
+    pub planned: Planned,
 }
 
 impl Comm {
@@ -73,6 +78,7 @@ impl Comm {
             attributes: vec![],
             name: None,
             info: Info::default(),
+            planned: Planned::new(),
         }
     }
 

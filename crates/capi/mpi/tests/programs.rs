@@ -100,6 +100,7 @@ const CHECKED: [&str; 22] = [
     "more_communicators",
     "neighborhoods",
     "nonblocking",
+    "partitioned",
     "persistent",
     "persistent_collectives",
     "pieces",
