@@ -84,7 +84,7 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 22] = [
+const CHECKED: [&str; 23] = [
     "attributes",
     "buffered",
     "collectives",
