@@ -15,7 +15,7 @@
 //! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `darray.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
 //! | info objects | `info.rs` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
-//! | the transport | `pami.rs` |
+//! | the transport; its collectives | `pami.rs`, `pami_interface.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
 //! | for what a call waits, in words | `waiting.rs` |
 //!
 //! # One thread at a time
@@ -52,9 +52,7 @@ mod numbers;
 mod operations;
 mod packing;
 mod pami;
-#[allow(dead_code)] // PAMI's structures, of which few are used here.
-#[path = "../../pami/src/abi.rs"]
-mod pami_abi;
+mod pami_interface;
 mod partitioned;
 mod persistent;
 mod requests;
