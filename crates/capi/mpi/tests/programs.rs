@@ -84,7 +84,7 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 23] = [
+const CHECKED: &[&str] = &[
     "attributes",
     "buffered",
     "collectives",
@@ -118,7 +118,7 @@ fn source(name: &str) -> String {
 #[test]
 fn programs_check_their_data_natively() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    for name in CHECKED {
+    for &name in CHECKED {
         let program = compile(&source(name), folder.path());
         for ranks in [1, 2, 3, 8] {
             let (status, output) = native(&program, ranks);
@@ -131,7 +131,7 @@ fn programs_check_their_data_natively() {
 fn programs_check_their_data_as_guests() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();
-    for name in CHECKED {
+    for &name in CHECKED {
         let program = compile(&source(name), folder.path());
         for (ranks, per_node) in [(2, 1), (5, 1), (8, 4)] {
             let (status, _, output) = simulated(&program, ranks, per_node, 1);
