@@ -25,6 +25,9 @@ fn argument(kind: &str, name: &str, is_long: bool) -> String {
         "group" => format!("library.group(\"{name}\", {name})?"),
         "op" => format!("library.op(\"{name}\", {name})?"),
         "comm" => format!("library.comm(\"{name}\", {name})?"),
+        "win" => format!("library.win(\"{name}\", {name})?"),
+        "*unit" if is_long => format!("CountPlace::Long({name}.cast())"),
+        "*unit" => format!("CountPlace::Short({name})"),
         _ => name.into(),
     }
 }
@@ -69,15 +72,27 @@ fn export(function: &Function, is_long: bool) -> String {
                     let names = format!("[\"{address}\", \"{counts}\", \"{of}\"]");
                     format!("Counted::new({names}, {address}{to_const}, {counts}, {of})")
                 }
+                [at, count, of, others @ ..]
+                    if first.kind == "target" && count.kind == "count" && of.kind == "type" =>
+                {
+                    rest = others;
+                    let (rank, at, count, of) = (&first.name, &at.name, &count.name, &of.name);
+                    format!("Remote::new({rank}, {at}, {count}, {of})")
+                }
                 // Who does not need the library asks for it while no function of the program runs.
-                _ if function.needs_no_library && first.kind == "comm" => first.name.clone(),
+                _ if function.needs_no_library && matches!(&*first.kind, "comm" | "win") => {
+                    first.name.clone()
+                }
                 _ => argument(&first.kind, &first.name, is_long),
             });
         }
         list.join(", ")
     };
     let result = rust_result(function);
-    let comm = parameters.iter().find(|of| of.kind == "comm").map_or("0", |of| &of.name);
+    // Whose error handler is told of errors.
+    let raised_on = |kind: &str| parameters.iter().find(|of| of.kind == kind).map(|of| &*of.name);
+    let freed = raised_on("*win").map(|win| format!("if {win}.is_null() {{ 0 }} else {{ *{win} }}"));
+    let comm = raised_on("comm").or(raised_on("win")).or(freed.as_deref()).unwrap_or("0");
     let body = match &function.carried_out_by {
         None if result == "c_int" => format!("unsupported(&\"MPI_{name}\", {comm})"),
         None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),

@@ -22,17 +22,29 @@ pub unsafe fn size(library: &mut Library, comm: CommId, size: *mut c_int) -> Res
 
 /// A context that no member of a communicator uses: the greatest of those that they would take next.
 pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
-    let mut context = library.next_context.to_ne_bytes();
-    let operation = library.operation(comm);
+    agree(library, comm, []).map(|(context, [])| context)
+}
+
+/// The same, and the greatest of some values.
+pub fn agree<const N: usize>(
+    library: &mut Library,
+    comm: CommId,
+    values: [u64; N],
+) -> Result<(u32, [u64; N]), Error> {
+    let own = [u64::from(library.next_context)].into_iter().chain(values);
+    let mut all: Vec<u8> = own.flat_map(u64::to_ne_bytes).collect();
+    let word = |of: &[u8]| u64::from_ne_bytes(of.try_into().expect("eight bytes"));
     let greatest = |own: &mut [u8], other: &[u8]| {
-        let [a, b] = [&*own, other].map(|of| u32::from_ne_bytes(of.try_into().expect("four bytes")));
-        own.copy_from_slice(&a.max(b).to_ne_bytes());
+        for (own, other) in own.chunks_exact_mut(8).zip(other.chunks_exact(8)) {
+            own.copy_from_slice(&word(own).max(word(other)).to_ne_bytes());
+        }
         Ok(())
     };
-    library.block_on(collective::all_reduce(&operation, &mut context, &greatest))?;
-    let context = u32::from_ne_bytes(context);
+    let operation = library.operation(comm);
+    library.block_on(collective::all_reduce(&operation, &mut all, &greatest))?;
+    let context = word(&all[..8]) as u32;
     library.next_context = context + 2;
-    Ok(context)
+    Ok((context, std::array::from_fn(|at| word(&all[8 + 8 * at..][..8]))))
 }
 
 /// The handle of a communicator of the same group.

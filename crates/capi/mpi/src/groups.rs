@@ -30,7 +30,7 @@ impl Library {
 
     /// # Safety
     /// The program gave the place.
-    unsafe fn hand_out_group(&mut self, group: Processes, place: *mut usize) -> Result<(), Error> {
+    pub unsafe fn hand_out_group(&mut self, group: Processes, place: *mut usize) -> Result<(), Error> {
         let handle = if group.size() == 0 {
             GROUP_EMPTY
         } else {

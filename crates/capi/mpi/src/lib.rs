@@ -13,6 +13,7 @@
 //! | requests; statuses | `requests.rs`, `status.rs` |
 //! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `packing.rs` |
+//! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
 //! | the transport | `pami.rs` |
 //! | for what a call waits, in words | `waiting.rs` |
@@ -52,6 +53,7 @@ mod start;
 mod status;
 mod types;
 mod waiting;
+mod windows;
 
 /// The exported functions, generated from functions.txt.
 mod exports {
@@ -59,6 +61,7 @@ mod exports {
     use crate::buffer::{Buffer, Counted, Pieces};
     use crate::entry::{run, run_alone, unsupported};
     use crate::numbers::{Count, CountPlace};
+    use crate::windows::Remote;
     use std::arch::naked_asm;
     use std::ffi::{c_char, c_int, c_void};
 

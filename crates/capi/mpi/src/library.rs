@@ -6,6 +6,7 @@ use crate::entry::tell;
 use crate::operations::{OP_NULL, Reduction};
 use crate::pami::Pami;
 use crate::requests::Request;
+use crate::windows::Win;
 use netloom_mpi::collective::Operation;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members, Processes};
@@ -60,6 +61,8 @@ pub struct Library {
     pub keyvals: Vec<Keyval>,
     /// Error handlers that the program made: the function, and whether the program has freed it.
     pub errhandlers: Vec<(usize, bool)>,
+    /// Windows.
+    pub windows: Vec<Option<Win>>,
     /// Reduction operations that the program made.
     pub operations: Vec<Option<Reduction>>,
     /// The next context that no communicator of this process has.
@@ -130,6 +133,7 @@ impl Library {
             keyvals: vec![],
             errhandlers: vec![],
             operations: vec![],
+            windows: vec![],
             next_context: 4,
             thread_level,
             universe_size: size as c_int,
@@ -148,6 +152,12 @@ impl Library {
 
     fn find_comm(&self, handle: usize) -> Option<&Comm> {
         self.comms.get(Self::comm_at(handle)?)?.as_ref()
+    }
+
+    /// The error handler of a communicator or a window.
+    pub fn errhandler_of(&self, handle: usize) -> Option<usize> {
+        let of_comm = self.find_comm(handle).map(|comm| comm.errhandler);
+        of_comm.or_else(|| self.find_win(handle).map(|win| win.errhandler))
     }
 
     /// The number of a communicator.
@@ -244,9 +254,11 @@ impl Library {
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
         let world = self.comms[0].as_ref().expect("it stays until the end");
-        let (class, comm) =
-            (error.class as c_int, if self.find_comm(comm).is_some() { comm } else { COMM_WORLD });
-        let handler = self.find_comm(comm).unwrap_or(world).errhandler;
+        let class = error.class as c_int;
+        let (comm, handler) = match self.errhandler_of(comm) {
+            Some(handler) => (comm, handler),
+            None => (COMM_WORLD, world.errhandler),
+        };
         if let Some(function) = self.user_handler(handler) {
             return Raised::Handler { function, comm, code: class };
         }
@@ -262,7 +274,7 @@ impl Library {
 /// What is to be done with an error.
 pub enum Raised {
     Code(c_int),
-    /// A function of the program is called with the communicator and the code: the library must not be borrowed then.
+    /// A function of the program is called with the communicator, or the window, and the code: the library must not be borrowed then.
     Handler {
         function: usize,
         comm: usize,

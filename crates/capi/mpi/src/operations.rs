@@ -4,6 +4,7 @@ use crate::buffer::Buffer;
 use crate::library::{Library, USER_OP};
 use crate::types::Type;
 use netloom_mpi::collective::Combine;
+use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::op::{self, Op};
 use std::ffi::{c_int, c_void};
@@ -39,11 +40,7 @@ pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine +
         }
     };
     if let (Reduction::Predefined(op), Some(of)) = (operation, of) {
-        let element = vec![0; of.extent];
-        if !op::reduce(op, of, &mut element.clone(), &element) {
-            let op = format!("{op:?}").to_uppercase();
-            return Err(Error::new(Class::Op, format!("MPI_{op} is not defined for MPI_{}", of.name)));
-        }
+        check_defined(op, of)?;
     }
     Ok(move |first: &mut [u8], second: &[u8]| {
         match operation {
@@ -59,6 +56,16 @@ pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine +
         }
         Ok(())
     })
+}
+
+/// That an operation is defined for a type.
+pub fn check_defined(op: Op, of: &Predefined) -> Result<(), Error> {
+    let element = vec![0; of.extent];
+    if !op::reduce(op, of, &mut element.clone(), &element) {
+        let op = format!("{op:?}").to_uppercase();
+        return Err(Error::new(Class::Op, format!("MPI_{op} is not defined for MPI_{}", of.name)));
+    }
+    Ok(())
 }
 
 /// The program's function: the second operand is replaced by first op second.

@@ -157,6 +157,19 @@ impl Pami {
         }
     }
 
+    /// The processes on this process's node of a simulated machine; `None` natively, where all are on one computer.
+    pub fn simulated_node_processes(&self) -> Option<Vec<Process>> {
+        self.simulated_node()?;
+        let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
+        let mut facts = [ask(attribute::CLIENT_NUM_LOCAL_TASKS), ask(attribute::CLIENT_LOCAL_TASKS)];
+        // SAFETY: the client lives, and so does the array of that length.
+        unsafe {
+            PAMI_Client_query(self.client, facts.as_mut_ptr(), facts.len());
+            let count = facts[0].value.intval;
+            Some((0..count).map(|at| *facts[1].value.intarray.add(at) as Process).collect())
+        }
+    }
+
     /// Time, s; and its resolution.
     pub fn time_s(&self) -> [f64; 2] {
         let value = crate::pami_abi::AttributeValue { doubleval: 1e-9 };

@@ -6,6 +6,7 @@ use crate::library::{Library, USER_REQUEST};
 use crate::numbers::Count;
 use crate::persistent::Plan;
 use netloom_mpi::error::{Class, Error};
+use netloom_mpi::one_sided::Token;
 use netloom_mpi::point_to_point::{Ended, Number};
 use netloom_mpi::transport::Transport;
 use std::ffi::c_int;
@@ -19,6 +20,8 @@ pub enum Request {
     Receive(Number, Option<Unpacking>),
     /// A receive from `MPI_PROC_NULL`.
     NoReceive,
+    /// An operation of a window, by its token.
+    OneSided(Token),
     Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
     /// A send and a receive that end together.
     SendReceive(Box<[Request; 2]>),
@@ -123,6 +126,9 @@ impl Library {
                 self.point_to_point.test(*number).map(|end| check(&end).map(|()| end))
             }
             Request::NoReceive => Some(Ok(NO_MESSAGE)),
+            Request::OneSided(token) => {
+                self.point_to_point.operation_ended(*token).map(|end| end.map(|()| EMPTY))
+            }
             Request::Collective(_) => None,
             Request::SendReceive(both) => {
                 let [send, receive] = &**both;
@@ -167,6 +173,7 @@ impl Library {
         self.deliver(&mut request);
         match request {
             Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
+            Request::OneSided(token) => self.point_to_point.forget_operation(token),
             Request::Persistent(_, Some(active)) => self.forget(*active),
             Request::SendReceive(both) => both.into_iter().for_each(|one| self.forget(one)),
             _ => {}

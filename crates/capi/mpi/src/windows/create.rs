@@ -1,0 +1,281 @@
+//! How windows are made and freed.
+
+use super::shared::{self, Mapping};
+use super::{Facts, USER_WIN, WIN_NULL, Win, WinId};
+use crate::abi::*;
+use crate::attributes;
+use crate::communicators::agree;
+use crate::library::{CommId, Library, library};
+use crate::numbers::CountPlace;
+use netloom_mpi::collective;
+use netloom_mpi::error::{Class, Error};
+use netloom_mpi::group::Group;
+use netloom_mpi::one_sided::{Exposed, Extents, Window};
+use netloom_mpi::transport::Memory;
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+pub const FLAVOR_CREATE: c_int = 311;
+pub const FLAVOR_ALLOCATE: c_int = 312;
+pub const FLAVOR_DYNAMIC: c_int = 313;
+pub const FLAVOR_SHARED: c_int = 314;
+const UNIFIED: c_int = 321;
+
+/// Memory that goes with a window.
+pub enum Owned {
+    None,
+    Allocated(*mut c_void),
+    Shared(Mapping),
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Owned::Allocated(memory) = self {
+            // SAFETY: it is from `allocated`, and the window is freed.
+            unsafe { libc::free(*memory) };
+        }
+    }
+}
+
+/// Memory that begins a page, of zeros.
+fn allocated(bytes: usize) -> Result<*mut c_void, Error> {
+    let mut memory = std::ptr::null_mut();
+    // SAFETY: a place of this function.
+    if unsafe { libc::posix_memalign(&mut memory, 4096, bytes.max(1)) } != 0 {
+        return Err(Error::new(Class::NoMem, format!("there is no memory for {bytes} B")));
+    }
+    // SAFETY: it has that length.
+    unsafe { memory.cast::<u8>().write_bytes(0, bytes) };
+    Ok(memory)
+}
+
+/// A size and a unit of displacements.
+fn check(size: isize, unit: i64) -> Result<(u64, c_int), Error> {
+    let Ok(bytes) = u64::try_from(size) else {
+        return Err(Error::new(Class::Size, format!("size is {size}, which is negative")));
+    };
+    match c_int::try_from(unit) {
+        Ok(unit) if unit > 0 => Ok((bytes, unit)),
+        _ => Err(Error::new(Class::Disp, format!("disp_unit is {unit}, and must be a positive int"))),
+    }
+}
+
+/// What is known of memory and unit of all ranks, and a context.
+fn agree_extents(
+    library: &mut Library,
+    comm: CommId,
+    (bytes, unit): (u64, c_int),
+) -> Result<(u32, Extents), Error> {
+    let own = (bytes, unit as u32);
+    // The greatest, and with all bits inverted the smallest.
+    let values = [bytes, !bytes, u64::from(own.1), !u64::from(own.1)];
+    let (context, [most, least, largest, smallest]) = agree(library, comm, values)?;
+    if most == !least && largest == !smallest {
+        return Ok((context, Extents::Uniform(bytes, own.1)));
+    }
+    Ok((context, Extents::Listed(gather(library, comm, own)?)))
+}
+
+/// Memory and unit of all ranks.
+fn gather(library: &mut Library, comm: CommId, own: (u64, u32)) -> Result<Rc<[(u64, u32)]>, Error> {
+    const BYTES: usize = 12;
+    let group = &library.of(comm).group;
+    let (rank, size) = (group.rank as usize, group.size);
+    let mut all = vec![0; BYTES * size as usize];
+    all[rank * BYTES..][..8].copy_from_slice(&own.0.to_ne_bytes());
+    all[rank * BYTES + 8..][..4].copy_from_slice(&own.1.to_ne_bytes());
+    let operation = library.operation(comm);
+    library.block_on(collective::all_gather(&operation, collective::parts(&mut all, size)))?;
+    let extent = |of: &[u8]| {
+        let bytes = u64::from_ne_bytes(of[..8].try_into().expect("eight bytes"));
+        (bytes, u32::from_ne_bytes(of[8..].try_into().expect("four bytes")))
+    };
+    Ok(all.chunks_exact(BYTES).map(extent).collect())
+}
+
+/// What a window is made of.
+struct Parts {
+    base: *mut c_void,
+    bytes: u64,
+    unit: c_int,
+    flavor: c_int,
+    memory: Owned,
+    context: u32,
+    extents: Extents,
+}
+
+/// The handle of a new window; no rank has it before all are ready.
+fn add(library: &mut Library, comm: CommId, parts: Parts) -> Result<usize, Error> {
+    let Parts { base, bytes, unit, flavor, memory, context, extents } = parts;
+    let exposed = match extents {
+        Extents::Dynamic => Exposed::Dynamic(vec![]),
+        _ => Exposed::Static(Memory { address: base as u64, bytes }),
+    };
+    let group = Group { context, ..library.of(comm).group.clone() };
+    let window = Rc::new(Window::new(Rc::clone(&library.point_to_point), group, exposed, extents));
+    let at = library.windows.iter().position(Option::is_none).unwrap_or(library.windows.len());
+    if at == library.windows.len() {
+        library.windows.push(None);
+    }
+    let handle = USER_WIN | at;
+    crate::waiting::names().insert(context, format!("window {handle:#x}"));
+    library.windows[at] = Some(Win {
+        window: Rc::clone(&window),
+        errhandler: ERRORS_ARE_FATAL,
+        attributes: vec![],
+        name: None,
+        base: base as usize,
+        facts: Box::new(Facts { size: bytes as isize, unit, flavor, model: UNIFIED }),
+        memory,
+    });
+    library.block_on(window.barrier())?;
+    Ok(handle)
+}
+
+pub unsafe fn create(
+    library: &mut Library,
+    base: *mut c_void,
+    size: isize,
+    unit: i64,
+    _info: usize,
+    comm: CommId,
+    win: *mut usize,
+) -> Result<(), Error> {
+    let (bytes, unit) = check(size, unit)?;
+    if base.is_null() && bytes > 0 {
+        return Err(Error::new(Class::Buffer, format!("base is NULL, with {bytes} B")));
+    }
+    let (context, extents) = agree_extents(library, comm, (bytes, unit))?;
+    let (flavor, memory) = (FLAVOR_CREATE, Owned::None);
+    let made = add(library, comm, Parts { base, bytes, unit, flavor, memory, context, extents })?;
+    // SAFETY: the program gave the place.
+    unsafe { *win = made };
+    Ok(())
+}
+
+pub unsafe fn allocate(
+    library: &mut Library,
+    size: isize,
+    unit: i64,
+    _info: usize,
+    comm: CommId,
+    baseptr: *mut c_void,
+    win: *mut usize,
+) -> Result<(), Error> {
+    let (bytes, unit) = check(size, unit)?;
+    let base = allocated(bytes as usize)?;
+    let memory = Owned::Allocated(base);
+    let (context, extents) = agree_extents(library, comm, (bytes, unit))?;
+    let parts = Parts { base, bytes, unit, flavor: FLAVOR_ALLOCATE, memory, context, extents };
+    let made = add(library, comm, parts)?;
+    // SAFETY: the program gave the places; the first is for a pointer.
+    unsafe { (*baseptr.cast::<*mut c_void>(), *win) = (base, made) };
+    Ok(())
+}
+
+/// The memory of each rank follows that of the rank before it.
+pub unsafe fn allocate_shared(
+    library: &mut Library,
+    size: isize,
+    unit: i64,
+    _info: usize,
+    comm: CommId,
+    baseptr: *mut c_void,
+    win: *mut usize,
+) -> Result<(), Error> {
+    let (bytes, unit) = check(size, unit)?;
+    let (context, extents) = agree_extents(library, comm, (bytes, unit))?;
+    let group = &library.of(comm).group;
+    let (rank, size) = (group.rank, group.size);
+    let length = |rank| extents.of(rank).map_or(0, |of| of.0);
+    let whole = (0..size).try_fold(0u64, |sum, rank| sum.checked_add(length(rank)));
+    let whole = whole.filter(|&all| all < 1 << 62);
+    let whole = whole.ok_or_else(|| Error::new(Class::NoMem, "the window would be longer than memory"))?;
+    let mapping = shared::map(library, comm, whole as usize)?;
+    let before: u64 = (0..rank).map(length).sum();
+    let base = mapping.at(before as usize);
+    let memory = Owned::Shared(mapping);
+    let parts = Parts { base, bytes, unit, flavor: FLAVOR_SHARED, memory, context, extents };
+    let made = add(library, comm, parts)?;
+    // SAFETY: the program gave the places; the first is for a pointer.
+    unsafe { (*baseptr.cast::<*mut c_void>(), *win) = (base, made) };
+    Ok(())
+}
+
+/// Where the memory of a rank is; for `MPI_PROC_NULL` that of the lowest rank that has some.
+pub unsafe fn shared_query(
+    library: &mut Library,
+    win: WinId,
+    rank: c_int,
+    size: *mut isize,
+    unit: CountPlace,
+    baseptr: *mut c_void,
+) -> Result<(), Error> {
+    let target = library.target("rank", win, rank)?;
+    let Win { window, memory, .. } = library.of_win(win);
+    let Owned::Shared(mapping) = memory else {
+        return Err(Error::new(Class::RmaFlavor, "the window was not made by MPI_Win_allocate_shared"));
+    };
+    let extent = |rank| window.extents().of(rank).unwrap_or_default();
+    let rank = target.or_else(|| (0..window.group().size).find(|&rank| extent(rank).0 > 0));
+    let (bytes, of_unit) = rank.map_or((0, 1), extent);
+    let before: u64 = (0..rank.unwrap_or(0)).map(|rank| extent(rank).0).sum();
+    // SAFETY: the program gave the places; the last is for a pointer.
+    unsafe {
+        *size = bytes as isize;
+        unit.set(Some(of_unit.into()));
+        *baseptr.cast::<*mut c_void>() = mapping.at(before as usize);
+    }
+    Ok(())
+}
+
+pub unsafe fn create_dynamic(
+    library: &mut Library,
+    _info: usize,
+    comm: CommId,
+    win: *mut usize,
+) -> Result<(), Error> {
+    let (context, []) = agree(library, comm, [])?;
+    let made = add(
+        library,
+        comm,
+        Parts {
+            base: std::ptr::null_mut(),
+            bytes: 0,
+            unit: 1,
+            flavor: FLAVOR_DYNAMIC,
+            memory: Owned::None,
+            context,
+            extents: Extents::Dynamic,
+        },
+    )?;
+    // SAFETY: the program gave the place.
+    unsafe { *win = made };
+    Ok(())
+}
+
+pub unsafe fn attach(library: &mut Library, win: WinId, base: *mut c_void, size: isize) -> Result<(), Error> {
+    let (bytes, _) = check(size, 1)?;
+    library.window(win).attach(Memory { address: base as u64, bytes })
+}
+
+pub unsafe fn detach(library: &mut Library, win: WinId, base: *const c_void) -> Result<(), Error> {
+    library.window(win).detach(base as u64)
+}
+
+/// Functions of the program that delete attributes may make calls, so the library is borrowed only between them.
+pub unsafe fn free(win: *mut usize) -> Result<(), Error> {
+    // SAFETY: the library is borrowed for each statement alone; the program gave the place.
+    unsafe {
+        let library = || library().expect("calls before MPI_Init and after MPI_Finalize are refused");
+        let id = library().win("win", *win)?;
+        library().window(id).check_free()?;
+        attributes::delete_all(attributes::Carrier::Win, *win)?;
+        let window = library().window(id);
+        let end = library().block_on(window.free());
+        crate::waiting::names().remove(&window.group().context);
+        library().windows[id.0] = None;
+        *win = WIN_NULL;
+        end
+    }
+}

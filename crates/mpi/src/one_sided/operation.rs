@@ -1,0 +1,247 @@
+//! Operations of an origin: put, get, accumulates.
+
+use super::message::{Header, Kind, Label, Token};
+use super::state::{Access, Held, take_one};
+use super::target::Place;
+use super::{Window, wrong_synchronization};
+use crate::datatype::{Layout, Predefined};
+use crate::error::{Class, Error};
+use crate::op::Op;
+use crate::transport::{Process, Transport};
+
+/// Where an operation is carried out.
+#[derive(Clone, Debug)]
+pub struct At {
+    /// The rank of the target.
+    pub rank: u32,
+    /// From its base, in its units; in a dynamic window the address.
+    pub displacement: i64,
+    /// Where data is from there on.
+    pub layout: Layout,
+}
+
+/// What an accumulate does.
+#[derive(Clone, Copy, Debug)]
+pub struct Accumulate {
+    /// The reduction.
+    pub op: Op,
+    /// The type of all elements; not needed by [`Op::Replace`] and [`Op::NoOp`].
+    pub element: Option<&'static Predefined>,
+}
+
+const PLAIN: Accumulate = Accumulate { op: Op::Replace, element: None };
+
+impl<T: Transport> Window<T> {
+    /// Checks the memory of an operation; its offset from the target's base, bytes.
+    fn offset(&self, at: &At) -> Result<i64, Error> {
+        let Some((bytes, unit)) = self.extents.of(at.rank) else { return Ok(at.displacement) };
+        if at.displacement < 0 {
+            let text = format!("target_disp is {}, which is negative", at.displacement);
+            return Err(Error::new(Class::Disp, text));
+        }
+        let base = i128::from(at.displacement) * i128::from(unit);
+        let is_within = at
+            .layout
+            .span()
+            .is_none_or(|[first, end]| base + first as i128 >= 0 && base + end as i128 <= i128::from(bytes));
+        if !is_within {
+            let text = format!(
+                "target_disp is {} with units of {unit} B, so data of the target would be outside of its window of {bytes} B",
+                at.displacement
+            );
+            return Err(Error::new(Class::RmaRange, text));
+        }
+        Ok(i64::try_from(base).unwrap_or(0))
+    }
+
+    /// Waits until a target may be accessed.
+    async fn may_access(&self, rank: u32) -> Result<Process, Error> {
+        enum Missing {
+            Nothing,
+            Post,
+            Lock,
+        }
+        let process = self.process(rank);
+        let missing = self.state(|state| {
+            let lock = state.held(process);
+            match &mut state.access {
+                Access::None => {
+                    Err(wrong_synchronization("no epoch is open: there was no fence, start or lock"))
+                }
+                Access::Fence { is_used } => {
+                    *is_used = true;
+                    Ok(Missing::Nothing)
+                }
+                Access::Started { group, is_unchecked } if group.contains(&process) => {
+                    Ok(if *is_unchecked { Missing::Nothing } else { Missing::Post })
+                }
+                Access::Started { .. } => Err(wrong_synchronization(format!(
+                    "the target, rank {rank}, is not in the group of MPI_Win_start"
+                ))),
+                Access::LockAll { is_unchecked: false } if lock == Held::No => Ok(Missing::Lock),
+                Access::LockAll { .. } => Ok(Missing::Nothing),
+                Access::Locks if lock != Held::No => Ok(Missing::Nothing),
+                Access::Locks => {
+                    Err(wrong_synchronization(format!("the target, rank {rank}, is not locked by this rank")))
+                }
+            }
+        })?;
+        match missing {
+            Missing::Nothing => {}
+            Missing::Post => self.wait_for_post(process).await,
+            Missing::Lock => self.acquire(process, false).await,
+        }
+        Ok(process)
+    }
+
+    /// Waits until a target of this epoch has posted.
+    pub(super) async fn wait_for_post(&self, process: Process) {
+        self.until(|state| {
+            let is_posted = state.target(process).is_posted || take_one(&mut state.posts, process);
+            state.target(process).is_posted = is_posted;
+            is_posted
+        })
+        .await;
+    }
+
+    /// Asks for the lock of a target, and waits for it.
+    pub(super) async fn acquire(&self, process: Process, is_exclusive: bool) {
+        let kind = if is_exclusive { Kind::LockExclusive } else { Kind::LockShared };
+        self.state(|state| state.target(process).lock = Held::Asked);
+        self.send(process, kind, 0, vec![]);
+        self.until(|state| state.target(process).lock == Held::Yes).await;
+    }
+
+    pub(super) fn send(&self, to: Process, kind: Kind, token: Token, data: Vec<u8>) {
+        let label = Label { kind, window: self.group.context, token };
+        self.with(|tables| tables.send(to, label, data));
+        self.point_to_point.send_of_windows();
+    }
+
+    fn operate(&self, to: Process, kind: Kind, token: Token, header: Header, data: &[&[u8]]) {
+        let bytes: usize = data.iter().map(|part| part.len()).sum();
+        let mut message = Vec::with_capacity(64 + bytes);
+        header.encode(&mut message);
+        data.iter().for_each(|part| message.extend_from_slice(part));
+        if token == NO_TOKEN {
+            self.state(|state| state.target(to).is_dirty = true);
+        }
+        self.send(to, kind, token, message);
+    }
+
+    fn header(&self, at: At, how: Accumulate) -> Result<Header, Error> {
+        let offset = self.offset(&at)?;
+        let element = how.element.map_or(0, |of| of.handle as u32);
+        Ok(Header { offset, op: how.op, element, layout: at.layout })
+    }
+
+    /// Writes packed data to a target; it may be reused when this ends.
+    ///
+    /// # Errors
+    /// If no epoch allows it, or it is not within the window.
+    pub async fn put(&self, at: At, data: &[u8]) -> Result<(), Error> {
+        check_length(data.len() <= at.layout.bytes(), data.len(), &at)?;
+        let rank = at.rank;
+        let header = self.header(at, PLAIN)?;
+        let to = self.may_access(rank).await?;
+        self.operate(to, Kind::Put, NO_TOKEN, header, &[data]);
+        Ok(())
+    }
+
+    /// Reads data of a target. Whoever wants to know of the end alone gets a token.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub async fn get(&self, at: At, place: Place, is_awaited: bool) -> Result<Token, Error> {
+        let space = place.layout.bytes();
+        check_length(at.layout.bytes() <= space, space, &at)?;
+        let rank = at.rank;
+        let header = self.header(at, PLAIN)?;
+        let to = self.may_access(rank).await?;
+        Ok(self.ask(to, Kind::Get, header, &[], place, is_awaited))
+    }
+
+    fn ask(
+        &self,
+        to: Process,
+        kind: Kind,
+        header: Header,
+        data: &[&[u8]],
+        place: Place,
+        is_awaited: bool,
+    ) -> Token {
+        let window = self.group.context;
+        let token = self.with(|tables| tables.expect(window, to, Some(place), is_awaited));
+        self.operate(to, kind, token, header, data);
+        token
+    }
+
+    /// Combines packed data into that of a target; it may be reused when this ends.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub async fn accumulate(&self, at: At, data: &[u8], how: Accumulate) -> Result<(), Error> {
+        check_length(data.len() == at.layout.bytes(), data.len(), &at)?;
+        let rank = at.rank;
+        let header = self.header(at, how)?;
+        let to = self.may_access(rank).await?;
+        if how.op != Op::NoOp {
+            self.operate(to, Kind::Accumulate, NO_TOKEN, header, &[data]);
+        }
+        Ok(())
+    }
+
+    /// The same, and reads what was there before. Without an operation the data is not used.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub async fn get_accumulate(
+        &self,
+        at: At,
+        data: &[u8],
+        how: Accumulate,
+        place: Place,
+        is_awaited: bool,
+    ) -> Result<Token, Error> {
+        let space = place.layout.bytes();
+        check_length(space == at.layout.bytes(), space, &at)?;
+        let data = if how.op == Op::NoOp { &[] } else { data };
+        check_length(how.op == Op::NoOp || data.len() == space, data.len(), &at)?;
+        let rank = at.rank;
+        let header = self.header(at, how)?;
+        let to = self.may_access(rank).await?;
+        Ok(self.ask(to, Kind::GetAccumulate, header, &[data], place, is_awaited))
+    }
+
+    /// Writes an element if the one there is equal to another, and reads what was there before.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub async fn compare_and_swap(
+        &self,
+        at: At,
+        [new, compared]: [&[u8]; 2],
+        place: Place,
+    ) -> Result<(), Error> {
+        let rank = at.rank;
+        let header = self.header(at, PLAIN)?;
+        let to = self.may_access(rank).await?;
+        self.ask(to, Kind::CompareAndSwap, header, &[new, compared], place, false);
+        Ok(())
+    }
+}
+
+/// Operations without a result.
+const NO_TOKEN: Token = Token::MAX;
+
+fn check_length(is_right: bool, own: usize, at: &At) -> Result<(), Error> {
+    if is_right {
+        return Ok(());
+    }
+    let text = format!(
+        "this rank's data has {own} B and that of the target, rank {}, {} B",
+        at.rank,
+        at.layout.bytes()
+    );
+    Err(Error::new(Class::Truncate, text))
+}
