@@ -32,6 +32,11 @@ fn argument(kind: &str, name: &str, is_long: bool) -> String {
     }
 }
 
+/// Whether a function plans a collective.
+fn is_collective(by: &str) -> bool {
+    ["collectives::", "neighborhood::"].iter().any(|module| by.starts_with(module))
+}
+
 fn export(function: &Function, is_long: bool) -> String {
     let name = format!("{}{}", function.name, if is_long { "_c" } else { "" });
     let parameters: Vec<_> = function.parameters.iter().filter(|parameter| parameter.kind != "...").collect();
@@ -39,7 +44,7 @@ fn export(function: &Function, is_long: bool) -> String {
         .iter()
         .map(|parameter| format!("{}: {}", parameter.name, rust_type(&parameter.kind, is_long)))
         .collect();
-    let arguments = |given: &[&Parameter]| {
+    let argument_list = |given: &[&Parameter]| -> Vec<String> {
         let mut list = vec![];
         let mut rest = given;
         while let [first, after @ ..] = rest {
@@ -58,11 +63,23 @@ fn export(function: &Function, is_long: bool) -> String {
                     let names = format!("[\"{address}\", \"{count}\", \"{of}\"]");
                     format!("Buffer::new({names}, {address}{to_const}, {count}, {of})")
                 }
-                [counts, displs, of, others @ ..] if counts.kind == "[count]" && displs.kind == "[displ]" => {
+                [counts, displs, of, others @ ..]
+                    if counts.kind == "[count]" && displs.kind == "[displ]" && of.kind == "type" =>
+                {
                     rest = others;
                     let (address, counts, at, of) = (&first.name, &counts.name, &displs.name, &of.name);
                     let names = format!("[\"{address}\", \"{counts}\", \"{of}\"]");
                     format!("Pieces::new({names}, {address}{to_const}, {counts}, {at}, {of})")
+                }
+                [counts, displs, types, others @ ..]
+                    if matches!(&*first.kind, "data" | "space")
+                        && counts.kind == "[count]"
+                        && types.kind == "[type]" =>
+                {
+                    rest = others;
+                    let (address, counts, at, of) = (&first.name, &counts.name, &displs.name, &types.name);
+                    let names = format!("[\"{address}\", \"{counts}\", \"{of}\"]");
+                    format!("Pieces::of_types({names}, {address}{to_const}, {counts}, {at}, {of})")
                 }
                 [counts, of, others @ ..]
                     if first.kind == "space" && counts.kind == "[count]" && of.kind == "type" =>
@@ -86,8 +103,9 @@ fn export(function: &Function, is_long: bool) -> String {
                 _ => argument(&first.kind, &first.name, is_long),
             });
         }
-        list.join(", ")
+        list
     };
+    let arguments = |given: &[&Parameter]| argument_list(given).join(", ");
     let result = rust_result(function);
     // Whose error handler is told of errors.
     let raised_on = |kind: &str| parameters.iter().find(|of| of.kind == kind).map(|of| &*of.name);
@@ -96,12 +114,30 @@ fn export(function: &Function, is_long: bool) -> String {
     let body = match &function.carried_out_by {
         None if result == "c_int" => format!("unsupported(&\"MPI_{name}\", {comm})"),
         None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),
-        Some(by) if function.is_any_time => format!("crate::{by}({})", arguments(&parameters)),
+        Some(by) if function.is_any_time => {
+            format!("at_any_time(&\"MPI_{name}\", crate::{by}({}))", arguments(&parameters))
+        }
         Some(by) if function.needs_no_library => {
             format!("run_alone(&\"MPI_{name}\", {comm}, || crate::{by}({}))", arguments(&parameters))
         }
+        // A persistent collective keeps its arguments, and is planned at each start.
+        Some(by) if is_collective(by) && name.contains("_init") => {
+            let [given @ .., info, request] = &parameters[..] else { panic!("{name} returns a request") };
+            assert!(info.kind == "info" && request.kind == "*request", "{name}");
+            let given = argument_list(given);
+            let places: Vec<String> = (0..given.len()).map(|at| format!("given.{at}")).collect();
+            let (kept, given) = (given.join(", "), places.join(", "));
+            let (info, request) = (&info.name, &request.name);
+            format!(
+                "run(&\"MPI_{name}\", {comm}, |library| {{ let at = library.comm(\"{comm}\", {comm})?; \
+                 crate::info::check({info})?; let given = ({kept},); \
+                 let plan = move |library: &mut Library| {{ let given = given.clone(); \
+                 Ok(Box::pin(crate::{by}(library, {given})?) as _) }}; \
+                 library.plan_collective(at, plan, {request}) }})"
+            )
+        }
         // What a collective has to do is planned, and then waited for or given to the program as a request.
-        Some(by) if by.starts_with("collectives::") => {
+        Some(by) if is_collective(by) => {
             let (given, then) = match parameters.split_last() {
                 Some((last, given)) if last.kind == "*request" => {
                     (given, format!("library.start(plan, {})", last.name))

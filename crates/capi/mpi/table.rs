@@ -163,6 +163,9 @@ fn c_declaration(Parameter { kind, name }: &Parameter, is_long: bool) -> String 
         "status" => format!("const MPI_Status *{name}"),
         "reduction" => format!("MPI_User_function{suffix} *{name}"),
         "conversion" => format!("MPI_Datarep_conversion_function{suffix} *{name}"),
+        // C compilers warn of arrays at the addresses of MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
+        "[int]" if name.ends_with("weights") => format!("const int *{name}"),
+        "*[int]" if name.ends_with("weights") => format!("int *{name}"),
         _ => {
             let (of, _) = base(bare, is_long);
             match kind.split_at(kind.len() - kind.trim_start_matches(|c| "*[".contains(c)).len()).0 {

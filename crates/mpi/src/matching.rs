@@ -107,6 +107,12 @@ impl Matching {
         self.posted.push_back((pattern, receive));
     }
 
+    /// A receive does not wait any more; whether it did.
+    pub fn cancel(&mut self, receive: u64) -> bool {
+        let at = self.posted.iter().position(|posted| posted.1 == receive);
+        at.and_then(|at| self.posted.remove(at)).is_some()
+    }
+
     /// Messages that nobody wants yet.
     pub fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
         self.unexpected.iter().map(|(envelope, _)| envelope)

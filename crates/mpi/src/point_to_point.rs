@@ -23,6 +23,8 @@ pub struct Ended {
     pub is_truncated: bool,
     /// Whether the other process has ended.
     pub is_cut: bool,
+    /// Whether the receive was cancelled.
+    pub is_cancelled: bool,
 }
 
 #[derive(Debug)]
@@ -149,7 +151,7 @@ fn ended(envelope: &Envelope, space_bytes: u64) -> Ended {
         tag: envelope.tag,
         bytes: envelope.bytes.min(space_bytes),
         is_truncated: envelope.bytes > space_bytes,
-        is_cut: false,
+        ..Ended::default()
     }
 }
 
@@ -272,6 +274,14 @@ impl<T: Transport> PointToPoint<T> {
     /// The first message that a receive of this pattern would get.
     pub fn probe(&self, pattern: &Pattern) -> Option<Envelope> {
         self.tables.borrow().matching.probe(pattern)
+    }
+
+    /// Ends a receive, if no message has matched it yet.
+    pub fn cancel(&self, number: Number) {
+        let mut tables = self.tables.borrow_mut();
+        if tables.matching.cancel(number.into()) {
+            tables.requests[number as usize] = State::Ended(Ended { is_cancelled: true, ..Ended::default() });
+        }
     }
 
     /// How a request has ended, if it has.

@@ -1,6 +1,75 @@
-//! Cartesian topologies (MPI 5.0, section 8.5): ranks as places of a grid, the last coordinate first.
+//! Topologies of communicators (MPI 5.0, chapter 8): grids, and graphs.
 
-/// A grid of ranks.
+/// Which ranks are neighbors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// Places of a grid.
+    Cartesian(Cartesian),
+    /// A graph that all ranks know.
+    Graph(Graph),
+    /// A graph of which each rank knows its own edges.
+    Distributed(Edges),
+}
+
+impl Topology {
+    /// The neighbors to which a rank sends, in the order of its blocks; `None` beyond the end of a grid.
+    pub fn destinations(&self, rank: u32) -> Vec<Option<u32>> {
+        match self {
+            Topology::Cartesian(grid) => grid.neighbors(rank),
+            Topology::Graph(graph) => graph.neighbors(rank).iter().copied().map(Some).collect(),
+            Topology::Distributed(edges) => edges.destinations.iter().copied().map(Some).collect(),
+        }
+    }
+
+    /// The neighbors from which a rank receives, in the order of its blocks.
+    pub fn sources(&self, rank: u32) -> Vec<Option<u32>> {
+        match self {
+            Topology::Distributed(edges) => edges.sources.iter().copied().map(Some).collect(),
+            _ => self.destinations(rank),
+        }
+    }
+
+    /// The order in which blocks are received: of those from one rank, the first is the first that it sent. What
+    /// is sent down a dimension of a grid comes from above, also where both neighbors are the same rank (section
+    /// 8.6).
+    pub fn receive_order(&self, blocks: usize) -> Vec<usize> {
+        match self {
+            Topology::Cartesian(_) => (0..blocks).map(|block| block ^ 1).collect(),
+            _ => (0..blocks).collect(),
+        }
+    }
+}
+
+/// A graph: of each node, the end of its neighbors in the list of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// For each node, the number of edges of the nodes up to it.
+    pub ends: Vec<u32>,
+    /// The neighbors of all nodes, one node after the other.
+    pub edges: Vec<u32>,
+}
+
+impl Graph {
+    /// The neighbors of a node.
+    pub fn neighbors(&self, node: u32) -> &[u32] {
+        let node = node as usize;
+        let first = if node == 0 { 0 } else { self.ends[node - 1] };
+        &self.edges[first as usize..self.ends[node] as usize]
+    }
+}
+
+/// The edges of one rank of a distributed graph, and their weights, if it has such.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edges {
+    /// Ranks that send to it.
+    pub sources: Vec<u32>,
+    /// Ranks to which it sends.
+    pub destinations: Vec<u32>,
+    /// The weights of both, if the graph has weights.
+    pub weights: Option<[Vec<i32>; 2]>,
+}
+
+/// A grid of ranks, the last coordinate first (section 8.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cartesian {
     /// The length of each dimension, and whether it is a ring.
@@ -35,10 +104,18 @@ impl Cartesian {
     }
 
     /// The rank so many steps from another along a dimension; `None` if it is outside.
-    pub fn neighbour(&self, rank: u32, dimension: usize, steps: i64) -> Option<u32> {
+    pub fn neighbor(&self, rank: u32, dimension: usize, steps: i64) -> Option<u32> {
         let mut coordinates: Vec<i64> = self.coordinates(rank).into_iter().map(i64::from).collect();
         coordinates[dimension] += steps;
         self.rank(&coordinates)
+    }
+}
+
+impl Cartesian {
+    /// The ranks below and above in each dimension.
+    fn neighbors(&self, rank: u32) -> Vec<Option<u32>> {
+        let both = |dimension| [-1, 1].map(|step| self.neighbor(rank, dimension, step));
+        (0..self.dimensions.len()).flat_map(both).collect()
     }
 }
 
@@ -78,10 +155,10 @@ mod tests {
             let coordinates: Vec<i64> = grid.coordinates(rank).into_iter().map(i64::from).collect();
             assert_eq!(grid.rank(&coordinates), Some(rank));
             assert_eq!(i64::from(rank), (coordinates[0] * 4 + coordinates[1]) * 2 + coordinates[2]);
-            assert_eq!(grid.neighbour(rank, 0, 3), Some(rank));
-            assert_eq!(grid.neighbour(rank, 2, -1), grid.neighbour(rank, 2, 1));
+            assert_eq!(grid.neighbor(rank, 0, 3), Some(rank));
+            assert_eq!(grid.neighbor(rank, 2, -1), grid.neighbor(rank, 2, 1));
             let is_last = coordinates[1] == 3;
-            assert_eq!(grid.neighbour(rank, 1, 1), (!is_last).then_some(rank + 2));
+            assert_eq!(grid.neighbor(rank, 1, 1), (!is_last).then_some(rank + 2));
         }
     }
 

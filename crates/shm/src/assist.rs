@@ -8,11 +8,10 @@
 //!
 //! # Invariants
 //! 1. `claimed` holds the generation of the copy and the number of units claimed so far. It only grows within
-//! a
-//!    generation, and generations are not reused (2^32 copies later, a helper that slept all the time might err).
+//!    a generation, and generations are not reused (2^32 copies later, a helper that slept all the time might
+//!    err).
 //! 2. What describes a copy is written only while `claimed` is closed. So a helper whose compare-and-exchange
-//! of
-//!    `claimed` succeeds has read the description of that generation.
+//!    of `claimed` succeeds has read the description of that generation.
 //! 3. The requester closes the copy when all units are claimed, and those that the helper claimed are copied.
 #![allow(unsafe_code)]
 

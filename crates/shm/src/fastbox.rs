@@ -11,12 +11,10 @@
 //!
 //! # Invariants
 //! 1. A fastbox belongs to the writer whose number is in `owners`, until the end of the job. Only a writer
-//! that has changed
-//!    it from 0 and then cannot announce it changes it back, before anybody has seen it.
+//!    that has changed it from 0 and then cannot announce it changes it back, before anybody has seen it.
 //! 2. Order: a writer announces its fastbox by its last message in the queue. From then on it uses the
-//! fastbox alone, even
-//!    if that is full, or if the context of this number is a new one. The reader looks at a fastbox only after it has read
-//!    the announcement (`is_open`).
+//!    fastbox alone, even if that is full, or if the context of this number is a new one. The reader looks at
+//!    a fastbox only after it has read the announcement (`is_open`).
 #![allow(unsafe_code)]
 
 use crate::queue::{Full, Message, Queue, Reader, Writer};

@@ -19,6 +19,15 @@ impl Status {
         u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32
     }
 
+    /// Whether the operation was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.internal[2] != 0
+    }
+
+    pub fn set_cancelled(&mut self, is_cancelled: bool) {
+        self.internal[2] = is_cancelled.into();
+    }
+
     pub fn set_bytes(&mut self, bytes: u64) {
         (self.internal[0], self.internal[1]) = (bytes as u32 as c_int, (bytes >> 32) as u32 as c_int);
     }

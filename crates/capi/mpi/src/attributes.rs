@@ -4,6 +4,7 @@
 use crate::abi::*;
 use crate::communicators;
 use crate::library::{CommId, Library, library};
+use crate::requests::Request;
 use crate::windows::{Win, WinId};
 use netloom_mpi::error::{Class, Error};
 use std::ffi::{c_int, c_void};
@@ -223,6 +224,41 @@ pub unsafe fn free(comm: *mut usize) -> Result<(), Error> {
     Ok(())
 }
 
+/// The hints are those of the info object alone.
+pub unsafe fn dup_with_info(comm: usize, info: usize, made: *mut usize) -> Result<(), Error> {
+    let info = crate::info::copy(info)?;
+    // SAFETY: the library is borrowed for each statement alone; the program gave the place.
+    unsafe {
+        dup(comm, made)?;
+        let at = now().comm("newcomm", *made)?;
+        now().of(at).info = info;
+    }
+    Ok(())
+}
+
+/// It waits for the other ranks, as contexts are agreed on here, and returns a request that has ended.
+pub unsafe fn idup(comm: usize, made: *mut usize, request: *mut usize) -> Result<(), Error> {
+    // SAFETY: the program gave the places.
+    unsafe {
+        dup(comm, made)?;
+        now().hand_out(Request::Ended(Ok(())), request)
+    }
+}
+
+/// As [`idup`].
+pub unsafe fn idup_with_info(
+    comm: usize,
+    info: usize,
+    made: *mut usize,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the places.
+    unsafe {
+        dup_with_info(comm, info, made)?;
+        now().hand_out(Request::Ended(Ok(())), request)
+    }
+}
+
 pub unsafe fn dup(comm: usize, made: *mut usize) -> Result<(), Error> {
     // SAFETY: the library is borrowed for each statement alone; the program gave functions and place.
     unsafe {
@@ -249,6 +285,7 @@ pub unsafe fn dup(comm: usize, made: *mut usize) -> Result<(), Error> {
         let handle = communicators::dup(now(), at)?;
         let new = now().comm("newcomm", handle)?;
         now().of(new).attributes = copies;
+        now().of(new).info = now().of(at).info.clone();
         *made = handle;
     }
     Ok(())

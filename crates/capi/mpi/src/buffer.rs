@@ -2,7 +2,7 @@
 
 use crate::abi::IN_PLACE;
 use crate::numbers::{Count, Numbers};
-use crate::types::{Type, find};
+use crate::types::{Type, lookup, no_type};
 use netloom_mpi::datatype::Layout;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::one_sided::Place;
@@ -12,29 +12,46 @@ use std::ffi::c_void;
 
 /// A buffer, as the program describes it. Count and type are checked where they are used: those of `MPI_IN_PLACE`, and those of
 /// the root's buffer at other ranks, may be anything.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Buffer {
     /// The names of address, count and type.
     names: [&'static str; 3],
     address: *const c_void,
     count: i64,
-    of: usize,
+    of: Named,
+}
+
+/// A type by its handle, if it is one: it stays what it is when the program frees the handle.
+#[derive(Clone)]
+struct Named {
+    handle: usize,
+    of: Option<Type>,
+}
+
+impl Named {
+    fn new(handle: usize) -> Self {
+        Named { handle, of: lookup(handle) }
+    }
+
+    fn get(&self, name: &str) -> Result<&Type, Error> {
+        self.of.as_ref().ok_or_else(|| no_type(name, self.handle))
+    }
 }
 
 impl Buffer {
     pub fn new(names: [&'static str; 3], address: *const c_void, count: impl Into<i64>, of: usize) -> Self {
-        Buffer { names, address, count: count.into(), of }
+        Buffer { names, address, count: count.into(), of: Named::new(of) }
     }
 
     /// Bytes as they are, with this buffer's names.
     pub fn of_bytes(like: Buffer, bytes: &[u8]) -> Self {
         const BYTE: usize = 0x247;
-        Buffer { address: bytes.as_ptr().cast(), count: bytes.len() as i64, of: BYTE, ..like }
+        Buffer { address: bytes.as_ptr().cast(), count: bytes.len() as i64, of: Named::new(BYTE), ..like }
     }
 
     /// Another number of elements there.
-    pub fn of_count(self, count: i64) -> Self {
-        Buffer { count, ..self }
+    pub fn of_count(&self, count: i64) -> Self {
+        Buffer { count, ..self.clone() }
     }
 
     /// The number of elements that the program gave.
@@ -43,18 +60,19 @@ impl Buffer {
     }
 
     /// The same number of elements elsewhere.
-    pub fn at(self, name: &'static str, address: *const c_void) -> Self {
+    pub fn at(&self, name: &'static str, address: *const c_void) -> Self {
         let [_, count, of] = self.names;
-        Buffer { names: [name, count, of], address, ..self }
+        Buffer { names: [name, count, of], address, ..self.clone() }
     }
 
     /// The type of its elements, for communication.
-    pub fn of(&self) -> Result<Type, Error> {
-        let (name, handle) = (self.names[2], self.of);
-        let of = find(name, handle)?;
-        if let Type::Derived(made) = &of
+    pub fn of(&self) -> Result<&Type, Error> {
+        let name = self.names[2];
+        let of = self.of.get(name)?;
+        if let Type::Derived(made) = of
             && !made.is_committed.get()
         {
+            let handle = self.of.handle;
             let text = format!("{name} is {handle:#x}, a type that MPI_Type_commit has not been called for");
             return Err(Error::new(Class::Type, text));
         }
@@ -63,7 +81,7 @@ impl Buffer {
 
     /// The handle of the type.
     pub fn handle(&self) -> usize {
-        self.of
+        self.of.handle
     }
 
     /// Whether it stands for the other buffer of the call.
@@ -72,8 +90,8 @@ impl Buffer {
     }
 
     /// The type, and how many elements of it `parts` such buffers have, one after the other.
-    fn counted(&self, parts: u32) -> Result<(Type, usize), Error> {
-        let Buffer { names: [name, of_count, _], count, .. } = *self;
+    fn counted(&self, parts: u32) -> Result<(&Type, usize), Error> {
+        let &Buffer { names: [name, of_count, _], count, .. } = self;
         let (Count(count), of) = (Count::check(of_count, count)?, self.of()?);
         let all = (count as u64).checked_mul(u64::from(parts));
         let bytes = all.and_then(|all| all.checked_mul((of.size() as u64).max(of.extent().unsigned_abs())));
@@ -87,8 +105,8 @@ impl Buffer {
     }
 
     /// The same of a buffer of this process.
-    fn checked(&self, parts: u32) -> Result<(Type, usize), Error> {
-        let Buffer { names: [name, ..], address, .. } = *self;
+    fn checked(&self, parts: u32) -> Result<(&Type, usize), Error> {
+        let &Buffer { names: [name, ..], address, .. } = self;
         let (of, count) = self.counted(parts)?;
         // Derived types may have absolute addresses, from MPI_BOTTOM on.
         if address.is_null() && count * of.size() > 0 && matches!(of, Type::Predefined(_)) {
@@ -106,7 +124,7 @@ impl Buffer {
     fn data(&self, parts: u32) -> Result<Data, Error> {
         let (of, count) = self.checked(parts)?;
         let address = self.address as u64;
-        let layout = match &of {
+        let layout = match of {
             Type::Predefined(of) if of.size == of.extent => {
                 return Ok(Data::Run(Memory { address, bytes: (count * of.size) as u64 }));
             }
@@ -336,7 +354,7 @@ impl Space<'_> {
 }
 
 /// A buffer for one rank, of several that have different counts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Counted {
     /// Without its count.
     buffer: Buffer,
@@ -365,15 +383,24 @@ impl Counted {
     }
 }
 
-/// Buffers of several ranks, within one: counts and displacements, in elements. They are checked where they are used.
-#[derive(Clone, Copy, Debug)]
+/// Buffers of several ranks, within one. They are checked where they are used.
+#[derive(Clone)]
 pub struct Pieces {
     /// The names of address, counts and type.
     names: [&'static str; 3],
     address: *const c_void,
     counts: Numbers,
     displacements: Numbers,
-    of: usize,
+    of: Types,
+}
+
+/// The types of [`Pieces`].
+#[derive(Clone)]
+enum Types {
+    /// One for all: displacements are in its elements.
+    One(Named),
+    /// One for each: displacements are in bytes.
+    Each(*const usize),
 }
 
 impl Pieces {
@@ -384,6 +411,19 @@ impl Pieces {
         displacements: impl Into<Numbers>,
         of: usize,
     ) -> Self {
+        let of = Types::One(Named::new(of));
+        Pieces { names, address, counts: counts.into(), displacements: displacements.into(), of }
+    }
+
+    /// With an array of types.
+    pub fn of_types(
+        names: [&'static str; 3],
+        address: *const c_void,
+        counts: impl Into<Numbers>,
+        displacements: impl Into<Numbers>,
+        types: *const usize,
+    ) -> Self {
+        let of = Types::Each(types);
         Pieces { names, address, counts: counts.into(), displacements: displacements.into(), of }
     }
 
@@ -398,11 +438,17 @@ impl Pieces {
     pub unsafe fn of_rank(&self, rank: u32) -> Result<Buffer, Error> {
         // SAFETY: the caller's promise.
         let [count, at] = unsafe { [self.counts, self.displacements].map(|list| list.at(rank as usize)) };
-        let extent = find(self.names[2], self.of)?.extent() as isize;
-        let address = self.address.wrapping_byte_offset(at as isize * extent);
+        let (of, unit) = match &self.of {
+            Types::One(of) => (of.clone(), of.get(self.names[2])?.extent() as isize),
+            // SAFETY: the caller's promise.
+            Types::Each(types) => (Named::new(unsafe { *types.add(rank as usize) }), 1),
+        };
         // No data may be anywhere.
-        let address = if count == 0 { std::ptr::null() } else { address };
-        Ok(Buffer::new(self.names, address, count, self.of))
+        let address = match count {
+            0 => std::ptr::null(),
+            _ => self.address.wrapping_byte_offset(at as isize * unit),
+        };
+        Ok(Buffer { names: self.names, address, count, of })
     }
 
     /// Those of all ranks.

@@ -63,7 +63,7 @@ pub unsafe fn bcast(
 /// The program gave the buffers.
 unsafe fn operand(sendbuf: *const c_void, recvbuf: Buffer) -> Result<(Vec<u8>, Array), Error> {
     let from = recvbuf.at("sendbuf", sendbuf);
-    let from = if from.is_in_place() { recvbuf } else { from };
+    let from = if from.is_in_place() { recvbuf.clone() } else { from };
     // SAFETY: the caller's promise.
     Ok((unsafe { from.array()?.copy() }, recvbuf.array()?))
 }
@@ -80,7 +80,7 @@ pub unsafe fn reduce(
     let combine = combining(op, &recvbuf)?;
     let is_root = place(library, comm).0 == root;
     let from = recvbuf.at("sendbuf", sendbuf);
-    let from = if from.is_in_place() && is_root { recvbuf } else { from };
+    let from = if from.is_in_place() && is_root { recvbuf.clone() } else { from };
     // SAFETY: the program gave the buffer.
     let mut data = unsafe { from.array()?.copy() };
     let result = if is_root { Some(recvbuf.array()?) } else { None };
@@ -197,7 +197,7 @@ unsafe fn any_reduce_scatter(
 ) -> Result<impl Plan + use<>, Error> {
     let combine = combining(op, &recvbuf)?;
     let from = recvbuf.at("sendbuf", sendbuf);
-    let from = if from.is_in_place() { recvbuf } else { from };
+    let from = if from.is_in_place() { recvbuf.clone() } else { from };
     let mut lengths = vec![];
     for &count in counts {
         lengths.push(from.of_count(count).array()?.bytes());
@@ -233,8 +233,8 @@ impl Parts {
         // SAFETY: the program gave them.
         unsafe {
             match self {
-                Parts::Equal(buffer) => Ok(Spaces { list: vec![buffer.space(ranks)?], split: Some(ranks) }),
-                Parts::Different(pieces) => Ok(Spaces { list: pieces.spaces(ranks)?, split: None }),
+                Parts::Equal(buffer) => Spaces::split(buffer, ranks),
+                Parts::Different(pieces) => Spaces::of(pieces, ranks),
             }
         }
     }
@@ -243,8 +243,8 @@ impl Parts {
         // SAFETY: the program gave them.
         unsafe {
             match self {
-                Parts::Equal(buffer) => Ok(Pieced { list: vec![buffer.bytes(ranks)?], split: Some(ranks) }),
-                Parts::Different(pieces) => Ok(Pieced { list: pieces.bytes(ranks)?, split: None }),
+                Parts::Equal(buffer) => Pieced::split(buffer, ranks),
+                Parts::Different(pieces) => Pieced::of(pieces, ranks),
             }
         }
     }
@@ -258,17 +258,33 @@ impl Parts {
 }
 
 /// Space for what comes from each rank: one for each, or one to be split.
-struct Spaces<'a> {
+pub struct Spaces<'a> {
     list: Vec<Space<'a>>,
     split: Option<u32>,
 }
 
 impl Spaces<'_> {
-    fn finish(self) {
+    /// A buffer for each rank, one after the other.
+    ///
+    /// # Safety
+    /// As [`Buffer::space`].
+    pub unsafe fn split(buffer: &Buffer, ranks: u32) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        Ok(Spaces { list: vec![unsafe { buffer.space(ranks)? }], split: Some(ranks) })
+    }
+
+    /// # Safety
+    /// As [`Pieces::spaces`].
+    pub unsafe fn of(pieces: &Pieces, ranks: u32) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        Ok(Spaces { list: unsafe { pieces.spaces(ranks)? }, split: None })
+    }
+
+    pub fn finish(self) {
         self.list.into_iter().for_each(Space::finish);
     }
 
-    fn parts(&mut self) -> Vec<&mut [u8]> {
+    pub fn parts(&mut self) -> Vec<&mut [u8]> {
         match self.split {
             Some(ranks) => collective::parts(&mut self.list[0], ranks),
             None => self.list.iter_mut().map(|space| &mut **space).collect(),
@@ -277,16 +293,37 @@ impl Spaces<'_> {
 }
 
 /// What goes to each rank: one for each, or one to be split.
-struct Pieced<'a> {
+pub struct Pieced<'a> {
     list: Vec<Cow<'a, [u8]>>,
     split: Option<u32>,
 }
 
-impl Pieced<'_> {
-    fn parts(&self) -> Vec<&[u8]> {
+impl<'a> Pieced<'a> {
+    /// A buffer for each rank, one after the other.
+    ///
+    /// # Safety
+    /// As [`Buffer::bytes`].
+    pub unsafe fn split(buffer: &Buffer, ranks: u32) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        Ok(Pieced { list: vec![unsafe { buffer.bytes(ranks)? }], split: Some(ranks) })
+    }
+
+    /// # Safety
+    /// As [`Pieces::bytes`].
+    pub unsafe fn of(pieces: &Pieces, ranks: u32) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        Ok(Pieced { list: unsafe { pieces.bytes(ranks)? }, split: None })
+    }
+
+    /// The same for all.
+    pub fn repeated(bytes: Cow<'a, [u8]>, ranks: u32) -> Self {
+        Pieced { list: vec![bytes; ranks as usize], split: None }
+    }
+
+    pub fn parts(&self) -> Vec<&[u8]> {
         match self.split {
             Some(ranks) => {
-                let part = self.list[0].len() / ranks as usize;
+                let part = self.list[0].len() / ranks.max(1) as usize;
                 (0..ranks as usize).map(|rank| &self.list[0][rank * part..][..part]).collect()
             }
             None => self.list.iter().map(|bytes| &**bytes).collect(),

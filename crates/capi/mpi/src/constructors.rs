@@ -5,9 +5,7 @@ use crate::numbers::{Count, Numbers};
 use crate::types::{Derived, Type, add, find};
 use netloom_mpi::datatype::Datatype;
 use netloom_mpi::error::{Class, Error};
-use std::cell::Cell;
 use std::ffi::c_int;
-use std::rc::Rc;
 
 /// Where the handle goes, and whether the call had longer counts.
 type Place = (*mut usize, bool);
@@ -29,7 +27,7 @@ unsafe fn hand_out(
 ) {
     let envelope = Envelope::new(combiner, is_long, integers, addresses, types);
     // SAFETY: the caller's promise.
-    unsafe { *place = add(Rc::new(Derived { of: made, envelope, is_committed: Cell::new(false) })) };
+    unsafe { *place = add(Derived::new(made, envelope)) };
 }
 
 /// The numbers of an array.
@@ -278,7 +276,7 @@ pub unsafe fn subarray(
             // Dimensions and order stay integers.
             let mut envelope = Envelope::new(Combiner::Subarray, true, numbers, vec![], vec![of]);
             envelope.integers = ends.to_vec();
-            *newtype.0 = add(Rc::new(Derived { of: made, envelope, is_committed: Cell::new(false) }));
+            *newtype.0 = add(Derived::new(made, envelope));
         } else {
             let integers = [&ends[..1], &numbers, &ends[1..]].concat();
             hand_out(

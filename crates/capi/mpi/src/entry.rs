@@ -51,6 +51,48 @@ pub unsafe fn run_alone(
     }
 }
 
+/// What a function returns that may be called at any time.
+pub trait Outcome {
+    /// What C gets.
+    type Result;
+    fn result(self, name: &'static &'static str) -> Self::Result;
+}
+
+impl Outcome for Result<(), Error> {
+    type Result = c_int;
+
+    fn result(self, name: &'static &'static str) -> c_int {
+        match self {
+            Ok(()) => SUCCESS,
+            // SAFETY: the program makes one call at a time.
+            Err(error) if is_running() => unsafe { run(name, 0, |_| Err(error)) },
+            Err(error) => {
+                tell(&format!("{name}: {error} ({})", error.class.name()));
+                std::process::exit(error.class as c_int);
+            }
+        }
+    }
+}
+
+macro_rules! plain_outcomes {
+    ($($of:ty)*) => {$(
+        impl Outcome for $of {
+            type Result = $of;
+
+            fn result(self, _: &'static &'static str) -> $of {
+                self
+            }
+        }
+    )*};
+}
+plain_outcomes!(c_int f64 isize usize);
+
+/// Carries out a call that may be made at any time.
+#[inline]
+pub fn at_any_time<R: Outcome>(name: &'static &'static str, outcome: R) -> R::Result {
+    outcome.result(name)
+}
+
 /// Tells the user something, in one write, so that the lines of several ranks do not mix.
 pub fn tell(text: &str) {
     // There is nobody to tell that it failed.

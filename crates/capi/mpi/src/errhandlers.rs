@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Handles of error handlers: see [`crate::library::USER_COMM`].
+/// See [`crate::handles`].
 const USER_ERRHANDLER: usize = 0x0700_0000;
 const ERRHANDLER_NULL: usize = 0x140;
 

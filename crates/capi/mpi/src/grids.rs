@@ -5,22 +5,26 @@ use crate::communicators::{agree_context, split_group};
 use crate::library::{CommId, Library};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
-use netloom_mpi::topology::{Cartesian, balanced};
+use netloom_mpi::topology::{Cartesian, Topology, balanced};
 use std::ffi::c_int;
 use std::rc::Rc;
 
 const CARTESIAN: c_int = 211;
+const GRAPH: c_int = 212;
+const DIST_GRAPH: c_int = 213;
 
 impl Library {
-    pub fn set_grid(&mut self, handle: usize, grid: Option<Rc<Cartesian>>) {
+    pub fn set_topology(&mut self, handle: usize, topology: Option<Rc<Topology>>) {
         if let Some(comm) = Self::comm_at(handle).and_then(|at| self.comms[at].as_mut()) {
-            comm.grid = grid;
+            comm.topology = topology;
         }
     }
 
-    fn grid(&mut self, comm: CommId) -> Result<Rc<Cartesian>, Error> {
-        let none = || Error::new(Class::Topology, "comm has no Cartesian topology");
-        self.of(comm).grid.clone().ok_or_else(none)
+    fn grid(&mut self, comm: CommId) -> Result<Cartesian, Error> {
+        match self.of(comm).topology.as_deref() {
+            Some(Topology::Cartesian(grid)) => Ok(grid.clone()),
+            _ => Err(Error::new(Class::Topology, "comm has no Cartesian topology")),
+        }
     }
 }
 
@@ -28,7 +32,7 @@ impl Library {
 ///
 /// # Safety
 /// The program gave so many.
-unsafe fn list(numbers: *const c_int, count: usize) -> Vec<c_int> {
+pub unsafe fn list(numbers: *const c_int, count: usize) -> Vec<c_int> {
     // SAFETY: the caller's promise.
     (0..count).map(|at| unsafe { *numbers.add(at) }).collect()
 }
@@ -73,21 +77,30 @@ pub unsafe fn create(
 ) -> Result<(), Error> {
     // SAFETY: the program gave arrays of this length.
     let (grid, size) = unsafe { planned(library, comm, ndims, dims, periods)? };
-    let context = agree_context(library, comm)?;
-    let (all, rank) = (Processes::from(&library.of(comm).group), library.of(comm).group.rank);
-    let errhandler = library.of(comm).errhandler;
-    let handle = if rank >= size {
-        COMM_NULL
-    } else {
-        let ranks: Vec<u32> = (0..size).collect();
-        let members = all.including(&ranks).members().clone();
-        let handle = library.add_comm(Group { members, rank, size, context }, errhandler);
-        library.set_grid(handle, Some(Rc::new(grid)));
-        handle
-    };
+    let handle = first_ranks(library, comm, size, Topology::Cartesian(grid))?;
     // SAFETY: the program gave the place.
     unsafe { *made = handle };
     Ok(())
+}
+
+/// A communicator of the first ranks of another, with a topology; the others get `MPI_COMM_NULL`.
+pub fn first_ranks(
+    library: &mut Library,
+    comm: CommId,
+    size: u32,
+    topology: Topology,
+) -> Result<usize, Error> {
+    let context = agree_context(library, comm)?;
+    let (all, rank) = (Processes::from(&library.of(comm).group), library.of(comm).group.rank);
+    let errhandler = library.of(comm).errhandler;
+    if rank >= size {
+        return Ok(COMM_NULL);
+    }
+    let ranks: Vec<u32> = (0..size).collect();
+    let members = all.including(&ranks).members().clone();
+    let handle = library.add_comm(Group { members, rank, size, context }, errhandler);
+    library.set_topology(handle, Some(Rc::new(topology)));
+    Ok(handle)
 }
 
 pub unsafe fn map(
@@ -127,7 +140,7 @@ pub unsafe fn sub(
     let dimensions = kept.map(|(&dimension, _)| dimension).collect();
     let errhandler = library.of(comm).errhandler;
     let handle = library.add_comm(group, errhandler);
-    library.set_grid(handle, Some(Rc::new(Cartesian { dimensions })));
+    library.set_topology(handle, Some(Rc::new(Topology::Cartesian(Cartesian { dimensions }))));
     // SAFETY: the program gave the place.
     unsafe { *made = handle };
     Ok(())
@@ -223,16 +236,21 @@ pub unsafe fn shift(
         return Err(Error::new(Class::Dims, text));
     };
     let own = library.of(comm).group.rank;
-    let neighbour = |steps| grid.neighbour(own, at, steps).map_or(PROC_NULL, |rank| rank as c_int);
+    let neighbor = |steps| grid.neighbor(own, at, steps).map_or(PROC_NULL, |rank| rank as c_int);
     // SAFETY: the program gave the places.
-    unsafe { (*source, *dest) = (neighbour(-i64::from(disp)), neighbour(disp.into())) };
+    unsafe { (*source, *dest) = (neighbor(-i64::from(disp)), neighbor(disp.into())) };
     Ok(())
 }
 
 pub unsafe fn kind(library: &mut Library, comm: CommId, status: *mut c_int) -> Result<(), Error> {
-    let has_grid = library.of(comm).grid.is_some();
+    let kind = match library.of(comm).topology.as_deref() {
+        None => UNDEFINED,
+        Some(Topology::Cartesian(_)) => CARTESIAN,
+        Some(Topology::Graph(_)) => GRAPH,
+        Some(Topology::Distributed(_)) => DIST_GRAPH,
+    };
     // SAFETY: the program gave the place.
-    unsafe { *status = if has_grid { CARTESIAN } else { UNDEFINED } };
+    unsafe { *status = kind };
     Ok(())
 }
 

@@ -7,8 +7,8 @@ use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
 use std::ffi::c_int;
 
-/// Handles of groups: see [`crate::library::USER_COMM`].
-const USER_GROUP: usize = 0x0600_0000;
+/// See [`crate::handles`].
+pub const USER_GROUP: usize = 0x0600_0000;
 
 const GROUP_NULL: usize = 0x108;
 const GROUP_EMPTY: usize = 0x109;
@@ -24,23 +24,14 @@ impl Library {
         if handle == GROUP_EMPTY {
             return Ok(Processes::of([]));
         }
-        let made = self.groups.get(handle.wrapping_sub(USER_GROUP)).cloned().flatten();
+        let made = self.groups.get(handle).cloned();
         made.ok_or_else(|| bad_handle(Class::Group, name, handle, "MPI_GROUP_NULL", GROUP_NULL, "group"))
     }
 
     /// # Safety
     /// The program gave the place.
     pub unsafe fn hand_out_group(&mut self, group: Processes, place: *mut usize) -> Result<(), Error> {
-        let handle = if group.size() == 0 {
-            GROUP_EMPTY
-        } else {
-            let at = self.groups.iter().position(Option::is_none).unwrap_or(self.groups.len());
-            if at == self.groups.len() {
-                self.groups.push(None);
-            }
-            self.groups[at] = Some(group);
-            USER_GROUP | at
-        };
+        let handle = if group.size() == 0 { GROUP_EMPTY } else { self.groups.insert(group) };
         // SAFETY: the caller's promise.
         unsafe { *place = handle };
         Ok(())
@@ -214,9 +205,7 @@ pub unsafe fn free(library: &mut Library, group: *mut usize) -> Result<(), Error
     // SAFETY: the program gave it.
     let handle = unsafe { &mut *group };
     library.group("group", *handle)?;
-    if *handle != GROUP_EMPTY {
-        library.groups[*handle - USER_GROUP] = None;
-    }
+    library.groups.remove(*handle);
     *handle = GROUP_NULL;
     Ok(())
 }

@@ -5,15 +5,16 @@
 //! |---|---|
 //! | all functions of MPI: declarations, names, who carries them out | `functions.txt`, `table.rs`, `build.rs` |
 //! | types and constants | `abi.rs` |
-//! | the library of a process: handles, errors | `library.rs`, `entry.rs` |
+//! | the library of a process; handles; errors | `library.rs`; `handles.rs`; `entry.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end | `start.rs` |
-//! | communicators; their attributes; groups; Cartesian topologies | `communicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs` |
-//! | sends, receives, probes; persistent ones; matched ones | `sends.rs`; `persistent.rs`; `matched.rs` |
-//! | requests; statuses | `requests.rs`, `status.rs` |
-//! | collectives; reduction operations | `collectives.rs`, `operations.rs` |
+//! | communicators; their attributes; groups; topologies | `communicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
+//! | sends, receives, probes; buffered, persistent, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `matched.rs` |
+//! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
+//! | collectives; of neighborhoods; reduction operations | `collectives.rs`; `neighborhood.rs`; `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `packing.rs` |
 //! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
+//! | info objects | `info.rs` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
 //! | the transport | `pami.rs` |
 //! | for what a call waits, in words | `waiting.rs` |
@@ -28,6 +29,7 @@
 mod abi;
 mod attributes;
 mod buffer;
+mod buffered;
 mod collectives;
 mod communicators;
 mod constructors;
@@ -35,10 +37,15 @@ mod entry;
 mod envelope;
 mod environment;
 mod errhandlers;
+mod generalized;
+mod graphs;
 mod grids;
 mod groups;
+mod handles;
+mod info;
 mod library;
 mod matched;
+mod neighborhood;
 mod numbers;
 mod operations;
 mod packing;
@@ -56,10 +63,12 @@ mod waiting;
 mod windows;
 
 /// The exported functions, generated from functions.txt.
+#[allow(clippy::clone_on_copy)] // Arguments are cloned whatever they are.
 mod exports {
     use crate::abi::Status;
     use crate::buffer::{Buffer, Counted, Pieces};
-    use crate::entry::{run, run_alone, unsupported};
+    use crate::entry::{at_any_time, run, run_alone, unsupported};
+    use crate::library::Library;
     use crate::numbers::{Count, CountPlace};
     use crate::windows::Remote;
     use std::arch::naked_asm;

@@ -2,17 +2,22 @@
 
 use crate::abi::*;
 use crate::attributes::Keyval;
+use crate::buffered::Attached;
 use crate::entry::tell;
-use crate::operations::{OP_NULL, Reduction};
+use crate::groups::USER_GROUP;
+use crate::handles::Handles;
+use crate::info::Info;
+use crate::matched::USER_MESSAGE;
+use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::requests::Request;
-use crate::windows::Win;
+use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
-use netloom_mpi::topology::Cartesian;
+use netloom_mpi::topology::Topology;
 use netloom_mpi::transport::Transport;
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -22,11 +27,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
-/// Handles that the program makes: the kind in the upper bits, so that each is known for what it is; none is in the
-/// range of predefined handles, and each fits an `int`, as `MPI_Comm_toint` and its kin need.
+/// See [`crate::handles`].
 pub const USER_COMM: usize = 0x0100_0000;
 pub const USER_REQUEST: usize = 0x0200_0000;
-pub const USER_OP: usize = 0x0300_0000;
 const NUMBERS: usize = 0x00ff_ffff;
 
 /// A communicator.
@@ -34,12 +37,38 @@ pub struct Comm {
     pub group: Group,
     /// Collective operations that it has begun.
     pub collectives: u32,
+    /// The number of the persistent collective that is started now.
+    pub repeated: Option<u32>,
     pub errhandler: usize,
-    pub grid: Option<Rc<Cartesian>>,
+    pub topology: Option<Rc<Topology>>,
     /// Attributes: by key, in the order in which they were set.
     pub attributes: Vec<(c_int, usize)>,
     /// The name that the program gave it.
     pub name: Option<String>,
+    /// Hints of the program.
+    pub info: Info,
+}
+
+impl Comm {
+    /// Of a group, without a topology.
+    pub fn new(group: Group, errhandler: usize) -> Self {
+        Comm {
+            group,
+            collectives: 0,
+            repeated: None,
+            errhandler,
+            topology: None,
+            attributes: vec![],
+            name: None,
+            info: Info::default(),
+        }
+    }
+
+    /// The number of the next collective operation.
+    pub fn next_collective(&mut self) -> u32 {
+        self.collectives = self.collectives.wrapping_add(1);
+        self.collectives
+    }
 }
 
 /// The library of this process.
@@ -51,20 +80,22 @@ pub struct Library {
     pub free_requests: Vec<usize>,
     /// Those that the program has freed before they have ended.
     pub left_requests: Vec<usize>,
+    /// Buffers of buffered sends.
+    pub attached: Vec<Attached>,
     /// Messages that the program has probed and not received.
-    pub messages: Vec<Option<Taken>>,
+    pub messages: Handles<Taken>,
     /// Collectives among them that have not ended.
     pub collectives_under_way: usize,
     /// Groups that the program made.
-    pub groups: Vec<Option<Processes>>,
+    pub groups: Handles<Processes>,
     /// Keys of attributes.
     pub keyvals: Vec<Keyval>,
     /// Error handlers that the program made: the function, and whether the program has freed it.
     pub errhandlers: Vec<(usize, bool)>,
     /// Windows.
-    pub windows: Vec<Option<Win>>,
+    pub windows: Handles<Win>,
     /// Reduction operations that the program made.
-    pub operations: Vec<Option<Reduction>>,
+    pub operations: Handles<Reduction>,
     /// The next context that no communicator of this process has.
     pub next_context: u32,
     pub thread_level: c_int,
@@ -109,15 +140,7 @@ impl Library {
     pub fn new(pami: Pami, thread_level: c_int) -> Self {
         let (own, size) = (pami.own(), pami.processes());
         let comm = |members, rank, size, context| {
-            let group = Group { members, rank, size, context };
-            Some(Comm {
-                group,
-                collectives: 0,
-                errhandler: ERRORS_ARE_FATAL,
-                grid: None,
-                attributes: vec![],
-                name: None,
-            })
+            Some(Comm::new(Group { members, rank, size, context }, ERRORS_ARE_FATAL))
         };
         let world = comm(Members::World, own, size, 0);
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, 2);
@@ -127,13 +150,14 @@ impl Library {
             requests: vec![],
             free_requests: vec![],
             left_requests: vec![],
-            messages: vec![],
+            attached: vec![],
+            messages: Handles::new(USER_MESSAGE),
             collectives_under_way: 0,
-            groups: vec![],
+            groups: Handles::new(USER_GROUP),
             keyvals: vec![],
             errhandlers: vec![],
-            operations: vec![],
-            windows: vec![],
+            operations: Handles::new(USER_OP),
+            windows: Handles::new(USER_WIN),
             next_context: 4,
             thread_level,
             universe_size: size as c_int,
@@ -173,7 +197,7 @@ impl Library {
     }
 
     pub fn op(&self, name: &str, handle: usize) -> Result<Reduction, Error> {
-        let user = || self.operations.get(handle.wrapping_sub(USER_OP)).copied().flatten();
+        let user = || self.operations.get(handle).copied();
         op::predefined(handle)
             .map(Reduction::Predefined)
             .or_else(user)
@@ -188,8 +212,7 @@ impl Library {
         }
         let handle = USER_COMM | at;
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
-        self.comms[at] =
-            Some(Comm { group, collectives: 0, errhandler, grid: None, attributes: vec![], name: None });
+        self.comms[at] = Some(Comm::new(group, errhandler));
         handle
     }
 
@@ -197,8 +220,8 @@ impl Library {
     pub fn operation(&mut self, comm: CommId) -> Operation<Pami> {
         let point_to_point = Rc::clone(&self.point_to_point);
         let comm = self.of(comm);
-        comm.collectives = comm.collectives.wrapping_add(1);
-        Operation::new(point_to_point, comm.group.clone(), comm.collectives)
+        let number = comm.repeated.unwrap_or_else(|| comm.next_collective());
+        Operation::new(point_to_point, comm.group.clone(), number)
     }
 
     /// Makes progress until a future has ended.
@@ -240,7 +263,10 @@ impl Library {
         if self.collectives_under_way == 0 {
             return;
         }
-        for request in self.requests.iter_mut().flatten() {
+        for mut request in self.requests.iter_mut().flatten() {
+            if let Request::Persistent(_, Some(active)) = request {
+                request = active;
+            }
             if let Request::Collective(future) = request
                 && let Poll::Ready(end) = poll(future.as_mut())
             {

@@ -10,8 +10,8 @@ use netloom_mpi::matching::Pattern;
 use netloom_mpi::point_to_point::Ended;
 use std::ffi::c_int;
 
-/// Handles of messages: see [`crate::library::USER_COMM`].
-const USER_MESSAGE: usize = 0x0500_0000;
+/// See [`crate::handles`].
+pub const USER_MESSAGE: usize = 0x0500_0000;
 
 const MESSAGE_NULL: usize = 0x128;
 /// A message from `MPI_PROC_NULL`.
@@ -22,12 +22,7 @@ impl Library {
     fn take(&mut self, pattern: &Pattern) -> Option<(usize, Ended)> {
         let message = self.point_to_point.take(pattern)?;
         let end = found(message.envelope);
-        let at = self.messages.iter().position(Option::is_none).unwrap_or(self.messages.len());
-        if at == self.messages.len() {
-            self.messages.push(None);
-        }
-        self.messages[at] = Some(message);
-        Some((USER_MESSAGE | at, end))
+        Some((self.messages.insert(message), end))
     }
 
     /// Starts to receive a message that has been probed.
@@ -42,7 +37,7 @@ impl Library {
             *handle = MESSAGE_NULL;
             return Ok(Request::NoReceive);
         }
-        let taken = self.messages.get_mut(handle.wrapping_sub(USER_MESSAGE)).and_then(Option::take);
+        let taken = self.messages.remove(*handle);
         let Some(taken) = taken else {
             return Err(Error::new(
                 Class::Request,

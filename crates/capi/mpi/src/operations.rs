@@ -1,13 +1,16 @@
 //! Reduction operations: predefined ones, and those of the program (MPI 5.0, section 6.9).
 
 use crate::buffer::Buffer;
-use crate::library::{Library, USER_OP};
+use crate::library::Library;
 use crate::types::Type;
 use netloom_mpi::collective::Combine;
 use netloom_mpi::datatype::Predefined;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::op::{self, Op};
 use std::ffi::{c_int, c_void};
+
+/// See [`crate::handles`].
+pub const USER_OP: usize = 0x0300_0000;
 
 /// `MPI_OP_NULL`.
 pub const OP_NULL: usize = 0x20;
@@ -26,7 +29,7 @@ pub enum Reduction {
 
 /// How elements of a type are combined. That an operation is not defined is found here, before any rank has sent something.
 pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine + use<>, Error> {
-    let (of, handle) = (buffer.of()?, buffer.handle());
+    let (of, handle) = (buffer.of()?.clone(), buffer.handle());
     let extent = of.extent().max(1) as usize;
     let of = match (of, operation) {
         (Type::Predefined(of), _) => Some(of),
@@ -104,13 +107,8 @@ pub unsafe fn create(
         return Err(Error::new(Class::Arg, "user_fn is NULL"));
     }
     let made = Reduction::User { function, is_long, commutes: commute != 0 };
-    let at = library.operations.iter().position(Option::is_none).unwrap_or(library.operations.len());
-    if at == library.operations.len() {
-        library.operations.push(None);
-    }
-    library.operations[at] = Some(made);
     // SAFETY: the program gave the place.
-    unsafe { *op = USER_OP | at };
+    unsafe { *op = library.operations.insert(made) };
     Ok(())
 }
 
@@ -120,7 +118,7 @@ pub unsafe fn free(library: &mut Library, op: *mut usize) -> Result<(), Error> {
     if let Reduction::Predefined(_) = library.op("op", *handle)? {
         return Err(Error::new(Class::Op, "op is predefined, and stays"));
     }
-    library.operations[*handle - USER_OP] = None;
+    library.operations.remove(*handle);
     *handle = OP_NULL;
     Ok(())
 }

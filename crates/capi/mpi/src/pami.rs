@@ -143,31 +143,29 @@ impl Pami {
         LISTENER.store(null_mut(), Ordering::Release);
     }
 
-    /// The node of a simulated machine: the same for all ranks that run there, and for no others.
-    pub fn simulated_node(&self) -> Option<String> {
+    /// The name of this process, and the first task of its node.
+    fn place(&self) -> (String, Process) {
         let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
         let mut facts = [ask(attribute::CLIENT_PROCESSOR_NAME), ask(attribute::CLIENT_LOCAL_TASKS)];
         // SAFETY: the client lives, and so do the string and the array of one task at least.
         unsafe {
             PAMI_Client_query(self.client, facts.as_mut_ptr(), facts.len());
-            let process = CStr::from_ptr(facts[0].value.chararray).to_string_lossy();
-            // PAMI's name is that of a process: "netloom task 5 on 4x4x4x4x2".
-            let (_, machine) = process.split_once(" on ")?;
-            Some(format!("node of task {} on {machine}", *facts[1].value.intarray))
+            let name = CStr::from_ptr(facts[0].value.chararray).to_string_lossy().into_owned();
+            (name, *facts[1].value.intarray as Process)
         }
     }
 
-    /// The processes on this process's node of a simulated machine; `None` natively, where all are on one computer.
-    pub fn simulated_node_processes(&self) -> Option<Vec<Process>> {
-        self.simulated_node()?;
-        let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
-        let mut facts = [ask(attribute::CLIENT_NUM_LOCAL_TASKS), ask(attribute::CLIENT_LOCAL_TASKS)];
-        // SAFETY: the client lives, and so does the array of that length.
-        unsafe {
-            PAMI_Client_query(self.client, facts.as_mut_ptr(), facts.len());
-            let count = facts[0].value.intval;
-            Some((0..count).map(|at| *facts[1].value.intarray.add(at) as Process).collect())
-        }
+    /// The node, by the first of its processes.
+    pub fn node(&self) -> Process {
+        self.place().1
+    }
+
+    /// The node of a simulated machine: the same for all ranks that run there, and for no others.
+    pub fn simulated_node(&self) -> Option<String> {
+        let (process, first) = self.place();
+        // PAMI's name is that of a process: "netloom task 5 on 4x4x4x4x2".
+        let (_, machine) = process.split_once(" on ")?;
+        Some(format!("node of task {first} on {machine}"))
     }
 
     /// Time, s; and its resolution.

@@ -2,6 +2,7 @@
 
 use crate::abi::*;
 use crate::buffer::Unpacking;
+use crate::generalized::Generalized;
 use crate::library::{Library, USER_REQUEST};
 use crate::numbers::Count;
 use crate::persistent::Plan;
@@ -27,15 +28,25 @@ pub enum Request {
     SendReceive(Box<[Request; 2]>),
     /// What is started again and again, and what it has started that has not been ended.
     Persistent(Plan, Option<Box<Request>>),
+    /// The buffered sends of a communicator, or of those without a buffer of their own.
+    Flush(Option<usize>),
+    /// What the program carries out.
+    Generalized(Generalized),
     /// A send or a collective that has ended.
     Ended(Result<(), Error>),
 }
 
 /// The status of a receive from `MPI_PROC_NULL`.
-pub const NO_MESSAGE: Ended =
-    Ended { source: PROC_NULL, tag: ANY_TAG, bytes: 0, is_truncated: false, is_cut: false };
+pub const NO_MESSAGE: Ended = Ended { source: PROC_NULL, tag: ANY_TAG, ..EMPTY };
 /// That of a send, of a collective and of `MPI_REQUEST_NULL`: empty.
-const EMPTY: Ended = Ended { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0, is_truncated: false, is_cut: false };
+pub const EMPTY: Ended = Ended {
+    source: ANY_SOURCE,
+    tag: ANY_TAG,
+    bytes: 0,
+    is_truncated: false,
+    is_cut: false,
+    is_cancelled: false,
+};
 
 /// Writes a status, but for its error, which only calls with several requests write.
 ///
@@ -47,6 +58,7 @@ pub unsafe fn set_status(status: *mut Status, end: &Ended) {
         (status.source, status.tag) = (end.source, end.tag);
         status.internal = [0; 5];
         status.set_bytes(end.bytes);
+        status.set_cancelled(end.is_cancelled);
     }
 }
 
@@ -106,7 +118,7 @@ impl Library {
         }
         let mut left = std::mem::take(&mut self.left_requests);
         left.retain(|&at| {
-            let has_ended = self.requests[at].as_ref().is_none_or(|request| self.ended(request).is_some());
+            let has_ended = self.requests[at].as_ref().is_none_or(|request| self.has_ended(request));
             if has_ended {
                 self.requests[at].take().into_iter().for_each(|request| self.forget(request));
                 self.free_requests.push(at);
@@ -136,7 +148,17 @@ impl Library {
             }
             Request::Persistent(_, None) => Some(Ok(EMPTY)),
             Request::Persistent(_, Some(active)) => self.ended(active),
+            Request::Flush(of) => self.is_flushed(*of).then_some(Ok(EMPTY)),
+            Request::Generalized(generalized) => generalized.ended(),
             Request::Ended(end) => Some(end.clone().map(|()| EMPTY)),
+        }
+    }
+
+    pub fn has_ended(&self, request: &Request) -> bool {
+        match request {
+            Request::Send(number, _) => self.point_to_point.test(*number).is_some(),
+            Request::Generalized(generalized) => generalized.is_complete,
+            request => self.ended(request).is_some(),
         }
     }
 
@@ -169,13 +191,14 @@ impl Library {
     }
 
     /// Ends a request that can be.
-    fn forget(&self, mut request: Request) {
+    pub fn forget(&self, mut request: Request) {
         self.deliver(&mut request);
         match request {
             Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
             Request::OneSided(token) => self.point_to_point.forget_operation(token),
             Request::Persistent(_, Some(active)) => self.forget(*active),
             Request::SendReceive(both) => both.into_iter().for_each(|one| self.forget(one)),
+            Request::Generalized(generalized) => generalized.free(),
             _ => {}
         }
     }
@@ -188,6 +211,18 @@ impl Library {
             _ if self.requests.get(at).is_some_and(Option::is_some) => Ok(Some(at)),
             _ => Err(Error::new(Class::Request, format!("request is {handle:#x}, which is no request"))),
         }
+    }
+
+    /// How the request of a handle has ended, if it has; it stays.
+    fn end_of(&mut self, handle: usize) -> Result<Option<Result<Ended, Error>>, Error> {
+        let Some(at) = self.request_at(handle)? else { return Ok(Some(Ok(EMPTY))) };
+        let mut request = self.requests[at].take().expect("it was found");
+        let end = self.ended(&request);
+        if end.is_some() {
+            self.deliver(&mut request);
+        }
+        self.requests[at] = Some(request);
+        Ok(end)
     }
 
     /// Whether a handle is `MPI_REQUEST_NULL` or that of a persistent request that is not started: calls for one of several
@@ -264,24 +299,109 @@ pub unsafe fn get_status(
     status: *mut Status,
 ) -> Result<(), Error> {
     library.poll();
-    let end = match library.request_at(request)? {
-        None => Some(Ok(EMPTY)),
-        Some(at) => {
-            let mut request = library.requests[at].take().expect("it was found");
-            let end = library.ended(&request);
-            if end.is_some() {
-                library.deliver(&mut request);
-            }
-            library.requests[at] = Some(request);
-            end
-        }
-    };
+    let end = library.end_of(request)?;
     // SAFETY: the program gave both; the status may be NULL.
     unsafe {
         *flag = end.is_some().into();
         if let Some(end) = end {
             set_status(status, &end?);
         }
+    }
+    Ok(())
+}
+
+/// As [`get_status`], of all requests of an array or none.
+pub unsafe fn get_status_all(
+    library: &mut Library,
+    count: c_int,
+    requests: *const usize,
+    flag: *mut c_int,
+    statuses: *mut Status,
+) -> Result<(), Error> {
+    library.poll();
+    let Count(count) = Count::check("count", count)?;
+    // SAFETY: the program gave the arrays and the place.
+    unsafe {
+        let mut ends = vec![];
+        for at in 0..count {
+            ends.extend(library.end_of(*requests.add(at))?);
+        }
+        *flag = (ends.len() == count).into();
+        if ends.len() == count {
+            for (at, end) in ends.into_iter().enumerate() {
+                set_status(status_at(statuses, at), &end?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// As [`get_status`], of the first request that has ended.
+pub unsafe fn get_status_any(
+    library: &mut Library,
+    count: c_int,
+    requests: *const usize,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result<(), Error> {
+    let mut some = 0;
+    // SAFETY: the program gave the array and the places.
+    unsafe {
+        *index = UNDEFINED;
+        get_status_some_of(library, count, requests, &mut some, index, status, 1)?;
+        *flag = c_int::from(some != 0);
+        if some == UNDEFINED {
+            set_status(status, &EMPTY);
+        }
+    }
+    Ok(())
+}
+
+/// As [`get_status`], of all requests that have ended.
+pub unsafe fn get_status_some(
+    library: &mut Library,
+    count: c_int,
+    requests: *const usize,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut Status,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the arrays and the place.
+    unsafe { get_status_some_of(library, count, requests, outcount, indices, statuses, usize::MAX) }
+}
+
+/// Up to `most` of them.
+///
+/// # Safety
+/// The program gave the arrays and the place.
+unsafe fn get_status_some_of(
+    library: &mut Library,
+    count: c_int,
+    requests: *const usize,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut Status,
+    most: usize,
+) -> Result<(), Error> {
+    library.poll();
+    let Count(count) = Count::check("incount", count)?;
+    let (mut ended, mut is_any) = (0, false);
+    // SAFETY: the caller's promise.
+    unsafe {
+        for at in 0..count {
+            let handle = *requests.add(at);
+            if ended == most || library.is_inactive(handle) {
+                continue;
+            }
+            is_any = true;
+            if let Some(end) = library.end_of(handle)? {
+                *indices.add(ended) = at as c_int;
+                set_status(status_at(statuses, ended), &end?);
+                ended += 1;
+            }
+        }
+        *outcount = if is_any { ended as c_int } else { UNDEFINED };
     }
     Ok(())
 }
@@ -377,7 +497,7 @@ pub unsafe fn test_all(
         // SAFETY: the program gave `count` requests.
         if let Some(at) = library.request_at(unsafe { *requests.add(at) })? {
             let request = library.requests[at].as_ref().expect("it was found");
-            is_ended &= library.ended(request).is_some();
+            is_ended &= library.has_ended(request);
         }
     }
     // SAFETY: the program gave the place and the arrays.
@@ -497,6 +617,34 @@ pub unsafe fn test_any(
         }
         of_one(some.failed)
     }
+}
+
+/// Cancels a receive that no message has matched. Sends are not cancelled, which the standard allows.
+pub unsafe fn cancel(library: &mut Library, request: *mut usize) -> Result<(), Error> {
+    // SAFETY: the program gave it.
+    let handle = unsafe { *request };
+    let Some(at) = library.request_at(handle)? else {
+        return Err(Error::new(Class::Request, "request is MPI_REQUEST_NULL"));
+    };
+    let request = match library.requests[at].as_ref().expect("it was found") {
+        Request::Persistent(_, None) => {
+            return Err(Error::new(Class::Request, format!("request {handle:#x} is not started")));
+        }
+        Request::Persistent(_, Some(active)) => active,
+        request => request,
+    };
+    match request {
+        Request::Receive(number, _) => library.point_to_point.cancel(*number),
+        Request::Generalized(generalized) => return generalized.cancel(),
+        Request::Collective(_) => {
+            return Err(Error::new(
+                Class::Request,
+                format!("request {handle:#x} is a collective, which cannot be cancelled"),
+            ));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The program will not ask for it again. What has not ended goes on.

@@ -20,6 +20,8 @@ pub enum Mode {
     Standard,
     /// When a receive has taken the message, too.
     Synchronous,
+    /// At once: its data is copied.
+    Buffered,
 }
 
 impl Library {
@@ -47,6 +49,9 @@ impl Library {
         comm: CommId,
     ) -> Result<Request, Error> {
         self.check_send(dest, tag, comm)?;
+        if mode == Mode::Buffered && dest != PROC_NULL {
+            return self.start_buffered(&buf, dest, tag, comm).map(|()| Request::Ended(Ok(())));
+        }
         // SAFETY: the program gave the buffer.
         let (data, kept) = unsafe { buf.outgoing()? };
         if dest == PROC_NULL {
@@ -57,15 +62,10 @@ impl Library {
         let envelope = Envelope { context, source, tag, bytes, acknowledge: 0 };
         let to = group.process(dest as u32);
         let number = match mode {
-            Mode::Standard => self.point_to_point.send(to, envelope, data)?,
+            Mode::Standard | Mode::Buffered => self.point_to_point.send(to, envelope, data)?,
             Mode::Synchronous => Some(self.point_to_point.send_synchronous(to, envelope, data)?),
         };
         Ok(number.map_or(Request::Ended(Ok(())), |number| Request::Send(number, kept)))
-    }
-
-    fn send(&mut self, mode: Mode, buf: Buffer, dest: c_int, tag: c_int, comm: CommId) -> Result<(), Error> {
-        let request = self.start_send(mode, buf, dest, tag, comm)?;
-        self.finish(request).map(|_| ())
     }
 
     /// What a receive wants.
@@ -93,50 +93,37 @@ impl Library {
     }
 }
 
-pub unsafe fn send(
-    library: &mut Library,
-    buf: Buffer,
-    dest: c_int,
-    tag: c_int,
-    comm: CommId,
-) -> Result<(), Error> {
-    library.send(Mode::Standard, buf, dest, tag, comm)
-}
+macro_rules! sends {
+    ($($blocking:ident $starting:ident = $mode:ident;)*) => {$(
+        pub unsafe fn $blocking(
+            library: &mut Library,
+            buf: Buffer,
+            dest: c_int,
+            tag: c_int,
+            comm: CommId,
+        ) -> Result<(), Error> {
+            let request = library.start_send(Mode::$mode, buf, dest, tag, comm)?;
+            library.finish(request).map(|_| ())
+        }
 
-pub unsafe fn ssend(
-    library: &mut Library,
-    buf: Buffer,
-    dest: c_int,
-    tag: c_int,
-    comm: CommId,
-) -> Result<(), Error> {
-    library.send(Mode::Synchronous, buf, dest, tag, comm)
+        pub unsafe fn $starting(
+            library: &mut Library,
+            buf: Buffer,
+            dest: c_int,
+            tag: c_int,
+            comm: CommId,
+            request: *mut usize,
+        ) -> Result<(), Error> {
+            let started = library.start_send(Mode::$mode, buf, dest, tag, comm)?;
+            // SAFETY: the program gave the place.
+            unsafe { library.hand_out(started, request) }
+        }
+    )*};
 }
-
-pub unsafe fn issend(
-    library: &mut Library,
-    buf: Buffer,
-    dest: c_int,
-    tag: c_int,
-    comm: CommId,
-    request: *mut usize,
-) -> Result<(), Error> {
-    let started = library.start_send(Mode::Synchronous, buf, dest, tag, comm)?;
-    // SAFETY: the program gave the place.
-    unsafe { library.hand_out(started, request) }
-}
-
-pub unsafe fn isend(
-    library: &mut Library,
-    buf: Buffer,
-    dest: c_int,
-    tag: c_int,
-    comm: CommId,
-    request: *mut usize,
-) -> Result<(), Error> {
-    let started = library.start_send(Mode::Standard, buf, dest, tag, comm)?;
-    // SAFETY: the program gave the place.
-    unsafe { library.hand_out(started, request) }
+sends! {
+    send isend = Standard;
+    ssend issend = Synchronous;
+    bsend ibsend = Buffered;
 }
 
 pub unsafe fn recv(
@@ -202,7 +189,8 @@ impl Library {
     ) -> Result<[Request; 2], Error> {
         // SAFETY: the caller's promise.
         let data = unsafe { buf.bytes(1)? }.into_owned();
-        let [mut send, receive] = self.start_both(Buffer::of_bytes(buf, &data), to, buf, from, comm)?;
+        let [mut send, receive] =
+            self.start_both(Buffer::of_bytes(buf.clone(), &data), to, buf, from, comm)?;
         if let Request::Send(_, kept) = &mut send {
             *kept = Some(data);
         }

@@ -84,6 +84,7 @@ pub unsafe fn finalize() -> c_int {
             let _ = crate::attributes::delete_all(Carrier::Comm, COMM_SELF);
         }
         let end = crate::entry::run(&"MPI_Finalize", 0, |library| {
+            library.flush_all();
             library.point_to_point.transport().send_all();
             let operation = library.operation(crate::library::CommId(0));
             library.block_on(collective::barrier(operation))?;

@@ -39,18 +39,15 @@ pub unsafe fn set_elements_long(status: *mut Status, of: Type, count: i64) -> Re
     unsafe { set_elements(status, of, Count::check("count", count)?) }
 }
 
-/// Whether the operation was cancelled.
-const CANCELLED: usize = 2;
-
 pub unsafe fn cancelled(status: *const Status, flag: *mut c_int) -> Result<(), Error> {
     // SAFETY: the program gave both.
-    unsafe { *flag = (*status).internal[CANCELLED] };
+    unsafe { *flag = (*status).is_cancelled().into() };
     Ok(())
 }
 
 pub unsafe fn set_cancelled(status: *mut Status, flag: c_int) -> Result<(), Error> {
     // SAFETY: the program gave the status.
-    unsafe { (*status).internal[CANCELLED] = (flag != 0).into() };
+    unsafe { (*status).set_cancelled(flag != 0) };
     Ok(())
 }
 

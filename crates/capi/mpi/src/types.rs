@@ -1,18 +1,22 @@
 //! Datatypes: their handles, and what is asked of them (MPI 5.0, section 5.1).
 
-use crate::abi::SUCCESS;
+use crate::abi::{MAX_OBJECT_NAME, SUCCESS};
 use crate::envelope::Envelope;
-use crate::library::bad_handle;
+use crate::environment::write;
+use crate::handles::Handles;
+use crate::library::{Library, bad_handle};
 use crate::numbers::CountPlace;
 use netloom_mpi::datatype::{self, Datatype, Predefined};
 use netloom_mpi::error::{Class, Error};
 use std::borrow::Cow;
-use std::cell::{Cell, UnsafeCell};
-use std::ffi::{c_int, c_void};
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Handles that the program makes: see [`crate::library::USER_COMM`].
-pub const USER_TYPE: usize = 0x0400_0000;
+/// See [`crate::handles`].
+const USER_TYPE: usize = 0x0400_0000;
 
 /// A type.
 #[derive(Clone)]
@@ -26,39 +30,49 @@ pub struct Derived {
     pub of: Datatype,
     pub envelope: Envelope,
     pub is_committed: Cell<bool>,
+    pub name: RefCell<String>,
+}
+
+impl Derived {
+    /// One that is not committed yet, and has no name.
+    pub fn new(of: Datatype, envelope: Envelope) -> Rc<Self> {
+        Rc::new(Derived { of, envelope, is_committed: Cell::new(false), name: RefCell::default() })
+    }
 }
 
 /// Those that the program made, by number.
-struct Made(UnsafeCell<Vec<Option<Rc<Derived>>>>);
+struct Made(UnsafeCell<Handles<Rc<Derived>>>);
 // SAFETY: the program makes one call at a time: see the top of the crate.
 unsafe impl Sync for Made {}
-static MADE: Made = Made(UnsafeCell::new(vec![]));
+static MADE: Made = Made(UnsafeCell::new(Handles::new(USER_TYPE)));
 
-fn with_made<R>(f: impl FnOnce(&mut Vec<Option<Rc<Derived>>>) -> R) -> R {
+fn with_made<R>(f: impl FnOnce(&mut Handles<Rc<Derived>>) -> R) -> R {
     // SAFETY: one call at a time, and `f` calls nothing of the program.
     f(unsafe { &mut *MADE.0.get() })
 }
 
+/// The type of a handle, if it is one.
+pub fn lookup(handle: usize) -> Option<Type> {
+    match datatype::predefined(handle) {
+        Some(of) => Some(Type::Predefined(of)),
+        None => with_made(|list| list.get(handle).cloned()).map(Type::Derived),
+    }
+}
+
+/// That a handle is no type.
+#[cold]
+pub fn no_type(name: &str, handle: usize) -> Error {
+    bad_handle(Class::Type, name, handle, "MPI_DATATYPE_NULL", datatype::NULL, "datatype")
+}
+
 /// The type of a handle.
 pub fn find(name: &str, handle: usize) -> Result<Type, Error> {
-    if let Some(of) = datatype::predefined(handle) {
-        return Ok(Type::Predefined(of));
-    }
-    let made = with_made(|list| list.get(handle.wrapping_sub(USER_TYPE)).cloned().flatten());
-    let bad = || bad_handle(Class::Type, name, handle, "MPI_DATATYPE_NULL", datatype::NULL, "datatype");
-    made.map(Type::Derived).ok_or_else(bad)
+    lookup(handle).ok_or_else(|| no_type(name, handle))
 }
 
 /// A handle for a type.
 pub fn add(made: Rc<Derived>) -> usize {
-    with_made(|list| {
-        let at = list.iter().position(Option::is_none).unwrap_or(list.len());
-        if at == list.len() {
-            list.push(None);
-        }
-        list[at] = Some(made);
-        USER_TYPE | at
-    })
+    with_made(|list| list.insert(made))
 }
 
 impl Type {
@@ -113,6 +127,38 @@ pub unsafe fn commit(datatype: *mut usize) -> Result<(), Error> {
     Ok(())
 }
 
+/// Names that the program gave to predefined types, by their own.
+fn names() -> MutexGuard<'static, BTreeMap<&'static str, String>> {
+    static NAMES: Mutex<BTreeMap<&'static str, String>> = Mutex::new(BTreeMap::new());
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub unsafe fn set_name(_: &mut Library, of: Type, name: *const c_char) -> Result<(), Error> {
+    // SAFETY: the program gave a string.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    match of {
+        Type::Predefined(of) => drop(names().insert(of.name, name)),
+        Type::Derived(made) => drop(made.name.replace(name)),
+    }
+    Ok(())
+}
+
+/// That of a predefined type is its own, unless the program gave another.
+pub unsafe fn get_name(
+    _: &mut Library,
+    of: Type,
+    name: *mut c_char,
+    length: *mut c_int,
+) -> Result<(), Error> {
+    let given = match of {
+        Type::Predefined(of) => names().get(of.name).cloned().unwrap_or_else(|| format!("MPI_{}", of.name)),
+        Type::Derived(made) => made.name.borrow().clone(),
+    };
+    // SAFETY: the program gave the places.
+    unsafe { write(&given, MAX_OBJECT_NAME, name, length) };
+    Ok(())
+}
+
 /// What is under way with it goes on.
 pub unsafe fn free(datatype: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave the place.
@@ -123,7 +169,7 @@ pub unsafe fn free(datatype: *mut usize) -> Result<(), Error> {
             format!("datatype is MPI_{}, which is predefined, and stays", of.name),
         ));
     }
-    with_made(|list| list[*handle - USER_TYPE] = None);
+    with_made(|list| list.remove(*handle));
     *handle = datatype::NULL;
     Ok(())
 }

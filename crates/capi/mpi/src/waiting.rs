@@ -31,7 +31,7 @@ pub fn names() -> MutexGuard<'static, BTreeMap<u32, String>> {
 }
 
 fn name_of(context: u32) -> String {
-    match context & !1 {
+    match context & !1 & !crate::communicators::WITHIN_GROUP {
         0 => "MPI_COMM_WORLD".into(),
         2 => "MPI_COMM_SELF".into(),
         other => names().get(&other).cloned().unwrap_or_else(|| "a communicator that is freed".into()),

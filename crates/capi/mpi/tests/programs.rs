@@ -80,26 +80,31 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 19] = [
+const CHECKED: [&str; 24] = [
     "attributes",
-    "hello",
-    "ring",
-    "requests",
+    "buffered",
     "collectives",
-    "pieces",
     "communicators",
     "datatypes",
+    "epochs",
     "errors",
     "grids",
     "groups",
+    "hello",
+    "info",
+    "locks",
+    "more_communicators",
+    "neighborhoods",
     "nonblocking",
     "persistent",
+    "persistent_collectives",
+    "pieces",
+    "requests",
+    "ring",
+    "shared_windows",
     "sleeps",
     "tool",
     "windows",
-    "locks",
-    "epochs",
-    "shared_windows",
 ];
 
 fn source(name: &str) -> String {

@@ -3,6 +3,7 @@
 //!
 //! - `barrier` – dissemination.
 //! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in pairs.
+//! - `neighborhood` – messages with some of the ranks.
 //! - `reduction` – reduce along a binomial tree, all-reduce by recursive doubling, scans.
 //!
 //! Each collective of a communicator has a tag of its own, by its number there, so that those that follow each other do not
@@ -10,10 +11,12 @@
 
 mod barrier;
 mod movement;
+mod neighborhood;
 mod reduction;
 
 pub use barrier::barrier;
 pub use movement::{all_gather, all_to_all, broadcast, gather, parts, scatter};
+pub use neighborhood::exchange;
 pub use reduction::{Combine, all_reduce, reduce, scan};
 
 use crate::error::{Class, Error};

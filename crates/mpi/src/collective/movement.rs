@@ -48,7 +48,7 @@ pub async fn broadcast<T: Transport>(
 
 /// A part of a buffer for each of `ranks`: also parts of no bytes.
 pub fn parts(all: &mut [u8], ranks: u32) -> Vec<&mut [u8]> {
-    let bytes = all.len() / ranks as usize;
+    let bytes = all.len() / ranks.max(1) as usize;
     let mut rest = all;
     (0..ranks).map(|_| rest.split_off_mut(..bytes).expect("there is one for each rank")).collect()
 }

@@ -1,10 +1,9 @@
 //! The binary form of GOAL, as LogGOPSim's `txt2bin` writes it: little endian, without padding.
 //!
 //! ```text
-//! u64 4223; u32 ranks; u8 highest cpu; u8 highest nic; for each rank u64 start and u64 end of its block from
-//! byte 8 a block:      u32 operations; u32 roots; u32 each root; the operations; u32 each index of a waiting
-//! operation an operation: u32 dependencies; u8 kind (ours: 4, a collective operation, its number for the
-//! peer; 5, what a rank has for that peer in the
+//! u64 4223; u32 ranks; u8 highest cpu; u8 highest nic; for each rank u64 start and u64 end of its block from byte 8
+//! a block:      u32 operations; u32 roots; u32 each root; the operations; u32 each index of a waiting operation
+//! an operation: u32 dependencies; u8 kind (ours: 4, a collective operation, its number for the peer; 5, what a rank has for that peer in the
 //!               all-to-all-v before it); u32 peer; u64 size; u32 tag; u8 cpu; u8 nic;
 //!               u32 count and u32 first index of those that wait for its finish; the same for its start
 //! ```

@@ -1,10 +1,11 @@
 //! How windows are made and freed.
 
 use super::shared::{self, Mapping};
-use super::{Facts, USER_WIN, WIN_NULL, Win, WinId};
+use super::{Facts, WIN_NULL, Win, WinId};
 use crate::abi::*;
 use crate::attributes;
-use crate::communicators::agree;
+use crate::communicators::{agree, agree_context};
+use crate::info::Info;
 use crate::library::{CommId, Library, library};
 use crate::numbers::CountPlace;
 use netloom_mpi::collective;
@@ -69,7 +70,8 @@ fn agree_extents(
     let own = (bytes, unit as u32);
     // The greatest, and with all bits inverted the smallest.
     let values = [bytes, !bytes, u64::from(own.1), !u64::from(own.1)];
-    let (context, [most, least, largest, smallest]) = agree(library, comm, values)?;
+    let operation = library.operation(comm);
+    let (context, [most, least, largest, smallest]) = agree(library, operation, values)?;
     if most == !least && largest == !smallest {
         return Ok((context, Extents::Uniform(bytes, own.1)));
     }
@@ -102,32 +104,29 @@ struct Parts {
     memory: Owned,
     context: u32,
     extents: Extents,
+    info: Info,
 }
 
 /// The handle of a new window; no rank has it before all are ready.
 fn add(library: &mut Library, comm: CommId, parts: Parts) -> Result<usize, Error> {
-    let Parts { base, bytes, unit, flavor, memory, context, extents } = parts;
+    let Parts { base, bytes, unit, flavor, memory, context, extents, info } = parts;
     let exposed = match extents {
         Extents::Dynamic => Exposed::Dynamic(vec![]),
         _ => Exposed::Static(Memory { address: base as u64, bytes }),
     };
     let group = Group { context, ..library.of(comm).group.clone() };
     let window = Rc::new(Window::new(Rc::clone(&library.point_to_point), group, exposed, extents));
-    let at = library.windows.iter().position(Option::is_none).unwrap_or(library.windows.len());
-    if at == library.windows.len() {
-        library.windows.push(None);
-    }
-    let handle = USER_WIN | at;
-    crate::waiting::names().insert(context, format!("window {handle:#x}"));
-    library.windows[at] = Some(Win {
+    let handle = library.windows.insert(Win {
         window: Rc::clone(&window),
         errhandler: ERRORS_ARE_FATAL,
         attributes: vec![],
         name: None,
+        info,
         base: base as usize,
         facts: Box::new(Facts { size: bytes as isize, unit, flavor, model: UNIFIED }),
         memory,
     });
+    crate::waiting::names().insert(context, format!("window {handle:#x}"));
     library.block_on(window.barrier())?;
     Ok(handle)
 }
@@ -137,17 +136,17 @@ pub unsafe fn create(
     base: *mut c_void,
     size: isize,
     unit: i64,
-    _info: usize,
+    info: usize,
     comm: CommId,
     win: *mut usize,
 ) -> Result<(), Error> {
-    let (bytes, unit) = check(size, unit)?;
+    let ((bytes, unit), info) = (check(size, unit)?, crate::info::copy(info)?);
     if base.is_null() && bytes > 0 {
         return Err(Error::new(Class::Buffer, format!("base is NULL, with {bytes} B")));
     }
     let (context, extents) = agree_extents(library, comm, (bytes, unit))?;
     let (flavor, memory) = (FLAVOR_CREATE, Owned::None);
-    let made = add(library, comm, Parts { base, bytes, unit, flavor, memory, context, extents })?;
+    let made = add(library, comm, Parts { base, bytes, unit, flavor, memory, context, extents, info })?;
     // SAFETY: the program gave the place.
     unsafe { *win = made };
     Ok(())
@@ -157,16 +156,16 @@ pub unsafe fn allocate(
     library: &mut Library,
     size: isize,
     unit: i64,
-    _info: usize,
+    info: usize,
     comm: CommId,
     baseptr: *mut c_void,
     win: *mut usize,
 ) -> Result<(), Error> {
-    let (bytes, unit) = check(size, unit)?;
+    let ((bytes, unit), info) = (check(size, unit)?, crate::info::copy(info)?);
     let base = allocated(bytes as usize)?;
     let memory = Owned::Allocated(base);
     let (context, extents) = agree_extents(library, comm, (bytes, unit))?;
-    let parts = Parts { base, bytes, unit, flavor: FLAVOR_ALLOCATE, memory, context, extents };
+    let parts = Parts { base, bytes, unit, flavor: FLAVOR_ALLOCATE, memory, context, extents, info };
     let made = add(library, comm, parts)?;
     // SAFETY: the program gave the places; the first is for a pointer.
     unsafe { (*baseptr.cast::<*mut c_void>(), *win) = (base, made) };
@@ -178,12 +177,12 @@ pub unsafe fn allocate_shared(
     library: &mut Library,
     size: isize,
     unit: i64,
-    _info: usize,
+    info: usize,
     comm: CommId,
     baseptr: *mut c_void,
     win: *mut usize,
 ) -> Result<(), Error> {
-    let (bytes, unit) = check(size, unit)?;
+    let ((bytes, unit), info) = (check(size, unit)?, crate::info::copy(info)?);
     let (context, extents) = agree_extents(library, comm, (bytes, unit))?;
     let group = &library.of(comm).group;
     let (rank, size) = (group.rank, group.size);
@@ -195,7 +194,7 @@ pub unsafe fn allocate_shared(
     let before: u64 = (0..rank).map(length).sum();
     let base = mapping.at(before as usize);
     let memory = Owned::Shared(mapping);
-    let parts = Parts { base, bytes, unit, flavor: FLAVOR_SHARED, memory, context, extents };
+    let parts = Parts { base, bytes, unit, flavor: FLAVOR_SHARED, memory, context, extents, info };
     let made = add(library, comm, parts)?;
     // SAFETY: the program gave the places; the first is for a pointer.
     unsafe { (*baseptr.cast::<*mut c_void>(), *win) = (base, made) };
@@ -231,11 +230,12 @@ pub unsafe fn shared_query(
 
 pub unsafe fn create_dynamic(
     library: &mut Library,
-    _info: usize,
+    info: usize,
     comm: CommId,
     win: *mut usize,
 ) -> Result<(), Error> {
-    let (context, []) = agree(library, comm, [])?;
+    let info = crate::info::copy(info)?;
+    let context = agree_context(library, comm)?;
     let made = add(
         library,
         comm,
@@ -247,6 +247,7 @@ pub unsafe fn create_dynamic(
             memory: Owned::None,
             context,
             extents: Extents::Dynamic,
+            info,
         },
     )?;
     // SAFETY: the program gave the place.
@@ -274,7 +275,7 @@ pub unsafe fn free(win: *mut usize) -> Result<(), Error> {
         let window = library().window(id);
         let end = library().block_on(window.free());
         crate::waiting::names().remove(&window.group().context);
-        library().windows[id.0] = None;
+        drop(library().windows.remove(*win));
         *win = WIN_NULL;
         end
     }

@@ -11,6 +11,7 @@ pub use synchronization::*;
 
 use crate::abi::*;
 use crate::environment::write;
+use crate::info::Info;
 use crate::library::{Library, bad_handle};
 use crate::pami::Pami;
 use netloom_mpi::error::{Class, Error};
@@ -19,11 +20,11 @@ use netloom_mpi::one_sided::Window;
 use std::ffi::{CStr, c_char, c_int};
 use std::rc::Rc;
 
-/// Handles of windows: see [`crate::library::USER_COMM`].
-const USER_WIN: usize = 0x0900_0000;
+/// Handles of windows.
+pub const USER_WIN: usize = 0x0900_0000;
 pub const WIN_NULL: usize = 0x110;
 
-/// A window by number.
+/// A window that was found, by its handle.
 #[derive(Clone, Copy, Debug)]
 pub struct WinId(usize);
 
@@ -43,6 +44,7 @@ pub struct Win {
     pub attributes: Vec<(c_int, usize)>,
     /// The name that the program gave it.
     pub name: Option<String>,
+    pub info: Info,
     /// The attribute `MPI_WIN_BASE`.
     pub base: usize,
     pub facts: Box<Facts>,
@@ -51,19 +53,19 @@ pub struct Win {
 
 impl Library {
     pub fn find_win(&self, handle: usize) -> Option<&Win> {
-        self.windows.get(handle.wrapping_sub(USER_WIN))?.as_ref()
+        self.windows.get(handle)
     }
 
-    /// The number of a window.
+    /// The window of a handle.
     pub fn win(&self, name: &str, handle: usize) -> Result<WinId, Error> {
         match self.find_win(handle) {
-            Some(_) => Ok(WinId(handle - USER_WIN)),
+            Some(_) => Ok(WinId(handle)),
             None => Err(bad_handle(Class::Win, name, handle, "MPI_WIN_NULL", WIN_NULL, "window")),
         }
     }
 
-    pub fn of_win(&mut self, WinId(at): WinId) -> &mut Win {
-        self.windows[at].as_mut().expect("it is there while the program makes a call with it")
+    pub fn of_win(&mut self, WinId(handle): WinId) -> &mut Win {
+        self.windows.get_mut(handle).expect("it is there while the program makes a call with it")
     }
 
     fn window(&mut self, win: WinId) -> Rc<Window<Pami>> {
@@ -106,5 +108,19 @@ pub unsafe fn get_name(
     let given = library.of_win(win).name.as_deref().unwrap_or_default();
     // SAFETY: the program gave the places.
     unsafe { write(given, MAX_OBJECT_NAME, name, length) };
+    Ok(())
+}
+
+/// Hints replace those of the same keys.
+pub unsafe fn set_info(library: &mut Library, win: WinId, info: usize) -> Result<(), Error> {
+    let info = crate::info::copy(info)?;
+    library.of_win(win).info.add(&info);
+    Ok(())
+}
+
+pub unsafe fn get_info(library: &mut Library, win: WinId, info: *mut usize) -> Result<(), Error> {
+    let copy = library.of_win(win).info.clone();
+    // SAFETY: the program gave the place.
+    unsafe { *info = crate::info::add(copy) };
     Ok(())
 }

@@ -13,7 +13,6 @@ use netloom_mpi::op::Op;
 use std::ffi::{c_int, c_void};
 
 /// Data of a target, as the program describes it.
-#[derive(Clone, Copy, Debug)]
 pub struct Remote {
     rank: c_int,
     displacement: isize,
@@ -51,7 +50,7 @@ fn combining(op: Reduction, types: &[&Buffer], target: &Buffer) -> Result<Accumu
         return Err(Error::new(Class::Op, "op is one of the program, and windows take predefined ones"));
     };
     let of = target.of()?;
-    let element = basic(&of);
+    let element = basic(of);
     if of.size() == 0 || matches!(op, Op::Replace | Op::NoOp) {
         return Ok(Accumulate { op, element });
     }
@@ -63,7 +62,7 @@ fn combining(op: Reduction, types: &[&Buffer], target: &Buffer) -> Result<Accumu
     };
     check_defined(op, element)?;
     for other in types {
-        let of = basic(&other.of()?);
+        let of = basic(other.of()?);
         if of.is_none_or(|of| (of.kind, of.size) != (element.kind, element.size)) {
             let text = format!(
                 "the types of origin and target differ: the target has elements of MPI_{}",

@@ -1,10 +1,10 @@
 //! Memory that all processes of a communicator have, which are on one node: a file without a name, which rank 0 makes and
 //! the others open through its process, so that nothing is left when a process dies.
 
+use crate::communicators::agree;
 use crate::library::{CommId, Library};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::group::Processes;
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
@@ -56,10 +56,12 @@ fn made(bytes: usize) -> std::io::Result<File> {
 /// Memory for all ranks of a communicator.
 pub fn map(library: &mut Library, comm: CommId, bytes: usize) -> Result<Mapping, Error> {
     let bytes = bytes.max(1);
-    let local = library.point_to_point.transport().simulated_node_processes();
     let group = library.of(comm).group.clone();
-    let is_near = |process| local.as_ref().is_none_or(|local| local.contains(&process));
-    if !Processes::from(&group).iter().all(is_near) {
+    let node = u64::from(library.point_to_point.transport().node());
+    // The greatest, and with all bits inverted the least.
+    let operation = library.operation(comm);
+    let (_, [greatest, least]) = agree(library, operation, [node, !node])?;
+    if greatest != !least {
         return Err(Error::new(Class::RmaShared, "the processes of comm are not all on one node"));
     }
     let failed = |error: std::io::Error| {

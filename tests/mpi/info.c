@@ -1,0 +1,58 @@
+/* Info objects: also before MPI_Init. */
+#include "common.h"
+
+int main(int argc, char **argv)
+{
+  MPI_Info info, copy, used;
+  MPI_Comm comm;
+  int      keys, flag, length;
+  char     key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL + 1];
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "color", "green");
+  MPI_Init(&argc, &argv);
+  MPI_Info_set(info, "size", "3");
+  MPI_Info_set(info, "color", "blue");
+  MPI_Info_get_nkeys(info, &keys);
+  CHECK(keys == 2);
+  MPI_Info_dup(info, &copy);
+  MPI_Info_delete(copy, "color");
+  MPI_Info_get_nkeys(copy, &keys);
+  MPI_Info_get_nthkey(copy, 0, key);
+  CHECK(keys == 1 && strcmp(key, "size") == 0);
+  MPI_Info_get_valuelen(info, "color", &length, &flag);
+  CHECK(flag && length == 4);
+  MPI_Info_get_valuelen(copy, "color", &length, &flag);
+  CHECK(!flag);
+  /* As much as fits, and the length that is needed. */
+  length = 3;
+  MPI_Info_get_string(info, "color", &length, value, &flag);
+  CHECK(flag && length == 5 && strcmp(value, "bl") == 0);
+  MPI_Info_get_string(info, "color", &length, value, &flag);
+  CHECK(flag && length == 5 && strcmp(value, "blue") == 0);
+  length = 0;
+  MPI_Info_get_string(info, "color", &length, NULL, &flag);
+  CHECK(flag && length == 5);
+  MPI_Info_get_string(info, "weight", &length, value, &flag);
+  CHECK(!flag);
+  /* Hints of communicators. */
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+  MPI_Comm_get_info(comm, &used);
+  MPI_Info_free(&used);
+  CHECK(used == MPI_INFO_NULL);
+  MPI_Comm_set_info(comm, copy);
+  MPI_Comm_free(&comm);
+  /* What is known of the start. */
+  MPI_Info_get_nkeys(MPI_INFO_ENV, &keys);
+  CHECK(keys >= 0);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  CHECK(class_of(MPI_Info_delete(copy, "color")) == MPI_ERR_INFO_NOKEY);
+  CHECK(class_of(MPI_Info_set(copy, "", "x")) == MPI_ERR_INFO_KEY);
+  CHECK(class_of(MPI_Info_get_nthkey(copy, 7, key)) != MPI_SUCCESS);
+  CHECK(class_of(MPI_Info_free(&used)) != MPI_SUCCESS);
+  MPI_Info_free(&copy);
+  MPI_Finalize();
+  MPI_Info_free(&info);
+  CHECK(info == MPI_INFO_NULL);
+  return 0;
+}
