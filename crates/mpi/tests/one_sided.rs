@@ -4,7 +4,7 @@ mod wires;
 
 use netloom_mpi::datatype::{Datatype, Layout, PREDEFINED};
 use netloom_mpi::group::{Group, Members};
-use netloom_mpi::one_sided::{Accumulate, At, Exposed, Extents, Place, Window};
+use netloom_mpi::one_sided::{Accumulate, At, Data, Exposed, Extents, Place, Window};
 use netloom_mpi::op::Op;
 use netloom_mpi::transport::Memory;
 use proptest::prelude::*;
@@ -122,6 +122,9 @@ struct Windows {
     _kept: Vec<Vec<u8>>,
 }
 
+/// Steps, and what each is to read.
+type Steps = Vec<(Step, Vec<u8>)>;
+
 fn units(rank: u32) -> u32 {
     [4, 1, 8][rank as usize % 3]
 }
@@ -148,7 +151,7 @@ impl Windows {
     }
 
     /// Carries out a step of a rank, whose result goes to the space.
-    async fn carry_out(&self, rank: u32, step: &Step, space: &mut [u8]) {
+    async fn carry_out(&self, rank: u32, step: &Step, data: &[u8], space: &mut [u8]) {
         let window = &self.windows[rank as usize];
         let byte = PREDEFINED.iter().find(|of| of.name == "UINT8_T").expect("it is there");
         let layout = step.datatype().layout(1);
@@ -156,14 +159,13 @@ impl Windows {
         let at = At { rank: step.target, displacement, layout };
         let place = Place { address: space.as_mut_ptr() as u64, layout: Layout::run(0, space.len()) };
         let how = |op| Accumulate { op, element: Some(byte) };
-        let data = step.data();
         match step.kind {
-            Kind::Put => window.put(at, &data).await.unwrap(),
+            Kind::Put => _ = window.put(at, Data::Stays(data), false).await.unwrap(),
             Kind::Get => _ = window.get(at, place, false).await.unwrap(),
-            Kind::Replace => window.accumulate(at, &data, how(Op::Replace)).await.unwrap(),
-            Kind::Add => window.accumulate(at, &data, how(Op::Sum)).await.unwrap(),
+            Kind::Replace => window.accumulate(at, data, how(Op::Replace)).await.unwrap(),
+            Kind::Add => window.accumulate(at, data, how(Op::Sum)).await.unwrap(),
             Kind::FetchAndAdd => {
-                _ = window.get_accumulate(at, &data, how(Op::Sum), place, false).await.unwrap();
+                _ = window.get_accumulate(at, data, how(Op::Sum), place, false).await.unwrap();
             }
             Kind::Fetch => {
                 _ = window.get_accumulate(at, &[], how(Op::NoOp), place, false).await.unwrap();
@@ -183,9 +185,10 @@ impl Windows {
     }
 
     /// An epoch of a rank, with its steps and what they are to read.
-    async fn run(&self, rank: u32, number: u8, epoch: Epoch, steps: &[(Step, Vec<u8>)]) {
+    async fn run(&self, rank: u32, number: u8, epoch: Epoch, steps: &Steps) {
         let window = &self.windows[rank as usize];
         let all: Vec<u32> = (0..self.windows.len() as u32).collect();
+        let data: Vec<Vec<u8>> = steps.iter().map(|(step, _)| step.data()).collect();
         let mut spaces: Vec<Vec<u8>> = steps.iter().map(|(_, expected)| vec![0xee; expected.len()]).collect();
         let is_exposed = matches!(epoch, Epoch::Fence | Epoch::PostAndStart { .. });
         let number_at = REGION * self.windows.len() + 1;
@@ -215,14 +218,14 @@ impl Windows {
             let place = Place { address: std::ptr::from_mut(place) as u64, layout: Layout::run(0, 1) };
             window.get(at, place, false).await.unwrap();
         }
-        for ((step, _), space) in steps.iter().zip(&mut spaces) {
+        for (((step, _), space), data) in steps.iter().zip(&mut spaces).zip(&data) {
             match epoch {
                 Epoch::Locks { is_exclusive } => {
                     window.lock(step.target, is_exclusive, false).await.unwrap();
-                    self.carry_out(rank, step, space).await;
+                    self.carry_out(rank, step, data, space).await;
                     window.unlock(step.target).await.unwrap();
                 }
-                _ => self.carry_out(rank, step, space).await,
+                _ => self.carry_out(rank, step, data, space).await,
             }
             // Puts and gets are not ordered; accumulates are.
             if matches!(epoch, Epoch::LockAll { .. }) && matches!(step.kind, Kind::Put | Kind::Get) {
@@ -282,7 +285,7 @@ proptest! {
     ) {
         let mut model = vec![vec![0u8; REGION * size as usize + SHARED]; size as usize];
         // What each rank does in each epoch, and what it is to read.
-        let mut programs: Vec<Vec<(Epoch, Vec<(Step, Vec<u8>)>)>> = vec![vec![]; size as usize];
+        let mut programs: Vec<Vec<(Epoch, Steps)>> = vec![vec![]; size as usize];
         for (number, (epoch, of_ranks)) in epochs.into_iter().enumerate() {
             if matches!(epoch, Epoch::Fence | Epoch::PostAndStart { .. }) {
                 model.iter_mut().for_each(|memory| memory[REGION * size as usize + 1] = number as u8);
@@ -333,7 +336,7 @@ proptest! {
                 window.get(at(), place, false).await.unwrap();
                 window.flush(Some(target)).await.unwrap();
                 let [old] = counter;
-                window.put(at(), &[old + 1]).await.unwrap();
+                window.put(at(), Data::Lent(&[old + 1]), false).await.unwrap();
                 window.unlock(target).await.unwrap();
             }
             window.free().await.unwrap();

@@ -22,16 +22,18 @@ pub enum Kind {
     Unlock,
     Flush,
     Complete,
-    /// Where the window's memory is at the target.
+    /// Asks where the window's memory is at the target.
     Locate,
     // From a target to an origin.
     Post,
     Granted,
+    /// The answer: the address for the transport.
+    Located,
     /// What a token waits for, perhaps with data.
     Result,
 }
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 15] = [
     Kind::Put,
     Kind::Accumulate,
     Kind::Get,
@@ -45,6 +47,7 @@ const KINDS: [Kind; 14] = [
     Kind::Locate,
     Kind::Post,
     Kind::Granted,
+    Kind::Located,
     Kind::Result,
 ];
 

@@ -8,6 +8,9 @@
 //! - `operation` – operations of an origin.
 //! - `synchronization` – fences, post, start, complete and wait, locks, flushes.
 //!
+//! Long puts, and gets, of one piece at both sides are left to the transport, without the target, where it can do that: the
+//! origin asks where the memory is when it first accesses it, and sends messages until it knows.
+//!
 //! Messages of an origin are carried out at a target in the order in which they are sent, also those whose data arrives later. So a
 //! flush is one message, and its answer says that all before it has been carried out; an unlock is the same.
 
@@ -20,7 +23,7 @@ mod target;
 
 pub(crate) use message::CONTEXT;
 pub use message::Token;
-pub use operation::{Accumulate, At};
+pub use operation::{Accumulate, At, Data};
 pub use state::Access;
 pub(crate) use state::{Announced, Tables};
 pub use target::{Exposed, Place};
@@ -30,7 +33,7 @@ use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::point_to_point::PointToPoint;
 use crate::transport::{Memory, Process, Transport};
-use state::{Data, State};
+use state::{Payload, State};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -81,7 +84,11 @@ impl<T: Transport> Window<T> {
         exposed: Exposed,
         extents: Extents,
     ) -> Self {
-        let state = State::new(exposed);
+        let address = match exposed {
+            Exposed::Static(memory) if memory.bytes > 0 => point_to_point.transport().expose(memory),
+            _ => None,
+        };
+        let state = State::new(exposed, address);
         point_to_point.one_sided.borrow_mut().windows.insert(group.context, state);
         Window { point_to_point, group, extents, collectives: Cell::new(0) }
     }
@@ -216,6 +223,11 @@ impl<T: Transport> PointToPoint<T> {
         self.one_sided.borrow().ended(token)
     }
 
+    /// A put or get of the transport has ended, or cannot be done.
+    pub fn transferred(&self, number: u64, is_cut: bool) {
+        self.one_sided.borrow_mut().transferred(number as Token, is_cut);
+    }
+
     /// Nobody asks for such an operation any more.
     pub fn forget_operation(&self, token: Token) {
         self.one_sided.borrow_mut().forget(token);
@@ -228,8 +240,10 @@ impl<T: Transport> PointToPoint<T> {
             if next.to == self.transport().own() {
                 let mut tables = self.one_sided.borrow_mut();
                 match &next.data {
-                    Data::Bytes(bytes) => tables.arrived(next.to, &next.label.envelope(bytes.len()), bytes),
-                    Data::Memory(memory) => {
+                    Payload::Bytes(bytes) => {
+                        tables.arrived(next.to, &next.label.envelope(bytes.len()), bytes)
+                    }
+                    Payload::Memory(memory) => {
                         let envelope = next.label.envelope(memory.bytes as usize);
                         #[allow(unsafe_code)]
                         // SAFETY: it is within the window, and no call of the program is made meanwhile.
@@ -240,8 +254,8 @@ impl<T: Transport> PointToPoint<T> {
                 continue;
             }
             let (memory, kept) = match next.data {
-                Data::Memory(memory) => (memory, None),
-                Data::Bytes(bytes) => {
+                Payload::Memory(memory) => (memory, None),
+                Payload::Bytes(bytes) => {
                     (Memory { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 }, Some(bytes))
                 }
             };

@@ -7,7 +7,7 @@ use super::{Window, wrong_synchronization};
 use crate::datatype::{Layout, Predefined};
 use crate::error::{Class, Error};
 use crate::op::Op;
-use crate::transport::{Process, Transport};
+use crate::transport::{Memory, Process, Refused, Transport};
 
 /// Where an operation is carried out.
 #[derive(Clone, Debug)]
@@ -18,6 +18,23 @@ pub struct At {
     pub displacement: i64,
     /// Where data is from there on.
     pub layout: Layout,
+}
+
+/// Data that an origin writes, one piece.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'a> {
+    /// It stays as it is.
+    Stays(&'a [u8]),
+    /// It is only lent to the call.
+    Lent(&'a [u8]),
+}
+
+impl<'a> Data<'a> {
+    fn as_slice(&self) -> &'a [u8] {
+        match self {
+            Data::Stays(bytes) | Data::Lent(bytes) => bytes,
+        }
+    }
 }
 
 /// What an accumulate does.
@@ -135,17 +152,66 @@ impl<T: Transport> Window<T> {
         Ok(Header { offset, op: how.op, element, layout: at.layout })
     }
 
-    /// Writes packed data to a target; it may be reused when this ends.
+    /// Where the transport finds memory of a target; `None` if it is not known yet, or not to be reached.
+    fn located(&self, process: Process) -> Option<u64> {
+        if process == self.point_to_point.transport().own() {
+            return None;
+        }
+        let known = self.state(|state| state.located.get(&process).copied());
+        if known.is_none() {
+            // Messages are sent until it answers, and if it cannot expose its memory, for ever.
+            self.state(|state| state.located.insert(process, None));
+            self.send(process, Kind::Locate, 0, vec![]);
+        }
+        known.flatten()
+    }
+
+    /// Where one piece of a target's memory is, for the transport.
+    fn piece(&self, process: Process, header: &Header) -> Option<u64> {
+        let at = header.layout.as_run().filter(|_| self.extents != super::Extents::Dynamic)?;
+        let base = self.located(process)?;
+        Some(base.wrapping_add_signed(header.offset).wrapping_add_signed(at as i64))
+    }
+
+    /// Writes data to a target. A copy may be reused when this ends, and other data when the token has ended that somebody
+    /// waits for, or at the next synchronization.
     ///
     /// # Errors
     /// If no epoch allows it, or it is not within the window.
-    pub async fn put(&self, at: At, data: &[u8]) -> Result<(), Error> {
-        check_length(data.len() <= at.layout.bytes(), data.len(), &at)?;
+    pub async fn put(&self, at: At, data: Data<'_>, is_awaited: bool) -> Result<Option<Token>, Error> {
+        let length = data.as_slice().len();
+        check_length(length <= at.layout.bytes(), length, &at)?;
         let rank = at.rank;
         let header = self.header(at, PLAIN)?;
         let to = self.may_access(rank).await?;
-        self.operate(to, Kind::Put, NO_TOKEN, header, &[data]);
-        Ok(())
+        let transport = self.point_to_point.transport();
+        if let Data::Stays(bytes) = data
+            && length > transport.short_max_bytes()
+            && let Some(exposed) = self.piece(to, &header)
+        {
+            let memory = Memory { address: bytes.as_ptr() as u64, bytes: length as u64 };
+            return self
+                .transfer(to, is_awaited, |token| transport.put(to, memory, exposed, token))
+                .map(Some);
+        }
+        self.operate(to, Kind::Put, NO_TOKEN, header, &[data.as_slice()]);
+        Ok(None)
+    }
+
+    /// Leaves an operation to the transport.
+    fn transfer(
+        &self,
+        with: Process,
+        is_awaited: bool,
+        start: impl FnOnce(u64) -> Result<(), Refused>,
+    ) -> Result<Token, Error> {
+        let window = self.group.context;
+        let token = self.with(|tables| tables.expect(window, with, None, is_awaited));
+        if let Err(refused) = start(token.into()) {
+            self.with(|tables| tables.withdraw(token));
+            return Err(Error::new(Class::Other, refused.0));
+        }
+        Ok(token)
     }
 
     /// Reads data of a target. Whoever wants to know of the end alone gets a token.
@@ -158,6 +224,14 @@ impl<T: Transport> Window<T> {
         let rank = at.rank;
         let header = self.header(at, PLAIN)?;
         let to = self.may_access(rank).await?;
+        let bytes = header.layout.bytes() as u64;
+        if bytes > 0
+            && let Some(address) = place.as_run(bytes)
+            && let Some(exposed) = self.piece(to, &header)
+        {
+            let (space, transport) = (Memory { address, bytes }, self.point_to_point.transport());
+            return self.transfer(to, is_awaited, |token| transport.get(to, exposed, space, token));
+        }
         Ok(self.ask(to, Kind::Get, header, &[], place, is_awaited))
     }
 

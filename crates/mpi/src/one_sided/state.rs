@@ -67,6 +67,8 @@ pub struct Target {
 pub struct State {
     /// This process's memory.
     pub exposed: Exposed,
+    /// Under which address others reach it without this process, if they can.
+    pub address: Option<u64>,
     /// This process's lock.
     pub lock: Lock,
     /// Whom this process has posted to, and has not waited for.
@@ -81,15 +83,18 @@ pub struct State {
     pub targets: BTreeMap<Process, Target>,
     /// Targets that have posted to it, and how often.
     pub posts: BTreeMap<Process, u32>,
-    /// A target that an access of this process was out of range at, which the program has not heard of.
-    pub failed: Option<Process>,
+    /// Where memory of targets is that has been asked for, once it is known.
+    pub located: BTreeMap<Process, Option<u64>>,
+    /// What has failed, and the program has not heard of.
+    pub failed: Option<Error>,
 }
 
 impl State {
     /// Of a window that exposes this memory.
-    pub fn new(exposed: Exposed) -> Self {
+    pub fn new(exposed: Exposed, address: Option<u64>) -> Self {
         State {
             exposed,
+            address,
             lock: Lock::default(),
             posted_to: None,
             completed: BTreeMap::new(),
@@ -97,6 +102,7 @@ impl State {
             access: Access::None,
             targets: BTreeMap::new(),
             posts: BTreeMap::new(),
+            located: BTreeMap::new(),
             failed: None,
         }
     }
@@ -148,7 +154,7 @@ struct Arriving {
 
 /// Data of a message that is to be sent.
 #[derive(Debug)]
-pub enum Data {
+pub enum Payload {
     /// A copy.
     Bytes(Box<[u8]>),
     /// Memory of the window.
@@ -163,7 +169,7 @@ pub struct Outgoing {
     /// What it is.
     pub label: Label,
     /// Its data.
-    pub data: Data,
+    pub data: Payload,
 }
 
 /// All windows of a process.
@@ -203,7 +209,7 @@ impl Tables {
 
     /// A message to another process, or to this one.
     pub fn send(&mut self, to: Process, label: Label, data: impl Into<Box<[u8]>>) {
-        self.outgoing.push_back(Outgoing { to, label, data: Data::Bytes(data.into()) });
+        self.outgoing.push_back(Outgoing { to, label, data: Payload::Bytes(data.into()) });
     }
 
     /// Something that a target is asked for.
@@ -220,6 +226,15 @@ impl Tables {
                 self.results.len() as Token - 1
             }
         }
+    }
+
+    /// What was to be asked for is not.
+    pub fn withdraw(&mut self, token: Token) {
+        if let Some(Some(Pending { window, target, .. })) = self.results.get(token as usize) {
+            let (window, target) = (*window, *target);
+            self.window(window).target(target).results -= 1;
+        }
+        self.forget(token);
     }
 
     /// How a result has ended that is awaited.
@@ -239,18 +254,22 @@ impl Tables {
         let (window, target, is_awaited) = (pending.window, pending.target, pending.is_awaited);
         pending.place = None;
         pending.buffer = Box::default();
-        let is_failed = end.is_err();
+        let error = end.as_ref().err().filter(|_| !is_awaited).cloned();
         pending.end = Some(end);
         if let Some(state) = self.windows.get_mut(&window) {
             let of = state.target(target);
             of.results = of.results.saturating_sub(1);
-            if is_failed && !is_awaited {
-                state.failed = Some(target);
-            }
+            state.failed = state.failed.take().or(error);
         }
         if !is_awaited {
             self.forget(token);
         }
+    }
+
+    /// A transfer without the target has ended.
+    pub fn transferred(&mut self, token: Token, is_cut: bool) {
+        let text = "the target of an operation has ended, or its memory cannot be reached";
+        self.end(token, if is_cut { Err(Error::new(Class::ProcAborted, text)) } else { Ok(()) });
     }
 
     /// A message has arrived with all its data.
@@ -349,7 +368,15 @@ impl Tables {
             }
             Kind::Flush => self.answer(from, window, token),
             Kind::Complete => *state.completed.entry(from).or_default() += 1,
-            Kind::Locate => {}
+            Kind::Locate => {
+                let address = state.address.map(u64::to_le_bytes);
+                let label = Label { kind: Kind::Located, window, token: 0 };
+                address.into_iter().for_each(|address| self.send(from, label, address));
+            }
+            Kind::Located => {
+                let address = data.try_into().map(u64::from_le_bytes).ok();
+                state.located.insert(from, address);
+            }
             Kind::Post => *state.posts.entry(from).or_default() += 1,
             Kind::Granted => state.target(from).lock = Held::Yes,
             Kind::Result => unreachable!("above"),
@@ -377,10 +404,10 @@ impl Tables {
             decoded.map_or(Err(OutOfRange), |(header, data)| carry_out(&state.exposed, kind, &header, data));
         let has_result = !matches!(kind, Kind::Put | Kind::Accumulate);
         let (outcome, data) = match end {
-            Ok(Some(Reply::Memory(memory))) => (DONE, Data::Memory(memory)),
-            Ok(Some(Reply::Bytes(bytes))) => (DONE, Data::Bytes(bytes.into())),
+            Ok(Some(Reply::Memory(memory))) => (DONE, Payload::Memory(memory)),
+            Ok(Some(Reply::Bytes(bytes))) => (DONE, Payload::Bytes(bytes.into())),
             Ok(None) => return,
-            Err(OutOfRange) if has_result => (OUT_OF_RANGE, Data::Bytes(Box::default())),
+            Err(OutOfRange) if has_result => (OUT_OF_RANGE, Payload::Bytes(Box::default())),
             Err(OutOfRange) => {
                 if !state.out_of_range.contains(&from) {
                     state.out_of_range.push(from);

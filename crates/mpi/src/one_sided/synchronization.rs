@@ -3,7 +3,7 @@
 use super::message::{Kind, Token};
 use super::state::{Access, Held, State, take_one};
 use super::{Window, wrong_synchronization};
-use crate::error::{Class, Error};
+use crate::error::Error;
 use crate::transport::{Process, Transport};
 use std::future::poll_fn;
 use std::task::Poll;
@@ -38,15 +38,7 @@ impl<T: Transport> Window<T> {
             targets.iter().all(|target| state.targets.get(target).is_none_or(|of| of.results == 0))
         })
         .await;
-        match self.state(|state| state.failed.take()) {
-            None => Ok(()),
-            Some(process) => Err(Error::new(
-                Class::RmaRange,
-                format!(
-                    "an operation was outside of the memory that process {process} has attached to its window"
-                ),
-            )),
-        }
+        self.state(|state| state.failed.take()).map_or(Ok(()), Err)
     }
 
     fn all_targets(&self) -> Vec<Process> {

@@ -19,10 +19,24 @@ enum Packet {
     Long(Envelope, Memory, u64),
 }
 
+/// A put or a get, done when it is delivered.
+struct Transfer {
+    from: Memory,
+    to: u64,
+    origin: Process,
+    number: u64,
+}
+
+/// Addresses are others where they are exposed.
+const EXPOSED: u64 = 1 << 60;
+
 /// Messages under way, by sender and receiver.
 struct Wires {
     processes: u32,
     short_max_bytes: usize,
+    /// Whether processes reach memory of others.
+    is_reaching: bool,
+    transfers: RefCell<Vec<Transfer>>,
     queues: RefCell<Vec<VecDeque<Packet>>>,
     random: Cell<u64>,
 }
@@ -89,6 +103,19 @@ impl Transport for Wire {
     }
     fn advance(&self) {}
     fn poll(&self) {}
+    fn expose(&self, memory: Memory) -> Option<u64> {
+        self.wires.is_reaching.then_some(memory.address + EXPOSED)
+    }
+    fn put(&self, _: Process, data: Memory, exposed: u64, number: u64) -> Result<(), Refused> {
+        let (from, to, origin) = (data, exposed - EXPOSED, self.own);
+        self.wires.transfers.borrow_mut().push(Transfer { from, to, origin, number });
+        Ok(())
+    }
+    fn get(&self, _: Process, exposed: u64, space: Memory, number: u64) -> Result<(), Refused> {
+        let (from, to, origin) = (Memory { address: exposed - EXPOSED, ..space }, space.address, self.own);
+        self.wires.transfers.borrow_mut().push(Transfer { from, to, origin, number });
+        Ok(())
+    }
     fn store(&self, bytes: &[u8], to: u64) {
         write(bytes, to);
     }
@@ -111,10 +138,18 @@ pub struct Job {
 }
 
 impl Job {
-    /// So many processes; messages up to a length are sent within the call.
+    /// So many processes; messages up to a length are sent within the call. With an odd seed processes reach memory of others.
     pub fn new(processes: u32, short_max_bytes: usize, seed: u64) -> Self {
+        let (is_reaching, transfers) = (seed % 2 == 1, RefCell::default());
         let queues = RefCell::new((0..processes * processes).map(|_| VecDeque::new()).collect());
-        let wires = Rc::new(Wires { processes, short_max_bytes, queues, random: Cell::new(seed) });
+        let wires = Rc::new(Wires {
+            processes,
+            short_max_bytes,
+            is_reaching,
+            transfers,
+            queues,
+            random: Cell::new(seed),
+        });
         let rank = |own| Rc::new(PointToPoint::new(Wire { own, wires: Rc::clone(&wires) }));
         let ranks = (0..processes).map(rank).collect();
         Job { wires, ranks, moving: RefCell::default() }
@@ -129,9 +164,17 @@ impl Job {
 
     /// Delivers one of the messages under way; returns whether there was one.
     pub fn deliver(&self) -> bool {
-        let many_move = self.moving.borrow().len();
-        if many_move > 0 && self.wires.random().is_multiple_of(3) {
-            let at = self.wires.random() as usize % many_move;
+        let transfers = self.wires.transfers.borrow().len();
+        if transfers > 0 && self.wires.random().is_multiple_of(3) {
+            let at = self.wires.random() as usize % transfers;
+            let Transfer { from, to, origin, number } = self.wires.transfers.borrow_mut().swap_remove(at);
+            write(&bytes_of(from), to);
+            self.ranks[origin as usize].transferred(number, false);
+            return true;
+        }
+        let moving = self.moving.borrow().len();
+        if moving > 0 && self.wires.random().is_multiple_of(3) {
+            let at = self.wires.random() as usize % moving;
             let Moving { from, sent, to, received, data, address } = self.moving.borrow_mut().swap_remove(at);
             write(&data, address);
             self.ranks[to as usize].received(received, false);
@@ -141,7 +184,7 @@ impl Job {
         let (size, mut queues) = (self.wires.processes, self.wires.queues.borrow_mut());
         let ready: Vec<usize> = (0..queues.len()).filter(|&at| !queues[at].is_empty()).collect();
         if ready.is_empty() {
-            return many_move > 0;
+            return moving + transfers > 0;
         }
         let at = ready[self.wires.random() as usize % ready.len()];
         let packet = queues[at].pop_front().expect("it is not empty");

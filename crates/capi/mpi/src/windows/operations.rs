@@ -8,8 +8,9 @@ use crate::requests::Request;
 use crate::types::Type;
 use netloom_mpi::datatype::{Kind, Predefined};
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::one_sided::{Accumulate, At};
+use netloom_mpi::one_sided::{Accumulate, At, Data};
 use netloom_mpi::op::Op;
+use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 
 /// Data of a target, as the program describes it.
@@ -74,21 +75,29 @@ fn combining(op: Reduction, types: &[&Buffer], target: &Buffer) -> Result<Accumu
     Ok(Accumulate { op, element: Some(element) })
 }
 
-/// What a call gives the program that it may wait for.
-///
-/// # Safety
-/// The program gave the place.
-unsafe fn ended(library: &mut Library, request: *mut usize) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
-    unsafe { library.hand_out(Request::Ended(Ok(())), request) }
+/// A put; the request, if it is to be one.
+unsafe fn any_put(
+    library: &mut Library,
+    origin: Buffer,
+    at: Remote,
+    win: WinId,
+    is_awaited: bool,
+) -> Result<Request, Error> {
+    // SAFETY: the program gave the buffer.
+    let data = unsafe { origin.bytes(1)? };
+    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(()))) };
+    let window = library.window(win);
+    let data = match &data {
+        Cow::Borrowed(data) => Data::Stays(data),
+        Cow::Owned(packed) => Data::Lent(packed),
+    };
+    let started = library.block_on(window.put(at, data, is_awaited))?;
+    Ok(started.map_or(Request::Ended(Ok(())), Request::OneSided))
 }
 
 pub unsafe fn put(library: &mut Library, origin: Buffer, at: Remote, win: WinId) -> Result<(), Error> {
     // SAFETY: the program gave the buffer.
-    let data = unsafe { origin.bytes(1)? };
-    let Some(at) = library.at(win, at)? else { return Ok(()) };
-    let window = library.window(win);
-    library.block_on(window.put(at, &data))
+    unsafe { any_put(library, origin, at, win, false) }.map(|_| ())
 }
 
 pub unsafe fn rput(
@@ -100,8 +109,8 @@ pub unsafe fn rput(
 ) -> Result<(), Error> {
     // SAFETY: the program gave buffer and place.
     unsafe {
-        put(library, origin, at, win)?;
-        ended(library, request)
+        let started = any_put(library, origin, at, win, true)?;
+        library.hand_out(started, request)
     }
 }
 
@@ -164,7 +173,7 @@ pub unsafe fn raccumulate(
     // SAFETY: the program gave buffer and place.
     unsafe {
         accumulate(library, origin, at, op, win)?;
-        ended(library, request)
+        library.hand_out(Request::Ended(Ok(())), request)
     }
 }
 
