@@ -67,7 +67,7 @@ static void one_and_many(void)
       for (int to = size - 1; to > 0; to--)
       {
         MPI_Get(&in[to], 1, MPI_INT, to, 0, 1, MPI_INT, win);
-        MPI_Put(&to, 1, MPI_INT, to, 1, 1, MPI_INT, win);
+        MPI_Put(&ranks[to - 1], 1, MPI_INT, to, 1, 1, MPI_INT, win);
       }
       MPI_Win_complete(win);
       for (int to = 1; to < size; to++) CHECK(in[to] == to * 10 + round);

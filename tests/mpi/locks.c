@@ -158,7 +158,8 @@ static void requests(void)
 static void shared_and_exclusive(void)
 {
   MPI_Win win;
-  int *   memory, value = 0, mine = rank + 1;
+  int *   memory, *all = malloc(size * sizeof *all), value = 0, mine = rank + 1;
+  for (int i = 0; i < size; i++) all[i] = i;
   MPI_Win_allocate(size * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
   memset(memory, 0, size * sizeof(int));
   MPI_Barrier(MPI_COMM_WORLD);
@@ -174,7 +175,7 @@ static void shared_and_exclusive(void)
   if (rank == 0)
   {
     for (int to = 0; to < size; to++) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, to == 0 ? MPI_MODE_NOCHECK : 0, win);
-    for (int to = 0; to < size; to++) MPI_Put(&to, 1, MPI_INT, to, 0, 1, MPI_INT, win);
+    for (int to = 0; to < size; to++) MPI_Put(&all[to], 1, MPI_INT, to, 0, 1, MPI_INT, win);
     for (int to = size - 1; to >= 0; to--) MPI_Win_unlock(to, win);
   }
   MPI_Barrier(MPI_COMM_WORLD);
@@ -184,6 +185,7 @@ static void shared_and_exclusive(void)
   MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win);
   MPI_Win_unlock(MPI_PROC_NULL, win);
   MPI_Win_free(&win);
+  free(all);
 }
 
 /* Operations without waiting in between, of lengths around those at which protocols change. */

@@ -57,6 +57,11 @@ pub trait Transport {
         None
     }
 
+    /// Puts and gets that are shorter are messages.
+    fn transfer_min_bytes(&self) -> usize {
+        0
+    }
+
     /// Starts to write to exposed memory of another process. The data stays as it is until the end is reported, with this
     /// number: then all is there.
     ///

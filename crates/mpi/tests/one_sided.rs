@@ -4,7 +4,7 @@ mod wires;
 
 use netloom_mpi::datatype::{Datatype, Layout, PREDEFINED};
 use netloom_mpi::group::{Group, Members};
-use netloom_mpi::one_sided::{Accumulate, At, Data, Exposed, Extents, Place, Window};
+use netloom_mpi::one_sided::{Accumulate, At, Data, Exposed, Extents, Mapped, Place, Window};
 use netloom_mpi::op::Op;
 use netloom_mpi::transport::Memory;
 use proptest::prelude::*;
@@ -137,10 +137,13 @@ impl Windows {
         let memory = |of: &mut Vec<u8>| Memory { address: of.as_mut_ptr() as u64, bytes: bytes as u64 };
         let memories: Vec<Memory> = kept.iter_mut().map(memory).collect();
         let extents = Extents::Listed((0..size).map(|rank| (bytes as u64, units(rank))).collect());
+        // With a seed that is a multiple of four all have the memory of all.
+        let list = memories.iter().map(|memory| memory.address).collect();
+        let mapped = seed.is_multiple_of(4).then_some(Mapped::Listed(list));
         let window = |rank: u32| {
             let group = Group { members: Members::World, rank, size, context: 4 };
             let exposed = Exposed::Static(memories[rank as usize]);
-            Window::new(Rc::clone(&job.ranks[rank as usize]), group, exposed, extents.clone())
+            Window::new(Rc::clone(&job.ranks[rank as usize]), group, exposed, extents.clone(), mapped.clone())
         };
         let windows = (0..size).map(window).collect();
         Windows { job, memories, windows, _kept: kept }

@@ -8,7 +8,7 @@
 //! - `operation` – operations of an origin.
 //! - `synchronization` – fences, post, start, complete and wait, locks, flushes.
 //!
-//! Long puts, and gets, of one piece at both sides are left to the transport, without the target, where it can do that: the
+//! Where this process has the memory of a target too, puts and gets copy. Others of one piece at both sides are left to the transport, without the target, where it can do that: the
 //! origin asks where the memory is when it first accesses it, and sends messages until it knows.
 //!
 //! Messages of an origin are carried out at a target in the order in which they are sent, also those whose data arrives later. So a
@@ -61,12 +61,33 @@ impl Extents {
     }
 }
 
+/// Where memory of all ranks is that this process has too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mapped {
+    /// That of rank 0, and bytes from one rank's to the next.
+    Uniform(u64, u64),
+    /// By rank.
+    Listed(Rc<[u64]>),
+}
+
+impl Mapped {
+    /// The address of a rank's memory.
+    pub fn of(&self, rank: u32) -> u64 {
+        match self {
+            Mapped::Uniform(first, stride) => first + stride * u64::from(rank),
+            Mapped::Listed(list) => list[rank as usize],
+        }
+    }
+}
+
 /// A window of this process.
 #[derive(Debug)]
 pub struct Window<T> {
     point_to_point: Rc<PointToPoint<T>>,
     group: Group,
     extents: Extents,
+    /// Puts and gets copy where there is one.
+    mapped: Option<Mapped>,
     /// Collective operations that it has begun.
     collectives: Cell<u32>,
 }
@@ -83,6 +104,7 @@ impl<T: Transport> Window<T> {
         group: Group,
         exposed: Exposed,
         extents: Extents,
+        mapped: Option<Mapped>,
     ) -> Self {
         let address = match exposed {
             Exposed::Static(memory) if memory.bytes > 0 => point_to_point.transport().expose(memory),
@@ -90,7 +112,7 @@ impl<T: Transport> Window<T> {
         };
         let state = State::new(exposed, address);
         point_to_point.one_sided.borrow_mut().windows.insert(group.context, state);
-        Window { point_to_point, group, extents, collectives: Cell::new(0) }
+        Window { point_to_point, group, extents, mapped, collectives: Cell::new(0) }
     }
 
     /// Its processes.

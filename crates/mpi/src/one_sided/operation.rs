@@ -2,7 +2,7 @@
 
 use super::message::{Header, Kind, Label, Token};
 use super::state::{Access, Held, take_one};
-use super::target::Place;
+use super::target::{Place, write};
 use super::{Window, wrong_synchronization};
 use crate::datatype::{Layout, Predefined};
 use crate::error::{Class, Error};
@@ -152,6 +152,11 @@ impl<T: Transport> Window<T> {
         Ok(Header { offset, op: how.op, element, layout: at.layout })
     }
 
+    /// The memory of a target, if this process has it too.
+    fn mapped(&self, rank: u32) -> Option<u64> {
+        self.mapped.as_ref().map(|mapped| mapped.of(rank))
+    }
+
     /// Where the transport finds memory of a target; `None` if it is not known yet, or not to be reached.
     fn located(&self, process: Process) -> Option<u64> {
         if process == self.point_to_point.transport().own() {
@@ -184,9 +189,14 @@ impl<T: Transport> Window<T> {
         let rank = at.rank;
         let header = self.header(at, PLAIN)?;
         let to = self.may_access(rank).await?;
+        if let Some(memory) = self.mapped(rank) {
+            let data = data.as_slice();
+            write(&header.layout, memory.wrapping_add_signed(header.offset), data);
+            return Ok(None);
+        }
         let transport = self.point_to_point.transport();
         if let Data::Stays(bytes) = data
-            && length > transport.short_max_bytes()
+            && length >= transport.transfer_min_bytes().max(1)
             && let Some(exposed) = self.piece(to, &header)
         {
             let memory = Memory { address: bytes.as_ptr() as u64, bytes: length as u64 };
@@ -214,25 +224,29 @@ impl<T: Transport> Window<T> {
         Ok(token)
     }
 
-    /// Reads data of a target. Whoever wants to know of the end alone gets a token.
+    /// Reads data of a target. Somebody may wait for the token; without one it has ended.
     ///
     /// # Errors
     /// As [`Self::put`].
-    pub async fn get(&self, at: At, place: Place, is_awaited: bool) -> Result<Token, Error> {
+    pub async fn get(&self, at: At, place: Place, is_awaited: bool) -> Result<Option<Token>, Error> {
         let space = place.layout.bytes();
         check_length(at.layout.bytes() <= space, space, &at)?;
         let rank = at.rank;
         let header = self.header(at, PLAIN)?;
         let to = self.may_access(rank).await?;
+        if let Some(memory) = self.mapped(rank) {
+            place.copy_from(&header.layout, memory.wrapping_add_signed(header.offset));
+            return Ok(None);
+        }
         let bytes = header.layout.bytes() as u64;
-        if bytes > 0
+        if bytes >= self.point_to_point.transport().transfer_min_bytes().max(1) as u64
             && let Some(address) = place.as_run(bytes)
             && let Some(exposed) = self.piece(to, &header)
         {
             let (space, transport) = (Memory { address, bytes }, self.point_to_point.transport());
-            return self.transfer(to, is_awaited, |token| transport.get(to, exposed, space, token));
+            return self.transfer(to, is_awaited, |token| transport.get(to, exposed, space, token)).map(Some);
         }
-        Ok(self.ask(to, Kind::Get, header, &[], place, is_awaited))
+        Ok(Some(self.ask(to, Kind::Get, header, &[], place, is_awaited)))
     }
 
     fn ask(

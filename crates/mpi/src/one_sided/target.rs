@@ -72,7 +72,8 @@ fn packed(layout: &Layout, address: u64) -> Vec<u8> {
     bytes
 }
 
-fn unpack(layout: &Layout, address: u64, data: &[u8]) {
+/// Writes packed data, as much as there is.
+pub fn write(layout: &Layout, address: u64, data: &[u8]) {
     // SAFETY: as above; the data is in a message, or in a buffer of the program that does not overlap the target's.
     unsafe { layout.unpack(data, address as *mut u8) };
 }
@@ -91,7 +92,7 @@ pub fn carry_out(
     let address = exposed.locate(*offset, layout)?;
     Ok(match kind {
         Kind::Put => {
-            unpack(layout, address, data);
+            write(layout, address, data);
             None
         }
         Kind::Get => Some(match layout.as_run() {
@@ -110,7 +111,7 @@ pub fn carry_out(
             let old = packed(layout, address);
             let (new, compared) = data.split_at(data.len() / 2);
             if old == compared {
-                unpack(layout, address, new);
+                write(layout, address, new);
             }
             Some(Reply::Bytes(old))
         }
@@ -126,7 +127,7 @@ fn accumulate(header: &Header, address: u64, data: &[u8]) {
     let Header { op, element, layout, .. } = header;
     match op {
         Op::NoOp => return,
-        Op::Replace => return unpack(layout, address, data),
+        Op::Replace => return write(layout, address, data),
         _ => {}
     }
     let Some(of) = predefined(*element as usize) else { return };
@@ -144,7 +145,7 @@ fn accumulate(header: &Header, address: u64, data: &[u8]) {
     let mut own = packed(layout, address);
     own.truncate(data.len());
     reduce(*op, of, &mut own, data);
-    unpack(layout, address, &own);
+    write(layout, address, &own);
 }
 
 /// Combines packed elements.
@@ -196,9 +197,21 @@ impl Place {
         Some(self.address.wrapping_add_signed(at as i64))
     }
 
+    /// Reads memory that this process has, of another layout.
+    pub fn copy_from(&self, layout: &Layout, address: u64) {
+        let bytes = layout.bytes() as u64;
+        match layout.as_run() {
+            // SAFETY: it is memory of a window, as much as the layout has.
+            Some(at) => self.store(unsafe {
+                bytes_at(Memory { address: address.wrapping_add_signed(at as i64), bytes })
+            }),
+            None => self.store(&packed(layout, address)),
+        }
+    }
+
     /// Writes a result, as much as there is space for.
     pub fn store(&self, data: &[u8]) {
-        unpack(&self.layout, self.address, &data[..data.len().min(self.layout.bytes())]);
+        write(&self.layout, self.address, &data[..data.len().min(self.layout.bytes())]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! How windows are made and freed.
 
-use super::shared::{self, Mapping};
+use super::shared::{self, Mapping, Places};
 use super::{Facts, WIN_NULL, Win, WinId};
 use crate::abi::*;
 use crate::attributes;
@@ -115,7 +115,13 @@ fn add(library: &mut Library, comm: CommId, parts: Parts) -> Result<usize, Error
         _ => Exposed::Static(Memory { address: base as u64, bytes }),
     };
     let group = Group { context, ..library.of(comm).group.clone() };
-    let window = Rc::new(Window::new(Rc::clone(&library.point_to_point), group, exposed, extents));
+    // Where a simulated node's memory is shared, operations take simulated time all the same.
+    let is_simulated = library.point_to_point.transport().simulated_node().is_some();
+    let mapped = match &memory {
+        Owned::Shared(mapping) if !is_simulated => Some(mapping.ranks.clone()),
+        _ => None,
+    };
+    let window = Rc::new(Window::new(Rc::clone(&library.point_to_point), group, exposed, extents, mapped));
     let handle = library.windows.insert(Win {
         window: Rc::clone(&window),
         errhandler: ERRORS_ARE_FATAL,
@@ -162,14 +168,35 @@ pub unsafe fn allocate(
     win: *mut usize,
 ) -> Result<(), Error> {
     let ((bytes, unit), info) = (check(size, unit)?, crate::info::copy(info)?);
-    let base = allocated(bytes as usize)?;
-    let memory = Owned::Allocated(base);
     let (context, extents) = agree_extents(library, comm, (bytes, unit))?;
+    let is_simulated = library.point_to_point.transport().simulated_node().is_some();
+    // Natively all processes have the memory, if the system lets them; a simulated network moves data itself.
+    let near = if is_simulated { None } else { shared(library, comm, &extents, 4096).ok() };
+    let (base, memory) = match near {
+        Some(shared) => shared,
+        None => {
+            let base = allocated(bytes as usize)?;
+            (base, Owned::Allocated(base))
+        }
+    };
     let parts = Parts { base, bytes, unit, flavor: FLAVOR_ALLOCATE, memory, context, extents, info };
     let made = add(library, comm, parts)?;
     // SAFETY: the program gave the places; the first is for a pointer.
     unsafe { (*baseptr.cast::<*mut c_void>(), *win) = (base, made) };
     Ok(())
+}
+
+/// Memory that all ranks have, and where this rank's is.
+fn shared(
+    library: &mut Library,
+    comm: CommId,
+    extents: &Extents,
+    alignment: u64,
+) -> Result<(*mut c_void, Owned), Error> {
+    let group = &library.of(comm).group;
+    let (rank, places) = (group.rank, Places::new(extents, group.size, alignment)?);
+    let mapping = shared::map(library, comm, &places)?;
+    Ok((mapping.ranks.of(rank) as *mut c_void, Owned::Shared(mapping)))
 }
 
 /// The memory of each rank follows that of the rank before it.
@@ -184,16 +211,8 @@ pub unsafe fn allocate_shared(
 ) -> Result<(), Error> {
     let ((bytes, unit), info) = (check(size, unit)?, crate::info::copy(info)?);
     let (context, extents) = agree_extents(library, comm, (bytes, unit))?;
-    let group = &library.of(comm).group;
-    let (rank, size) = (group.rank, group.size);
-    let length = |rank| extents.of(rank).map_or(0, |of| of.0);
-    let whole = (0..size).try_fold(0u64, |sum, rank| sum.checked_add(length(rank)));
-    let whole = whole.filter(|&all| all < 1 << 62);
-    let whole = whole.ok_or_else(|| Error::new(Class::NoMem, "the window would be longer than memory"))?;
-    let mapping = shared::map(library, comm, whole as usize)?;
-    let before: u64 = (0..rank).map(length).sum();
-    let base = mapping.at(before as usize);
-    let memory = Owned::Shared(mapping);
+    // Ranks follow each other without gaps.
+    let (base, memory) = shared(library, comm, &extents, 1)?;
     let parts = Parts { base, bytes, unit, flavor: FLAVOR_SHARED, memory, context, extents, info };
     let made = add(library, comm, parts)?;
     // SAFETY: the program gave the places; the first is for a pointer.
@@ -211,19 +230,18 @@ pub unsafe fn shared_query(
     baseptr: *mut c_void,
 ) -> Result<(), Error> {
     let target = library.target("rank", win, rank)?;
-    let Win { window, memory, .. } = library.of_win(win);
-    let Owned::Shared(mapping) = memory else {
+    let Win { window, memory, facts, .. } = library.of_win(win);
+    let (Owned::Shared(mapping), FLAVOR_SHARED) = (memory, facts.flavor) else {
         return Err(Error::new(Class::RmaFlavor, "the window was not made by MPI_Win_allocate_shared"));
     };
     let extent = |rank| window.extents().of(rank).unwrap_or_default();
     let rank = target.or_else(|| (0..window.group().size).find(|&rank| extent(rank).0 > 0));
     let (bytes, of_unit) = rank.map_or((0, 1), extent);
-    let before: u64 = (0..rank.unwrap_or(0)).map(|rank| extent(rank).0).sum();
     // SAFETY: the program gave the places; the last is for a pointer.
     unsafe {
         *size = bytes as isize;
         unit.set(Some(of_unit.into()));
-        *baseptr.cast::<*mut c_void>() = mapping.at(before as usize);
+        *baseptr.cast::<*mut c_void>() = mapping.ranks.of(rank.unwrap_or(0)) as *mut c_void;
     }
     Ok(())
 }

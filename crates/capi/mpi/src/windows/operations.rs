@@ -125,7 +125,8 @@ unsafe fn any_get(
     let place = origin.place()?;
     let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(()))) };
     let window = library.window(win);
-    library.block_on(window.get(at, place, is_awaited)).map(Request::OneSided)
+    let started = library.block_on(window.get(at, place, is_awaited))?;
+    Ok(started.map_or(Request::Ended(Ok(())), Request::OneSided))
 }
 
 pub unsafe fn get(library: &mut Library, origin: Buffer, at: Remote, win: WinId) -> Result<(), Error> {

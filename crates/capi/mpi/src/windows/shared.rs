@@ -5,6 +5,7 @@ use crate::communicators::agree;
 use crate::library::{CommId, Library};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
+use netloom_mpi::one_sided::{Extents, Mapped};
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
@@ -13,15 +14,12 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _};
 pub struct Mapping {
     address: *mut c_void,
     bytes: usize,
+    /// Where that of each rank is.
+    pub ranks: Mapped,
 }
 
 impl Mapping {
-    /// An address within.
-    pub fn at(&self, offset: usize) -> *mut c_void {
-        self.address.wrapping_byte_add(offset)
-    }
-
-    fn of(file: &File, bytes: usize) -> std::io::Result<Self> {
+    fn of(file: &File, bytes: usize, places: &Places) -> std::io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let (shared, descriptor) = (libc::MAP_SHARED, file.as_raw_fd());
         // SAFETY: a new mapping of a file of that length.
@@ -29,7 +27,12 @@ impl Mapping {
         if address == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
-        Ok(Mapping { address, bytes })
+        let first = address as u64;
+        let ranks = match &places.starts {
+            &Starts::Uniform(stride) => Mapped::Uniform(first, stride),
+            Starts::Listed(list) => Mapped::Listed(list.iter().map(|start| first + start).collect()),
+        };
+        Ok(Mapping { address, bytes, ranks })
     }
 }
 
@@ -37,6 +40,40 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: it is mapped, and the window is freed.
         unsafe { libc::munmap(self.address, self.bytes) };
+    }
+}
+
+/// Where the memory of each rank begins.
+enum Starts {
+    /// As many bytes from one rank's to the next.
+    Uniform(u64),
+    Listed(Vec<u64>),
+}
+
+/// How the memory of several ranks is laid out.
+pub struct Places {
+    starts: Starts,
+    bytes: u64,
+}
+
+impl Places {
+    /// One rank's after the other's, each at a multiple of an alignment.
+    pub fn new(extents: &Extents, ranks: u32, alignment: u64) -> Result<Self, Error> {
+        let too_long = || Error::new(Class::NoMem, "the window would be longer than memory");
+        let rounded = |bytes: u64| bytes.checked_next_multiple_of(alignment).filter(|&all| all < 1 << 62);
+        let checked = |bytes: Option<u64>| bytes.filter(|&all| all < 1 << 62).ok_or_else(too_long);
+        if let &Extents::Uniform(bytes, _) = extents {
+            let stride = checked(rounded(bytes))?;
+            let bytes = checked(stride.checked_mul(ranks.into()))?;
+            return Ok(Places { starts: Starts::Uniform(stride), bytes });
+        }
+        let (mut list, mut end) = (vec![], 0);
+        for rank in 0..ranks {
+            list.push(end);
+            let own = extents.of(rank).map_or(0, |of| of.0);
+            end = checked(rounded(own).and_then(|own| own.checked_add(end)))?;
+        }
+        Ok(Places { starts: Starts::Listed(list), bytes: end })
     }
 }
 
@@ -54,8 +91,8 @@ fn made(bytes: usize) -> std::io::Result<File> {
 }
 
 /// Memory for all ranks of a communicator.
-pub fn map(library: &mut Library, comm: CommId, bytes: usize) -> Result<Mapping, Error> {
-    let bytes = bytes.max(1);
+pub fn map(library: &mut Library, comm: CommId, places: &Places) -> Result<Mapping, Error> {
+    let bytes = places.bytes.max(1) as usize;
     let group = library.of(comm).group.clone();
     let node = u64::from(library.point_to_point.transport().node());
     // The greatest, and with all bits inverted the least.
@@ -76,14 +113,20 @@ pub fn map(library: &mut Library, comm: CommId, bytes: usize) -> Result<Mapping,
     let number = |at: usize| i32::from_ne_bytes(name[at..at + 4].try_into().expect("four bytes"));
     let (process, descriptor) = (number(0), number(4));
     if descriptor < 0 {
-        return Err(Error::new(Class::NoMem, format!("there is no memory for {bytes} B that is shared")));
+        let text = format!("there is no memory for {bytes} B that is shared");
+        return Err(Error::new(Class::NoMem, text));
     }
     let open = || OpenOptions::new().read(true).write(true).open(format!("/proc/{process}/fd/{descriptor}"));
-    let mapping = file
-        .as_ref()
-        .map_or_else(|| open().and_then(|file| Mapping::of(&file, bytes)), |file| Mapping::of(file, bytes));
-    // Rank 0 keeps its file until all have opened it.
+    let mapping = file.as_ref().map_or_else(
+        || open().and_then(|file| Mapping::of(&file, bytes, places)),
+        |file| Mapping::of(file, bytes, places),
+    );
+    // Rank 0 keeps its file until all have opened it; none has the memory if one has not.
     let operation = library.operation(comm);
-    library.block_on(collective::barrier(operation))?;
-    mapping.map_err(failed)
+    let (_, [has_failed]) = agree(library, operation, [mapping.is_err().into()])?;
+    let mapping = mapping.map_err(failed)?;
+    match has_failed {
+        0 => Ok(mapping),
+        _ => Err(Error::new(Class::RmaShared, "another rank cannot share the memory")),
+    }
 }

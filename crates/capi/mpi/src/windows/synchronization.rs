@@ -87,7 +87,13 @@ pub unsafe fn lock(
     library.block_on(window.lock(rank, kind == LOCK_EXCLUSIVE, assert & MODE_NOCHECK != 0))
 }
 
+/// A program may wait for operations of others with calls that end at once: each lets some be carried out.
+fn let_others_in(library: &mut Library) {
+    library.poll();
+}
+
 pub unsafe fn unlock(library: &mut Library, rank: c_int, win: WinId) -> Result<(), Error> {
+    let_others_in(library);
     let Some(rank) = library.target("rank", win, rank)? else { return Ok(()) };
     let window = library.window(win);
     library.block_on(window.unlock(rank))
@@ -104,28 +110,33 @@ pub unsafe fn lock_all(library: &mut Library, assert: c_int, win: WinId) -> Resu
 }
 
 pub unsafe fn unlock_all(library: &mut Library, win: WinId) -> Result<(), Error> {
+    let_others_in(library);
     let window = library.window(win);
     library.block_on(window.unlock_all())
 }
 
 pub unsafe fn flush(library: &mut Library, rank: c_int, win: WinId) -> Result<(), Error> {
+    let_others_in(library);
     let Some(rank) = library.target("rank", win, rank)? else { return Ok(()) };
     let window = library.window(win);
     library.block_on(window.flush(Some(rank)))
 }
 
 pub unsafe fn flush_all(library: &mut Library, win: WinId) -> Result<(), Error> {
+    let_others_in(library);
     let window = library.window(win);
     library.block_on(window.flush(None))
 }
 
 pub unsafe fn flush_local(library: &mut Library, rank: c_int, win: WinId) -> Result<(), Error> {
+    let_others_in(library);
     let Some(rank) = library.target("rank", win, rank)? else { return Ok(()) };
     let window = library.window(win);
     library.block_on(window.flush_local(Some(rank)))
 }
 
 pub unsafe fn flush_local_all(library: &mut Library, win: WinId) -> Result<(), Error> {
+    let_others_in(library);
     let window = library.window(win);
     library.block_on(window.flush_local(None))
 }
