@@ -320,7 +320,7 @@ impl<T: Transport> PointToPoint<T> {
         if sends > 0 {
             list.push(format!("{sends} sends that have not ended"));
         }
-        list.extend(self.one_sided.borrow().unfinished());
+        list.extend(self.one_sided.borrow().unfinished(&name));
         for envelope in tables.matching.unexpected().filter(|envelope| envelope.context % 2 == 0) {
             let of = name(envelope.context);
             let (bytes, from, tag) = (envelope.bytes, envelope.source, envelope.tag);

@@ -124,6 +124,16 @@ fn programs_check_their_data_natively() {
 }
 
 #[test]
+fn a_target_natively_needs_no_calls() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let program = compile(&source("passive_target"), folder.path());
+    for ranks in [1, 2, 5] {
+        let (status, output) = native(&program, ranks);
+        assert_eq!(status, 0, "{ranks} ranks:\n{output}");
+    }
+}
+
+#[test]
 fn programs_check_their_data_as_guests() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();
@@ -183,6 +193,19 @@ fn ranks_that_wait_for_ever_are_told() {
     for rank in 0..3 {
         let from = (rank + 1) % 3;
         let told = format!("MPI_Recv: receive from rank {from} with tag 42 of MPI_COMM_WORLD");
+        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
+        assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
+    }
+}
+
+#[test]
+fn ranks_that_wait_for_a_lock_are_told() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile(&source("waits_for_lock"), folder.path());
+    let (status, _, output) = simulated(&program, 3, 1, 1);
+    for (rank, told) in [(0, "process 0"), (2, "process 0")] {
+        let told = format!("MPI_Win_lock: window 0x9000000: the lock of {told}");
         let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
         assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
     }

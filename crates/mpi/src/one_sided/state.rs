@@ -433,20 +433,34 @@ impl Tables {
         self.end(token, end);
     }
 
-    /// What this process waits for, in words.
-    pub fn unfinished(&self) -> impl Iterator<Item = String> {
-        self.windows.iter().flat_map(|(id, state)| {
-            let list = state.targets.iter().filter_map(move |(process, target)| {
-                let what = match target {
-                    Target { lock: Held::Asked, .. } => "the lock of",
-                    Target { results: 1.., .. } => "results of",
-                    _ => return None,
+    /// What this process waits for, in words; of a window, by its number, `name` is the name.
+    pub fn unfinished(&self, name: impl Fn(u32) -> String) -> Vec<String> {
+        let mut list = vec![];
+        for (&id, state) in &self.windows {
+            let of = name(id);
+            for (process, target) in &state.targets {
+                match target {
+                    Target { lock: Held::Asked, .. } => {
+                        list.push(format!("{of}: the lock of process {process}"));
+                    }
+                    Target { results: 1.., .. } => {
+                        list.push(format!("{of}: operations at process {process}"));
+                    }
+                    _ => {}
+                }
+            }
+            if let Access::Started { group, is_unchecked: false } = &state.access {
+                let is_missing = |target: &&Process| {
+                    !state.posts.contains_key(target)
+                        && !state.targets.get(target).is_some_and(|of| of.is_posted)
                 };
-                Some(format!("window {id:#x}: {what} process {process}"))
-            });
-            let posted = state.posted_to.iter().flatten();
-            let waited = posted.filter(|process| !state.completed.contains_key(process));
-            list.chain(waited.map(move |process| format!("window {id:#x}: posted to process {process}")))
-        })
+                let missing = group.iter().filter(is_missing);
+                list.extend(missing.map(|target| format!("{of}: MPI_Win_post of process {target}")));
+            }
+            let origins = state.posted_to.iter().flatten();
+            let missing = origins.filter(|&origin| !state.completed.contains_key(origin));
+            list.extend(missing.map(|origin| format!("{of}: MPI_Win_complete of process {origin}")));
+        }
+        list
     }
 }
