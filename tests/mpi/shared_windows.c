@@ -23,6 +23,7 @@ int main(int argc, char ** argv)
   /* Rank 1 has none, the others have different lengths. */
   const int length = rank == 1 ? 0 : 4 + rank;
   MPI_Win_allocate_shared(length * sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &win);
+  if (rank == 0) memory[0] = 0;
   MPI_Win_shared_query(win, rank, &bytes, &unit, &other);
   CHECK(bytes == (MPI_Aint) (length * sizeof(int)) && unit == sizeof(int) && (length == 0 || other == memory));
   MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &other, &unit);
