@@ -40,6 +40,11 @@ int main(int argc, char **argv)
   MPI_Scan_init(own, all[15], size, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[n++]);
   MPI_Exscan_init(own, all[16], size, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[n++]);
   CHECK(n == KINDS);
+  /* They keep what they need of the arrays. */
+  int          *was[3] = {counts, places, bytes};
+  MPI_Datatype *were = types;
+  counts = malloc(size * sizeof *counts), bytes = malloc(size * sizeof *bytes), types = malloc(size * sizeof *types);
+  for (int r = 0; r < size; r++) counts[r] = 1, bytes[r] = was[2][r], types[r] = were[r], was[0][r] = was[1][r] = was[2][r] = -1, were[r] = MPI_DOUBLE;
   for (int round = 0; round < ROUNDS; round++)
   {
     value = 100 * rank + round;
@@ -94,7 +99,7 @@ int main(int argc, char **argv)
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
   for (int r = 0; r < size; r++) CHECK(all[0][r] == 10 * rank + r);
   for (int k = 0; k < KINDS; k++) free(all[k]);
-  free(own), free(counts), free(places), free(bytes), free(types), free(pairs);
+  free(own), free(counts), free(bytes), free(types), free(pairs), free(was[0]), free(was[1]), free(was[2]), free(were);
   MPI_Comm_free(&comm);
   MPI_Finalize();
   return 0;

@@ -24,6 +24,8 @@ fn argument(kind: &str, name: &str, is_long: bool) -> String {
         "type" => format!("crate::types::find(\"{name}\", {name})?"),
         "group" => format!("library.group(\"{name}\", {name})?"),
         "op" => format!("library.op(\"{name}\", {name})?"),
+        // Read by one rank alone.
+        "comm" if name == "peer_comm" => name.into(),
         "comm" => format!("library.comm(\"{name}\", {name})?"),
         "win" => format!("library.win(\"{name}\", {name})?"),
         "*unit" if is_long => format!("CountPlace::Long({name}.cast())"),
@@ -35,6 +37,17 @@ fn argument(kind: &str, name: &str, is_long: bool) -> String {
 /// Whether a function plans a collective.
 fn is_collective(by: &str) -> bool {
     ["collectives::", "neighborhood::"].iter().any(|module| by.starts_with(module))
+}
+
+/// The same for a communicator of one group and, where there is a condition, for one of two.
+fn choose_groups(by: &str, is_inter: &str, planned: impl Fn(&str) -> String) -> String {
+    match by.strip_prefix("collectives::") {
+        Some(of) => {
+            let inter = planned(&format!("intercollectives::{of}"));
+            format!("if {is_inter} {{ {inter} }} else {{ {} }}", planned(by))
+        }
+        None => planned(by),
+    }
 }
 
 fn export(function: &Function, is_long: bool) -> String {
@@ -124,15 +137,28 @@ fn export(function: &Function, is_long: bool) -> String {
         Some(by) if is_collective(by) && name.contains("_init") => {
             let [given @ .., info, request] = &parameters[..] else { panic!("{name} returns a request") };
             assert!(info.kind == "info" && request.kind == "*request", "{name}");
-            let given = argument_list(given);
+            // Of arrays it keeps copies, where the call reads them at all.
+            let keep = |argument: String| match argument.split_once("::").map(|of| of.0) {
+                Some("Pieces") if argument.contains("[\"send") => format!("{argument}.kept(to)"),
+                Some("Pieces") => format!("{argument}.kept(from)"),
+                Some("Counted") => format!("{argument}.kept(own)"),
+                _ => argument,
+            };
+            let root = given.iter().find(|of| of.kind == "root");
+            let root = root.map_or("None".into(), |root| format!("Some({})", root.name));
+            let is_near = by.starts_with("neighborhood::");
+            let given: Vec<String> = argument_list(given).into_iter().map(keep).collect();
             let places: Vec<String> = (0..given.len()).map(|at| format!("given.{at}")).collect();
             let (kept, given) = (given.join(", "), places.join(", "));
+            let boxed = |by: &str| format!("Ok(Box::pin(crate::{by}(library, {given})?) as _)");
+            let planned = choose_groups(by, &format!("library.is_inter({comm})"), boxed);
             let (info, request) = (&info.name, &request.name);
             format!(
                 "run(&\"MPI_{name}\", {comm}, |library| {{ let at = library.comm(\"{comm}\", {comm})?; \
+                 let [to, from, own] = library.significant(at, {root}, {is_near}); let _ = (to, from, own); \
                  crate::info::check({info})?; let given = ({kept},); \
                  let plan = move |library: &mut Library| {{ let given = given.clone(); \
-                 Ok(Box::pin(crate::{by}(library, {given})?) as _) }}; \
+                 {planned} }}; \
                  library.plan_collective(at, plan, {request}) }})"
             )
         }
@@ -144,8 +170,10 @@ fn export(function: &Function, is_long: bool) -> String {
                 }
                 _ => (&parameters[..], "library.block_on(plan)".into()),
             };
-            let plan = format!("crate::{by}(library, {})?", arguments(given));
-            format!("run(&\"MPI_{name}\", {comm}, |library| {{ let plan = {plan}; {then} }})")
+            let given = arguments(given);
+            let planned = |by: &str| format!("{{ let plan = crate::{by}(library, {given})?; {then} }}");
+            let planned = choose_groups(by, &format!("library.is_inter({comm})"), planned);
+            format!("run(&\"MPI_{name}\", {comm}, |library| {{ {planned} }})")
         }
         Some(by) => {
             let arguments = arguments(&parameters);

@@ -66,12 +66,17 @@ impl Processes {
         &self.members
     }
 
-    /// All, by rank.
-    pub fn iter(&self) -> impl Iterator<Item = Process> {
-        (0..self.size).map(|rank| match &self.members {
+    /// The process of a rank.
+    pub fn process(&self, rank: u32) -> Process {
+        match &self.members {
             Members::World => rank,
             Members::List(list) => list[rank as usize],
-        })
+        }
+    }
+
+    /// All, by rank.
+    pub fn iter(&self) -> impl Iterator<Item = Process> {
+        (0..self.size).map(|rank| self.process(rank))
     }
 
     /// The rank of a process.

@@ -9,6 +9,7 @@ use netloom_mpi::one_sided::Place;
 use netloom_mpi::transport::Memory;
 use std::borrow::Cow;
 use std::ffi::c_void;
+use std::rc::Rc;
 
 /// A buffer, as the program describes it. Count and type are checked where they are used: those of `MPI_IN_PLACE`, and those of
 /// the root's buffer at other ranks, may be anything.
@@ -371,6 +372,18 @@ impl Counted {
         Counted { buffer: Buffer::new(names, address, 0, of), counts: counts.into() }
     }
 
+    /// As [`Pieces::kept`].
+    ///
+    /// # Safety
+    /// The program gave so many counts.
+    pub unsafe fn kept(self, ranks: Option<u32>) -> Self {
+        // SAFETY: the caller's promise.
+        match ranks {
+            Some(ranks) => Counted { counts: unsafe { self.counts.kept(ranks as usize) }, ..self },
+            None => self,
+        }
+    }
+
     /// The counts of all ranks, and this rank's buffer.
     ///
     /// # Safety
@@ -401,6 +414,8 @@ enum Types {
     One(Named),
     /// One for each: displacements are in bytes.
     Each(*const usize),
+    /// The same, in a copy of the array.
+    Kept(Rc<[Named]>),
 }
 
 impl Pieces {
@@ -437,11 +452,12 @@ impl Pieces {
     /// The program gave arrays with an element for this rank.
     pub unsafe fn of_rank(&self, rank: u32) -> Result<Buffer, Error> {
         // SAFETY: the caller's promise.
-        let [count, at] = unsafe { [self.counts, self.displacements].map(|list| list.at(rank as usize)) };
+        let [count, at] = unsafe { [&self.counts, &self.displacements].map(|list| list.at(rank as usize)) };
         let (of, unit) = match &self.of {
             Types::One(of) => (of.clone(), of.get(self.names[2])?.extent() as isize),
             // SAFETY: the caller's promise.
             Types::Each(types) => (Named::new(unsafe { *types.add(rank as usize) }), 1),
+            Types::Kept(types) => (types[rank as usize].clone(), 1),
         };
         // No data may be anywhere.
         let address = match count {
@@ -449,6 +465,26 @@ impl Pieces {
             _ => self.address.wrapping_byte_offset(at as isize * unit),
         };
         Ok(Buffer { names: self.names, address, count, of })
+    }
+
+    /// The same with copies of the arrays, if they are for so many ranks: what a persistent collective keeps.
+    ///
+    /// # Safety
+    /// The program gave arrays of this length, unless the buffer is `MPI_IN_PLACE`.
+    pub unsafe fn kept(self, ranks: Option<u32>) -> Self {
+        let Some(ranks) = ranks.filter(|_| !self.is_in_place()) else { return self };
+        let ranks = ranks as usize;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let of = match &self.of {
+                Types::Each(types) => {
+                    Types::Kept((0..ranks).map(|rank| Named::new(*types.add(rank))).collect())
+                }
+                other => other.clone(),
+            };
+            let [counts, displacements] = [&self.counts, &self.displacements].map(|list| list.kept(ranks));
+            Pieces { counts, displacements, of, ..self }
+        }
     }
 
     /// Those of all ranks.

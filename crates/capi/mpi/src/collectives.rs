@@ -186,6 +186,16 @@ pub unsafe fn reduce_scatter(
     }
 }
 
+/// The lengths of the parts of a buffer, bytes, and the elements of all.
+pub fn lengths(from: &Buffer, counts: &[i64]) -> Result<(Vec<usize>, i64), Error> {
+    let mut lengths = vec![];
+    for &count in counts {
+        lengths.push(from.of_count(count).array()?.bytes());
+    }
+    let all = counts.iter().try_fold(0i64, |all, &count| all.checked_add(count));
+    Ok((lengths, all.ok_or_else(|| Error::new(Class::Count, "the counts are more than memory has"))?))
+}
+
 /// Reduces at rank 0, which gives each rank its part.
 unsafe fn any_reduce_scatter(
     library: &mut Library,
@@ -198,12 +208,7 @@ unsafe fn any_reduce_scatter(
     let combine = combining(op, &recvbuf)?;
     let from = recvbuf.at("sendbuf", sendbuf);
     let from = if from.is_in_place() { recvbuf.clone() } else { from };
-    let mut lengths = vec![];
-    for &count in counts {
-        lengths.push(from.of_count(count).array()?.bytes());
-    }
-    let all = counts.iter().try_fold(0i64, |all, &count| all.checked_add(count));
-    let all = all.ok_or_else(|| Error::new(Class::Count, "the counts are more than memory has"))?;
+    let (lengths, all) = lengths(&from, counts)?;
     // SAFETY: the program gave the buffer.
     let mut data = unsafe { from.of_count(all).array()?.copy() };
     let result = recvbuf.array()?;
@@ -223,13 +228,13 @@ unsafe fn any_reduce_scatter(
 }
 
 /// What the root receives.
-enum Parts {
+pub enum Parts {
     Equal(Buffer),
     Different(Pieces),
 }
 
 impl Parts {
-    unsafe fn spaces<'a>(&self, ranks: u32) -> Result<Spaces<'a>, Error> {
+    pub unsafe fn spaces<'a>(&self, ranks: u32) -> Result<Spaces<'a>, Error> {
         // SAFETY: the program gave them.
         unsafe {
             match self {
@@ -239,7 +244,7 @@ impl Parts {
         }
     }
 
-    unsafe fn bytes<'a>(&self, ranks: u32) -> Result<Pieced<'a>, Error> {
+    pub unsafe fn bytes<'a>(&self, ranks: u32) -> Result<Pieced<'a>, Error> {
         // SAFETY: the program gave them.
         unsafe {
             match self {
@@ -264,6 +269,11 @@ pub struct Spaces<'a> {
 }
 
 impl Spaces<'_> {
+    /// For no ranks.
+    pub fn none() -> Self {
+        Spaces { list: vec![], split: None }
+    }
+
     /// A buffer for each rank, one after the other.
     ///
     /// # Safety
@@ -299,6 +309,11 @@ pub struct Pieced<'a> {
 }
 
 impl<'a> Pieced<'a> {
+    /// For no ranks.
+    pub fn none() -> Self {
+        Pieced { list: vec![], split: None }
+    }
+
     /// A buffer for each rank, one after the other.
     ///
     /// # Safety
@@ -371,7 +386,7 @@ unsafe fn gather_parts(
             check_lengths(own.len(), of_own.len())?;
             (own, spaces)
         } else {
-            (sendbuf.bytes(1)?, Spaces { list: vec![], split: None })
+            (sendbuf.bytes(1)?, Spaces::none())
         }
     };
     let operation = library.operation(comm);
@@ -416,7 +431,7 @@ unsafe fn scatter_parts(
     let is_root = rank == root;
     // SAFETY: the program gave the buffers; that of all data is the root's.
     let (pieces, mut own) = unsafe {
-        let pieces = if is_root { sendbuf.bytes(size)? } else { Pieced { list: vec![], split: None } };
+        let pieces = if is_root { sendbuf.bytes(size)? } else { Pieced::none() };
         let own = if is_root && recvbuf.is_in_place() { None } else { Some(recvbuf.space(1)?) };
         (pieces, own)
     };

@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::environment::write;
-use crate::library::{Comm, CommId, Library};
+use crate::library::{CONTEXTS, Comm, CommId, Library};
 use crate::pami::Pami;
-use netloom_mpi::collective::{self, Operation};
+use netloom_mpi::collective::{self, Operation, inter};
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::group::{Group, Members, Processes};
+use netloom_mpi::group::{Group, Processes};
 use std::ffi::{CStr, c_char, c_int};
 use std::rc::Rc;
 
@@ -22,40 +22,49 @@ pub unsafe fn size(library: &mut Library, comm: CommId, size: *mut c_int) -> Res
     Ok(())
 }
 
-/// A context that no member of a communicator uses.
-pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
-    let operation = library.operation(comm);
-    agree(library, operation, []).map(|(context, [])| context)
+/// The greater of two contexts.
+pub fn greater(own: &mut [u8], other: &[u8]) -> Result<(), Error> {
+    let [a, b] = [&*own, other].map(|of| u32::from_ne_bytes(of.try_into().expect("four bytes")));
+    own.copy_from_slice(&a.max(b).to_ne_bytes());
+    Ok(())
 }
 
-/// A context that no process of an operation uses: the greatest of those that they would take next; and the greatest
-/// of some values.
-pub fn agree<const N: usize>(
-    library: &mut Library,
-    operation: Operation<Pami>,
-    values: [u64; N],
-) -> Result<(u32, [u64; N]), Error> {
-    let own = [u64::from(library.next_context)].into_iter().chain(values);
-    let mut all: Vec<u8> = own.flat_map(u64::to_ne_bytes).collect();
-    let word = |of: &[u8]| u64::from_ne_bytes(of.try_into().expect("eight bytes"));
-    let greatest = |own: &mut [u8], other: &[u8]| {
-        for (own, other) in own.chunks_exact_mut(8).zip(other.chunks_exact(8)) {
-            own.copy_from_slice(&word(own).max(word(other)).to_ne_bytes());
-        }
-        Ok(())
-    };
-    library.block_on(collective::all_reduce(&operation, &mut all, &greatest))?;
-    let context = word(&all[..8]) as u32;
-    library.next_context = context + 2;
-    Ok((context, std::array::from_fn(|at| word(&all[8 + 8 * at..][..8]))))
+impl Library {
+    /// A context that all agree on is taken.
+    pub fn take_context(&mut self, context: [u8; 4]) -> u32 {
+        let context = u32::from_ne_bytes(context);
+        self.next_context = context + CONTEXTS;
+        context
+    }
+}
+
+/// A context that no member of a communicator uses.
+pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
+    if library.of(comm).remote.is_none() {
+        let operation = library.operation(comm);
+        return agree(library, operation);
+    }
+    let mut context = library.next_context.to_ne_bytes();
+    let inter = library.inter_operation(comm);
+    library.block_on(inter::agree(&inter, &mut context, &greater))?;
+    Ok(library.take_context(context))
+}
+
+/// A context that no process of an operation uses: the greatest of those that they would take next.
+pub fn agree(library: &mut Library, operation: Operation<Pami>) -> Result<u32, Error> {
+    let mut context = library.next_context.to_ne_bytes();
+    library.block_on(collective::all_reduce(&operation, &mut context, &greater))?;
+    Ok(library.take_context(context))
 }
 
 /// The handle of a communicator of the same group.
 pub fn dup(library: &mut Library, comm: CommId) -> Result<usize, Error> {
     let context = agree_context(library, comm)?;
-    let &mut Comm { ref group, errhandler, ref topology, .. } = library.of(comm);
+    let &mut Comm { ref group, ref remote, errhandler, ref topology, .. } = library.of(comm);
     let (group, topology) = (Group { context, ..group.clone() }, topology.clone());
+    let remote = remote.clone();
     let handle = library.add_comm(group, errhandler);
+    library.set_remote(handle, remote);
     library.set_topology(handle, topology);
     Ok(handle)
 }
@@ -75,6 +84,7 @@ pub unsafe fn create_group(
     if tag < 0 {
         return Err(Error::new(Class::Tag, format!("tag is {tag}, which is negative")));
     }
+    library.check_intra(comm)?;
     let &mut Comm { group: ref all, errhandler, .. } = library.of(comm);
     let parent = all.context | WITHIN_GROUP;
     let own = library.of(CommId(0)).group.rank;
@@ -85,7 +95,7 @@ pub unsafe fn create_group(
                 Group { members: group.members().clone(), rank, size: group.size(), context: parent };
             let point_to_point = Rc::clone(&library.point_to_point);
             let operation = Operation::new(point_to_point, group.clone(), tag as u32);
-            (group.context, []) = agree(library, operation, [])?;
+            group.context = agree(library, operation)?;
             library.add_comm(group, errhandler)
         }
     };
@@ -108,6 +118,7 @@ pub unsafe fn split_type(
     info: usize,
     made: *mut usize,
 ) -> Result<(), Error> {
+    library.check_intra(comm)?;
     let info = crate::info::copy(info)?;
     let is_memory = |key: &str| info.get(key) == Some("mpi_shared_memory");
     let is_member = match kind {
@@ -141,32 +152,50 @@ pub unsafe fn split(
     if color < 0 && color != UNDEFINED {
         return Err(Error::new(Class::Arg, format!("color is {color}, which is negative")));
     }
-    let group = split_group(library, comm, color, key)?;
     let errhandler = library.of(comm).errhandler;
-    let handle = if color == UNDEFINED { COMM_NULL } else { library.add_comm(group, errhandler) };
+    let handle = if library.of(comm).remote.is_some() {
+        crate::intercommunicators::split(library, comm, color, key)?
+    } else {
+        let group = split_group(library, comm, color, key)?;
+        if color == UNDEFINED { COMM_NULL } else { library.add_comm(group, errhandler) }
+    };
     // SAFETY: the program gave the place.
     unsafe { *made = handle };
     Ok(())
 }
 
+/// The colour and the key of a rank.
+pub const SPLIT_BYTES: usize = 8;
+
+pub fn split_bytes(color: c_int, key: c_int) -> [u8; SPLIT_BYTES] {
+    let mut bytes = [0; SPLIT_BYTES];
+    bytes[..4].copy_from_slice(&color.to_ne_bytes());
+    bytes[4..].copy_from_slice(&key.to_ne_bytes());
+    bytes
+}
+
+/// The ranks of a colour, by key, and by rank where keys are equal.
+pub fn of_color(all: &[u8], color: c_int) -> Vec<u32> {
+    let number = |bytes: &[u8]| c_int::from_ne_bytes(bytes.try_into().expect("four bytes"));
+    let ranks =
+        (0..).zip(all.chunks(SPLIT_BYTES)).map(|(rank, of)| (number(&of[..4]), number(&of[4..]), rank));
+    let mut same: Vec<_> = ranks.filter(|of| of.0 == color).collect();
+    same.sort_by_key(|&(_, key, rank)| (key, rank));
+    same.into_iter().map(|of| of.2).collect()
+}
+
 /// The group of the ranks of this colour.
 pub fn split_group(library: &mut Library, comm: CommId, color: c_int, key: c_int) -> Result<Group, Error> {
-    const BYTES: usize = 8;
     let (rank, size) = (library.of(comm).group.rank, library.of(comm).group.size);
-    let mut all = vec![0; BYTES * size as usize];
-    all[rank as usize * BYTES..][..4].copy_from_slice(&color.to_ne_bytes());
-    all[rank as usize * BYTES + 4..][..4].copy_from_slice(&key.to_ne_bytes());
+    let mut all = vec![0; SPLIT_BYTES * size as usize];
+    all[rank as usize * SPLIT_BYTES..][..SPLIT_BYTES].copy_from_slice(&split_bytes(color, key));
     let operation = library.operation(comm);
     library.block_on(collective::all_gather(&operation, collective::parts(&mut all, size)))?;
     let context = agree_context(library, comm)?;
-    let number = |at: usize| c_int::from_ne_bytes(all[at..at + 4].try_into().expect("four bytes"));
-    let of_rank = |rank: u32| (number(rank as usize * BYTES), number(rank as usize * BYTES + 4), rank);
-    let mut same: Vec<_> = (0..size).map(of_rank).filter(|of| of.0 == color).collect();
-    same.sort_by_key(|&(_, key, rank)| (key, rank));
-    let group = &library.of(comm).group;
-    let members = same.iter().map(|&(_, _, rank)| group.process(rank)).collect();
-    let new_rank = same.iter().position(|of| of.2 == rank).expect("this rank has its colour") as u32;
-    Ok(Group { members: Members::List(members), rank: new_rank, size: same.len() as u32, context })
+    let ranks = of_color(&all, color);
+    let members = Processes::from(&library.of(comm).group).including(&ranks).members().clone();
+    let new_rank = ranks.iter().position(|&of| of == rank).expect("this rank has its colour") as u32;
+    Ok(Group { members, rank: new_rank, size: ranks.len() as u32, context })
 }
 
 /// Hints replace those of the same keys.
@@ -190,9 +219,10 @@ pub unsafe fn parent(_: &mut Library, parent: *mut usize) -> Result<(), Error> {
     Ok(())
 }
 
-pub unsafe fn test_inter(_: &mut Library, _comm: CommId, flag: *mut c_int) -> Result<(), Error> {
+pub unsafe fn test_inter(library: &mut Library, comm: CommId, flag: *mut c_int) -> Result<(), Error> {
+    let is_inter = library.of(comm).remote.is_some();
     // SAFETY: the program gave the place.
-    unsafe { *flag = 0 };
+    unsafe { *flag = is_inter.into() };
     Ok(())
 }
 

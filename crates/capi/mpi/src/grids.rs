@@ -90,6 +90,7 @@ pub fn first_ranks(
     size: u32,
     topology: Topology,
 ) -> Result<usize, Error> {
+    library.check_intra(comm)?;
     let context = agree_context(library, comm)?;
     let (all, rank) = (Processes::from(&library.of(comm).group), library.of(comm).group.rank);
     let errhandler = library.of(comm).errhandler;

@@ -85,9 +85,18 @@ pub unsafe fn compare_comms(
     second: CommId,
     result: *mut c_int,
 ) -> Result<(), Error> {
-    let [one, other] = [first, second].map(|comm| Processes::from(&library.of(comm).group));
+    let groups = [first, second].map(|comm| Processes::from(&library.of(comm).group));
+    let [remote, other_remote] = [first, second].map(|comm| library.of(comm).remote.clone());
+    let of_locals = compared(&groups[0], &groups[1], CONGRUENT);
+    let compared = match (remote, other_remote) {
+        _ if first.0 == second.0 => IDENT,
+        (None, None) => of_locals,
+        // The less alike of the two pairs.
+        (Some(one), Some(other)) => of_locals.max(compared(&one, &other, CONGRUENT)),
+        _ => UNEQUAL,
+    };
     // SAFETY: the program gave the place.
-    unsafe { *result = if first.0 == second.0 { IDENT } else { compared(&one, &other, CONGRUENT) } };
+    unsafe { *result = compared };
     Ok(())
 }
 
@@ -221,6 +230,12 @@ pub unsafe fn create_comm(
     let strange = group.difference(&all).size();
     if strange > 0 {
         return Err(Error::new(Class::Group, format!("{strange} processes of group are not in comm")));
+    }
+    if library.of(comm).remote.is_some() {
+        let handle = crate::intercommunicators::create_part(library, comm, &group)?;
+        // SAFETY: the program gave the place.
+        unsafe { *made = handle };
+        return Ok(());
     }
     let context = agree_context(library, comm)?;
     let &mut Comm { errhandler, .. } = library.of(comm);

@@ -8,10 +8,10 @@
 //! | the library of a process; handles; errors | `library.rs`; `handles.rs`; `entry.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end | `start.rs` |
-//! | communicators; their attributes; groups; topologies | `communicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
+//! | communicators; between two groups; their attributes; groups; topologies | `communicators.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
 //! | sends, receives, probes; buffered, persistent, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
-//! | collectives; of neighborhoods; reduction operations | `collectives.rs`; `neighborhood.rs`; `operations.rs` |
+//! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `packing.rs` |
 //! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
 //! | info objects | `info.rs` |
@@ -43,6 +43,8 @@ mod grids;
 mod groups;
 mod handles;
 mod info;
+mod intercollectives;
+mod intercommunicators;
 mod library;
 mod matched;
 mod neighborhood;

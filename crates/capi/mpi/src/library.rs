@@ -13,12 +13,13 @@ use crate::pami::Pami;
 use crate::requests::Request;
 use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
+use netloom_mpi::collective::inter::Inter;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::topology::Topology;
-use netloom_mpi::transport::Transport;
+use netloom_mpi::transport::{Process, Transport};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::future::Future;
@@ -32,9 +33,17 @@ pub const USER_COMM: usize = 0x0100_0000;
 pub const USER_REQUEST: usize = 0x0200_0000;
 const NUMBERS: usize = 0x00ff_ffff;
 
+/// Contexts of each communicator: those of its messages and of its collectives, and those within the groups of an
+/// intercommunicator.
+pub const CONTEXTS: u32 = 4;
+const WITHIN: u32 = 2;
+
 /// A communicator.
 pub struct Comm {
+    /// Its processes; of an intercommunicator, this process's group.
     pub group: Group,
+    /// The other group of an intercommunicator.
+    pub remote: Option<Processes>,
     /// Collective operations that it has begun.
     pub collectives: u32,
     /// The number of the persistent collective that is started now.
@@ -54,6 +63,7 @@ impl Comm {
     pub fn new(group: Group, errhandler: usize) -> Self {
         Comm {
             group,
+            remote: None,
             collectives: 0,
             repeated: None,
             errhandler,
@@ -62,6 +72,16 @@ impl Comm {
             name: None,
             info: Info::default(),
         }
+    }
+
+    /// How many ranks messages go to.
+    pub fn peers(&self) -> u32 {
+        self.remote.as_ref().map_or(self.group.size, Processes::size)
+    }
+
+    /// The process of a rank that messages go to.
+    pub fn peer(&self, rank: u32) -> Process {
+        self.remote.as_ref().map_or_else(|| self.group.process(rank), |remote| remote.process(rank))
     }
 
     /// The number of the next collective operation.
@@ -143,7 +163,7 @@ impl Library {
             Some(Comm::new(Group { members, rank, size, context }, ERRORS_ARE_FATAL))
         };
         let world = comm(Members::World, own, size, 0);
-        let own_only = comm(Members::List(Rc::new([own])), 0, 1, 2);
+        let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS);
         Library {
             point_to_point: Rc::new(PointToPoint::new(pami)),
             comms: vec![world, own_only],
@@ -158,7 +178,7 @@ impl Library {
             errhandlers: vec![],
             operations: Handles::new(USER_OP),
             windows: Handles::new(USER_WIN),
-            next_context: 4,
+            next_context: 2 * CONTEXTS,
             thread_level,
             universe_size: size as c_int,
             main_thread: std::thread::current().id(),
@@ -221,7 +241,26 @@ impl Library {
         let point_to_point = Rc::clone(&self.point_to_point);
         let comm = self.of(comm);
         let number = comm.repeated.unwrap_or_else(|| comm.next_collective());
-        Operation::new(point_to_point, comm.group.clone(), number)
+        let operation = Operation::new(point_to_point, comm.group.clone(), number);
+        match &comm.remote {
+            None => operation,
+            Some(remote) => operation.to(remote.clone()),
+        }
+    }
+
+    /// The same of an intercommunicator, whose groups have contexts of their own.
+    pub fn inter_operation(&mut self, comm: CommId) -> Inter<Pami> {
+        let across = self.operation(comm);
+        let point_to_point = Rc::clone(&self.point_to_point);
+        let comm = self.of(comm);
+        let group = Group { context: comm.group.context + WITHIN, ..comm.group.clone() };
+        let number = comm.repeated.unwrap_or(comm.collectives);
+        Inter { across, within: Operation::new(point_to_point, group, number) }
+    }
+
+    /// Whether a handle is that of an intercommunicator.
+    pub fn is_inter(&self, handle: usize) -> bool {
+        self.find_comm(handle).is_some_and(|comm| comm.remote.is_some())
     }
 
     /// Makes progress until a future has ended.

@@ -2,6 +2,7 @@
 
 use netloom_mpi::error::{Class, Error};
 use std::ffi::c_int;
+use std::rc::Rc;
 
 /// A number of elements.
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +68,12 @@ impl CountPlace {
 }
 
 /// An array of counts or displacements.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Numbers {
     Short(*const c_int),
     Long(*const i64),
+    /// A copy.
+    Kept(Rc<[i64]>),
 }
 
 impl From<*const c_int> for Numbers {
@@ -96,13 +99,23 @@ impl Numbers {
     ///
     /// # Safety
     /// The program gave an array that is longer.
-    pub unsafe fn at(self, index: usize) -> i64 {
+    pub unsafe fn at(&self, index: usize) -> i64 {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
                 Numbers::Short(list) => i64::from(*list.add(index)),
                 Numbers::Long(list) => *list.add(index),
+                Numbers::Kept(list) => list[index],
             }
         }
+    }
+
+    /// A copy, which stays when the program changes its array.
+    ///
+    /// # Safety
+    /// The program gave so many.
+    pub unsafe fn kept(&self, length: usize) -> Self {
+        // SAFETY: the caller's promise.
+        Numbers::Kept((0..length).map(|index| unsafe { self.at(index) }).collect())
     }
 }

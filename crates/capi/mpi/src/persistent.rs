@@ -84,6 +84,23 @@ impl Library {
         unsafe { self.plan(Plan::Collective(comm, number, Rc::new(plan)), request) }
     }
 
+    /// How many ranks a collective sends to and receives from with arrays that are read here, and how many this
+    /// group has; none, if the arrays are the root's and this rank is another.
+    pub fn significant(&mut self, comm: CommId, root: Option<c_int>, is_near: bool) -> [Option<u32>; 3] {
+        let comm = self.of(comm);
+        let rank = comm.group.rank;
+        let own = if comm.remote.is_some() { crate::intercollectives::ROOT } else { rank as c_int };
+        match (is_near, comm.topology.as_ref()) {
+            (true, Some(topology)) => {
+                let [to, from] = [topology.destinations(rank), topology.sources(rank)];
+                [Some(to.len() as u32), Some(from.len() as u32), None]
+            }
+            (true, None) => [None; 3],
+            (false, _) if root.is_some_and(|root| root != own) => [None; 3],
+            (false, _) => [Some(comm.peers()), Some(comm.peers()), Some(comm.group.size)],
+        }
+    }
+
     unsafe fn plan_send(
         &mut self,
         mode: Mode,

@@ -26,7 +26,7 @@ pub enum Mode {
 
 impl Library {
     pub fn check_rank(&mut self, name: &str, comm: CommId, rank: c_int, lowest: c_int) -> Result<(), Error> {
-        let size = self.of(comm).group.size;
+        let size = self.of(comm).peers();
         if rank < lowest || rank >= size as c_int {
             let text = format!("{name} is {rank}, and the communicator has the ranks 0 to {}", size - 1);
             return Err(Error::new(Class::Rank, text));
@@ -60,7 +60,7 @@ impl Library {
         let group = &self.of(comm).group;
         let (context, source, bytes) = (group.context, group.rank as i32, data.bytes);
         let envelope = Envelope { context, source, tag, bytes, acknowledge: 0 };
-        let to = group.process(dest as u32);
+        let to = self.of(comm).peer(dest as u32);
         let number = match mode {
             Mode::Standard | Mode::Buffered => self.point_to_point.send(to, envelope, data)?,
             Mode::Synchronous => Some(self.point_to_point.send_synchronous(to, envelope, data)?),

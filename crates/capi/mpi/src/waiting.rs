@@ -1,5 +1,6 @@
 //! For what a call waits, in words: asked when a rank of a simulated machine waits for ever.
 
+use crate::library::CONTEXTS;
 use crate::pami::listener;
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -31,9 +32,9 @@ pub fn names() -> MutexGuard<'static, BTreeMap<u32, String>> {
 }
 
 fn name_of(context: u32) -> String {
-    match context & !1 & !crate::communicators::WITHIN_GROUP {
+    match context & !(CONTEXTS - 1) & !crate::communicators::WITHIN_GROUP {
         0 => "MPI_COMM_WORLD".into(),
-        2 => "MPI_COMM_SELF".into(),
+        CONTEXTS => "MPI_COMM_SELF".into(),
         other => names().get(&other).cloned().unwrap_or_else(|| "a communicator that is freed".into()),
     }
 }

@@ -80,7 +80,7 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 24] = [
+const CHECKED: [&str; 25] = [
     "attributes",
     "buffered",
     "collectives",
@@ -92,6 +92,7 @@ const CHECKED: [&str; 24] = [
     "groups",
     "hello",
     "info",
+    "intercommunicators",
     "locks",
     "more_communicators",
     "neighborhoods",

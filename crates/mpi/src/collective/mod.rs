@@ -2,6 +2,7 @@
 //! blocking call polls one until it has ended, and several may be under way.
 //!
 //! - `barrier` – dissemination.
+//! - `inter` – between two groups.
 //! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in pairs.
 //! - `neighborhood` – messages with some of the ranks.
 //! - `reduction` – reduce along a binomial tree, all-reduce by recursive doubling, scans.
@@ -10,6 +11,7 @@
 //! take each other's messages.
 
 mod barrier;
+pub mod inter;
 mod movement;
 mod neighborhood;
 mod reduction;
@@ -20,10 +22,10 @@ pub use neighborhood::exchange;
 pub use reduction::{Combine, all_reduce, reduce, scan};
 
 use crate::error::{Class, Error};
-use crate::group::Group;
+use crate::group::{Group, Processes};
 use crate::matching::{Envelope, Pattern};
 use crate::point_to_point::{Number, PointToPoint};
-use crate::transport::{Memory, Transport};
+use crate::transport::{Memory, Process, Transport};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -33,13 +35,20 @@ use std::task::Poll;
 pub struct Operation<T> {
     point_to_point: Rc<PointToPoint<T>>,
     group: Group,
+    /// The other group, if messages go to one.
+    remote: Option<Processes>,
     tag: i32,
 }
 
 impl<T: Transport> Operation<T> {
     /// The `number`-th collective of a group.
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
-        Operation { point_to_point, group, tag: (number & 0x7fff_ffff) as i32 }
+        Operation { point_to_point, group, remote: None, tag: (number & 0x7fff_ffff) as i32 }
+    }
+
+    /// The same with messages to and from the ranks of another group.
+    pub fn to(self, remote: Processes) -> Self {
+        Operation { remote: Some(remote), ..self }
     }
 
     /// This process's rank.
@@ -47,9 +56,13 @@ impl<T: Transport> Operation<T> {
         self.group.rank
     }
 
-    /// Number of ranks.
+    /// Number of ranks that messages go to.
     pub fn size(&self) -> u32 {
-        self.group.size
+        self.remote.as_ref().map_or(self.group.size, Processes::size)
+    }
+
+    fn process(&self, rank: u32) -> Process {
+        self.remote.as_ref().map_or_else(|| self.group.process(rank), |remote| remote.process(rank))
     }
 
     fn start_send(&self, to: u32, data: &[u8]) -> Result<Option<Number>, Error> {
@@ -61,7 +74,7 @@ impl<T: Transport> Operation<T> {
             acknowledge: 0,
         };
         let data = Memory { address: data.as_ptr() as u64, bytes: data.len() as u64 };
-        self.point_to_point.send(self.group.process(to), envelope, data)
+        self.point_to_point.send(self.process(to), envelope, data)
     }
 
     fn start_receive(&self, from: u32, space: &mut [u8]) -> Number {

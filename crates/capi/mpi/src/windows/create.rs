@@ -4,7 +4,7 @@ use super::shared::{self, Mapping, Places};
 use super::{Facts, WIN_NULL, Win, WinId};
 use crate::abi::*;
 use crate::attributes;
-use crate::communicators::{agree, agree_context};
+use crate::communicators::agree_context;
 use crate::info::Info;
 use crate::library::{CommId, Library, library};
 use crate::numbers::CountPlace;
@@ -67,15 +67,35 @@ fn agree_extents(
     comm: CommId,
     (bytes, unit): (u64, c_int),
 ) -> Result<(u32, Extents), Error> {
+    library.check_intra(comm)?;
     let own = (bytes, unit as u32);
     // The greatest, and with all bits inverted the smallest.
     let values = [bytes, !bytes, u64::from(own.1), !u64::from(own.1)];
-    let operation = library.operation(comm);
-    let (context, [most, least, largest, smallest]) = agree(library, operation, values)?;
+    let [most, least, largest, smallest] = greatest(library, comm, values)?;
+    let context = agree_context(library, comm)?;
     if most == !least && largest == !smallest {
         return Ok((context, Extents::Uniform(bytes, own.1)));
     }
     Ok((context, Extents::Listed(gather(library, comm, own)?)))
+}
+
+/// The greatest of the values of all ranks.
+pub fn greatest<const N: usize>(
+    library: &mut Library,
+    comm: CommId,
+    values: [u64; N],
+) -> Result<[u64; N], Error> {
+    let word = |of: &[u8]| u64::from_ne_bytes(of.try_into().expect("eight bytes"));
+    let greater = |own: &mut [u8], other: &[u8]| {
+        for (own, other) in own.chunks_exact_mut(8).zip(other.chunks_exact(8)) {
+            own.copy_from_slice(&word(own).max(word(other)).to_ne_bytes());
+        }
+        Ok(())
+    };
+    let mut all = values.map(u64::to_ne_bytes).concat();
+    let operation = library.operation(comm);
+    library.block_on(collective::all_reduce(&operation, &mut all, &greater))?;
+    Ok(std::array::from_fn(|at| word(&all[8 * at..][..8])))
 }
 
 /// Memory and unit of all ranks.
@@ -252,6 +272,7 @@ pub unsafe fn create_dynamic(
     comm: CommId,
     win: *mut usize,
 ) -> Result<(), Error> {
+    library.check_intra(comm)?;
     let info = crate::info::copy(info)?;
     let context = agree_context(library, comm)?;
     let made = add(

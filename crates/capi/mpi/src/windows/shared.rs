@@ -1,7 +1,7 @@
 //! Memory that all processes of a communicator have, which are on one node: a file without a name, which rank 0 makes and
 //! the others open through its process, so that nothing is left when a process dies.
 
-use crate::communicators::agree;
+use super::create::greatest;
 use crate::library::{CommId, Library};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
@@ -96,9 +96,8 @@ pub fn map(library: &mut Library, comm: CommId, places: &Places) -> Result<Mappi
     let group = library.of(comm).group.clone();
     let node = u64::from(library.point_to_point.transport().node());
     // The greatest, and with all bits inverted the least.
-    let operation = library.operation(comm);
-    let (_, [greatest, least]) = agree(library, operation, [node, !node])?;
-    if greatest != !least {
+    let [last, first] = greatest(library, comm, [node, !node])?;
+    if last != !first {
         return Err(Error::new(Class::RmaShared, "the processes of comm are not all on one node"));
     }
     let failed = |error: std::io::Error| {
@@ -122,8 +121,7 @@ pub fn map(library: &mut Library, comm: CommId, places: &Places) -> Result<Mappi
         |file| Mapping::of(file, bytes, places),
     );
     // Rank 0 keeps its file until all have opened it; none has the memory if one has not.
-    let operation = library.operation(comm);
-    let (_, [has_failed]) = agree(library, operation, [mapping.is_err().into()])?;
+    let [has_failed] = greatest(library, comm, [mapping.is_err().into()])?;
     let mapping = mapping.map_err(failed)?;
     match has_failed {
         0 => Ok(mapping),

@@ -1,0 +1,218 @@
+//! Intercommunicators (MPI 5.0, section 7.6): two groups whose ranks send to the other.
+
+use crate::abi::*;
+use crate::communicators::{SPLIT_BYTES, WITHIN_GROUP, agree_context, of_color, split_bytes};
+use crate::library::{CONTEXTS, CommId, Library};
+use netloom_mpi::collective::{self, Operation, inter};
+use netloom_mpi::error::{Class, Error};
+use netloom_mpi::group::{Group, Processes};
+use netloom_mpi::transport::Process;
+use std::ffi::c_int;
+use std::rc::Rc;
+
+impl Library {
+    pub fn set_remote(&mut self, handle: usize, remote: Option<Processes>) {
+        if let Some(comm) = Self::comm_at(handle).and_then(|at| self.comms[at].as_mut()) {
+            comm.remote = remote;
+        }
+    }
+
+    /// That a communicator has one group.
+    pub fn check_intra(&mut self, comm: CommId) -> Result<(), Error> {
+        match self.of(comm).remote {
+            None => Ok(()),
+            Some(_) => Err(Error::new(Class::Comm, "comm is an intercommunicator")),
+        }
+    }
+
+    fn remote(&mut self, comm: CommId) -> Result<Processes, Error> {
+        let intra = || Error::new(Class::Comm, "comm is an intracommunicator: it has no remote group");
+        self.of(comm).remote.clone().ok_or_else(intra)
+    }
+}
+
+pub unsafe fn remote_size(library: &mut Library, comm: CommId, size: *mut c_int) -> Result<(), Error> {
+    let remote = library.remote(comm)?;
+    // SAFETY: the program gave the place.
+    unsafe { *size = remote.size() as c_int };
+    Ok(())
+}
+
+pub unsafe fn remote_group(library: &mut Library, comm: CommId, group: *mut usize) -> Result<(), Error> {
+    let remote = library.remote(comm)?;
+    // SAFETY: the program gave the place.
+    unsafe { library.hand_out_group(remote, group) }
+}
+
+/// Processes as bytes.
+fn to_bytes(processes: &Processes) -> Vec<u8> {
+    processes.iter().flat_map(Process::to_ne_bytes).collect()
+}
+
+fn of_bytes(bytes: &[u8]) -> Processes {
+    let (chunks, _) = bytes.as_chunks::<4>();
+    Processes::of(chunks.iter().map(|&of| Process::from_ne_bytes(of)))
+}
+
+/// What the leaders tell each other first: a context, and how many processes follow.
+type Head = [u8; 8];
+
+pub unsafe fn create(
+    library: &mut Library,
+    local: CommId,
+    local_leader: c_int,
+    peer_comm: usize,
+    remote_leader: c_int,
+    tag: c_int,
+    made: *mut usize,
+) -> Result<(), Error> {
+    library.check_intra(local)?;
+    library.check_rank("local_leader", local, local_leader, 0)?;
+    let leader = local_leader as u32;
+    // The next context of this group, at its leader.
+    let operation = library.operation(local);
+    let mut context = library.next_context.to_ne_bytes();
+    library.block_on(collective::reduce(&operation, &mut context, leader, &crate::communicators::greater))?;
+    let group = library.of(local).group.clone();
+    let own = to_bytes(&Processes::from(&group));
+    let (mut head, mut other): (Head, Vec<u8>) = ([0; 8], vec![]);
+    let mut failed = None;
+    if group.rank == leader {
+        match across(library, peer_comm, remote_leader, tag) {
+            // The others of the group learn of it, and do not wait for ever.
+            Err(error) => failed = Some(error),
+            Ok((operation, to)) => {
+                let mut mine: Head = [0; 8];
+                mine[..4].copy_from_slice(&context);
+                mine[4..].copy_from_slice(&group.size.to_ne_bytes());
+                let swapped = |data: Vec<u8>, length: usize| {
+                    let operation = &operation;
+                    async move {
+                        let mut space = vec![0; length];
+                        let receives = vec![(to, &mut space[..])];
+                        collective::exchange(operation, &[(to, &data)], receives).await?;
+                        Ok::<_, Error>(space)
+                    }
+                };
+                let theirs = library.block_on(swapped(mine.to_vec(), 8))?;
+                head.copy_from_slice(&theirs);
+                crate::communicators::greater(&mut head[..4], &context)?;
+                let size = u32::from_ne_bytes(head[4..].try_into().expect("four bytes"));
+                other = library.block_on(swapped(own, 4 * size as usize))?;
+            }
+        }
+    }
+    let operation = library.operation(local);
+    library.block_on(collective::broadcast(&operation, &mut head, leader))?;
+    let (context, size) = head.split_at(4);
+    let size = u32::from_ne_bytes(size.try_into().expect("four bytes"));
+    if size == 0 {
+        let unknown = || Error::new(Class::Comm, "the leader of this group could not speak to the other's");
+        return Err(failed.unwrap_or_else(unknown));
+    }
+    other.resize(4 * size as usize, 0);
+    let operation = library.operation(local);
+    library.block_on(collective::broadcast(&operation, &mut other, leader))?;
+    let context = library.take_context(context.try_into().expect("four bytes"));
+    let errhandler = library.of(local).errhandler;
+    let handle = library.add_comm(Group { context, ..group }, errhandler);
+    library.set_remote(handle, Some(of_bytes(&other)));
+    // SAFETY: the program gave the place.
+    unsafe { *made = handle };
+    Ok(())
+}
+
+/// The leaders' messages, which meet no others of their communicator, and the other's rank.
+fn across(
+    library: &mut Library,
+    peer_comm: usize,
+    remote_leader: c_int,
+    tag: c_int,
+) -> Result<(Operation<crate::pami::Pami>, u32), Error> {
+    if tag < 0 {
+        return Err(Error::new(Class::Tag, format!("tag is {tag}, which is negative")));
+    }
+    let peer = library.comm("peer_comm", peer_comm)?;
+    library.check_rank("remote_leader", peer, remote_leader, 0)?;
+    let point_to_point = Rc::clone(&library.point_to_point);
+    let peer = library.of(peer);
+    let group = Group { context: peer.group.context | WITHIN_GROUP, ..peer.group.clone() };
+    let operation = Operation::new(point_to_point, group, tag as u32);
+    let operation = match &peer.remote {
+        None => operation,
+        Some(remote) => operation.to(remote.clone()),
+    };
+    Ok((operation, remote_leader as u32))
+}
+
+/// A communicator of both groups: the one with a false `high` first, or that whose leader is the lower process.
+pub unsafe fn merge(library: &mut Library, comm: CommId, high: c_int, made: *mut usize) -> Result<(), Error> {
+    let remote = library.remote(comm)?;
+    let local = Processes::from(&library.of(comm).group);
+    let inter = library.inter_operation(comm);
+    let mut other = [0];
+    library.block_on(inter::swap(&inter, &[u8::from(high != 0)], &mut other))?;
+    let context = agree_context(library, comm)?;
+    let place = |is_high: u8, group: &Processes| (is_high, group.process(0));
+    let is_first = place((high != 0).into(), &local) < place(other[0], &remote);
+    let (first, second) = if is_first { (&local, &remote) } else { (&remote, &local) };
+    let group = library.of(comm).group.clone();
+    let rank = group.rank + if is_first { 0 } else { first.size() };
+    let members = Processes::of(first.iter().chain(second.iter()));
+    let size = members.size();
+    let errhandler = library.of(comm).errhandler;
+    let handle =
+        library.add_comm(Group { members: members.members().clone(), rank, size, context }, errhandler);
+    // SAFETY: the program gave the place.
+    unsafe { *made = handle };
+    Ok(())
+}
+
+/// An intercommunicator of a part of each group.
+fn part(library: &mut Library, comm: CommId, local: &Processes, remote: Processes, context: u32) -> usize {
+    let own = library.of(CommId(0)).group.rank;
+    let errhandler = library.of(comm).errhandler;
+    match local.rank_of(own) {
+        Some(rank) if remote.size() > 0 => {
+            let (members, size) = (local.members().clone(), local.size());
+            let handle = library.add_comm(Group { members, rank, size, context }, errhandler);
+            library.set_remote(handle, Some(remote));
+            handle
+        }
+        _ => COMM_NULL,
+    }
+}
+
+/// Ranks of one colour in both groups.
+pub fn split(library: &mut Library, comm: CommId, color: c_int, key: c_int) -> Result<usize, Error> {
+    let (local, remote) = (Processes::from(&library.of(comm).group), library.remote(comm)?);
+    let rank = library.of(comm).group.rank as usize;
+    // The colours of this group, and then those of the other.
+    let inter = library.inter_operation(comm);
+    let mut own = vec![0; SPLIT_BYTES * local.size() as usize];
+    own[rank * SPLIT_BYTES..][..SPLIT_BYTES].copy_from_slice(&split_bytes(color, key));
+    library.block_on(collective::all_gather(&inter.within, collective::parts(&mut own, local.size())))?;
+    let mut other = vec![0; SPLIT_BYTES * remote.size() as usize];
+    library.block_on(inter::swap(&inter, &own, &mut other))?;
+    let context = agree_context(library, comm)?;
+    if color == UNDEFINED {
+        return Ok(COMM_NULL);
+    }
+    let (local, remote) =
+        (local.including(&of_color(&own, color)), remote.including(&of_color(&other, color)));
+    Ok(part(library, comm, &local, remote, context))
+}
+
+/// The processes of a group, with those that the other group gives.
+pub fn create_part(library: &mut Library, comm: CommId, group: &Processes) -> Result<usize, Error> {
+    let inter = library.inter_operation(comm);
+    let mut size = [0; 4];
+    library.block_on(inter::swap(&inter, &group.size().to_ne_bytes(), &mut size))?;
+    let mut other = vec![0; 4 * u32::from_ne_bytes(size) as usize];
+    let inter = library.inter_operation(comm);
+    library.block_on(inter::swap(&inter, &to_bytes(group), &mut other))?;
+    let context = agree_context(library, comm)?;
+    Ok(part(library, comm, group, of_bytes(&other), context))
+}
+
+const _: () = assert!(CONTEXTS == 4, "an intercommunicator's groups have contexts of their own");
