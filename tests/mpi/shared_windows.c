@@ -56,6 +56,12 @@ int main(int argc, char ** argv)
   MPI_Win_fence(0, win);
   CHECK(first[0] == size);
   MPI_Win_free(&win);
+  /* Of other windows each has its own memory, and perhaps that of others. */
+  int own[3] = {rank, rank, rank};
+  MPI_Win_create(own, sizeof own, sizeof(int), MPI_INFO_NULL, comm, &win);
+  MPI_Win_shared_query(win, rank, &bytes, &unit, &other);
+  CHECK(bytes == sizeof own && unit == sizeof(int) && other == own);
+  MPI_Win_free(&win);
   MPI_Finalize();
   return 0;
 }

@@ -240,7 +240,8 @@ pub unsafe fn allocate_shared(
     Ok(())
 }
 
-/// Where the memory of a rank is; for `MPI_PROC_NULL` that of the lowest rank that has some.
+/// Where the memory of a rank is that this process has too, which may be its own alone; for `MPI_PROC_NULL` that of the lowest
+/// rank that has some.
 pub unsafe fn shared_query(
     library: &mut Library,
     win: WinId,
@@ -250,18 +251,26 @@ pub unsafe fn shared_query(
     baseptr: *mut c_void,
 ) -> Result<(), Error> {
     let target = library.target("rank", win, rank)?;
-    let Win { window, memory, facts, .. } = library.of_win(win);
-    let (Owned::Shared(mapping), FLAVOR_SHARED) = (memory, facts.flavor) else {
-        return Err(Error::new(Class::RmaFlavor, "the window was not made by MPI_Win_allocate_shared"));
+    let Win { window, memory, base, .. } = &*library.of_win(win);
+    let (extents, group) = (window.extents(), window.group());
+    if matches!(extents, Extents::Dynamic) {
+        return Err(Error::new(Class::RmaFlavor, "the window was made by MPI_Win_create_dynamic"));
+    }
+    let found = |rank: u32| {
+        let (bytes, unit) = extents.of(rank).unwrap_or_default();
+        match memory {
+            Owned::Shared(mapping) => (bytes, unit, mapping.ranks.of(rank) as usize),
+            _ if rank == group.rank => (bytes, unit, *base),
+            _ => (0, unit, 0),
+        }
     };
-    let extent = |rank| window.extents().of(rank).unwrap_or_default();
-    let rank = target.or_else(|| (0..window.group().size).find(|&rank| extent(rank).0 > 0));
-    let (bytes, of_unit) = rank.map_or((0, 1), extent);
+    let lowest = || (0..group.size).find(|&rank| found(rank).0 > 0);
+    let (bytes, of_unit, address) = found(target.or_else(lowest).unwrap_or(0));
     // SAFETY: the program gave the places; the last is for a pointer.
     unsafe {
         *size = bytes as isize;
         unit.set(Some(of_unit.into()));
-        *baseptr.cast::<*mut c_void>() = mapping.ranks.of(rank.unwrap_or(0)) as *mut c_void;
+        *baseptr.cast::<usize>() = address;
     }
     Ok(())
 }
