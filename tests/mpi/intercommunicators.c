@@ -169,13 +169,9 @@ static void parts(MPI_Comm comm)
 int main(int argc, char **argv)
 {
   MPI_Comm half, comm, peer;
-  int      flag;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  CHECK(class_of(MPI_Comm_remote_size(MPI_COMM_WORLD, &flag)) == MPI_ERR_COMM);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   if (size > 1)
   {
     is_odd = rank % 2;

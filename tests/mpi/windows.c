@@ -316,6 +316,8 @@ int main(int argc, char ** argv)
   what_belongs_to_a_window();
   MPI_Get_library_version(library, &length);
   if (strncmp(library, "Netloom", 7) == 0) out_of_range();
+  MPI_Win_get_name(MPI_WIN_NULL, library, &length);
+  CHECK(strcmp(library, "MPI_WIN_NULL") == 0);
   MPI_Finalize();
   return 0;
 }

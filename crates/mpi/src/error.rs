@@ -62,12 +62,24 @@ pub struct Error {
     pub class: Class,
     /// What is wrong, with the argument and its value.
     pub text: Cow<'static, str>,
+    /// The code, if a function of the program returned it.
+    pub code: Option<i32>,
 }
 
 impl Error {
     /// An error of a class.
     pub fn new(class: Class, text: impl Into<Cow<'static, str>>) -> Self {
-        Error { class, text: text.into() }
+        Error { class, text: text.into(), code: None }
+    }
+
+    /// The same with a code that a function of the program returned.
+    pub fn with_code(self, code: i32) -> Self {
+        Error { code: Some(code), ..self }
+    }
+
+    /// The code that a call returns.
+    pub fn code(&self) -> i32 {
+        self.code.unwrap_or(self.class as i32)
     }
 }
 

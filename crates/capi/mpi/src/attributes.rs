@@ -123,7 +123,7 @@ unsafe fn free_key(carrier: Carrier, keyval: *mut c_int) -> Result<(), Error> {
 
 /// The program's function failed: its code is told.
 fn failed(what: &str, code: c_int) -> Error {
-    Error::new(Class::Other, format!("the function that {what} an attribute returned {code}"))
+    Error::new(Class::Other, format!("the function that {what} an attribute returned {code}")).with_code(code)
 }
 
 /// # Safety

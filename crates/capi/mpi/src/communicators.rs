@@ -104,6 +104,55 @@ pub unsafe fn create_group(
     Ok(())
 }
 
+/// The number of an operation by a string that tells it from others.
+pub unsafe fn number_of(stringtag: *const c_char) -> u32 {
+    // SAFETY: the program gave a string.
+    let text = unsafe { CStr::from_ptr(stringtag) }.to_bytes();
+    // FNV-1a.
+    let hash =
+        text.iter().fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash >> 2
+}
+
+/// An operation of a group that has no communicator, by number.
+pub fn operation_of(library: &Library, group: &Group, number: u32) -> Operation<Pami> {
+    let group = Group { context: WITHIN_GROUP, ..group.clone() };
+    Operation::new(Rc::clone(&library.point_to_point), group, number)
+}
+
+/// The members of a group that the program made, of which this process is one.
+pub fn members(library: &mut Library, group: &Processes) -> Result<Group, Error> {
+    let own = library.of(CommId(0)).group.rank;
+    let outside = || Error::new(Class::Group, "this process is not in the group");
+    let rank = group.rank_of(own).ok_or_else(outside)?;
+    Ok(Group { members: group.members().clone(), rank, size: group.size(), context: 0 })
+}
+
+/// A communicator of a group, without a parent.
+pub unsafe fn create_from_group(
+    library: &mut Library,
+    group: Processes,
+    stringtag: *const c_char,
+    info: usize,
+    errhandler: usize,
+    made: *mut usize,
+) -> Result<(), Error> {
+    crate::info::check(info)?;
+    crate::errhandlers::check(library, errhandler)?;
+    let handle = if group.size() == 0 {
+        COMM_NULL
+    } else {
+        let group = members(library, &group)?;
+        // SAFETY: the program gave the string.
+        let operation = operation_of(library, &group, unsafe { number_of(stringtag) });
+        let context = agree(library, operation)?;
+        library.add_comm(Group { context, ..group }, errhandler)
+    };
+    // SAFETY: the program gave the place.
+    unsafe { *made = handle };
+    Ok(())
+}
+
 const SHARED: c_int = 221;
 const HW_UNGUIDED: c_int = 222;
 const HW_GUIDED: c_int = 223;
@@ -118,7 +167,6 @@ pub unsafe fn split_type(
     info: usize,
     made: *mut usize,
 ) -> Result<(), Error> {
-    library.check_intra(comm)?;
     let info = crate::info::copy(info)?;
     let is_memory = |key: &str| info.get(key) == Some("mpi_shared_memory");
     let is_member = match kind {
@@ -129,10 +177,14 @@ pub unsafe fn split_type(
         _ => return Err(Error::new(Class::Arg, format!("split_type is {kind}, which is no kind of split"))),
     };
     let node = library.point_to_point.transport().node() as c_int;
-    let (group, size) = (
-        split_group(library, comm, if is_member { node } else { UNDEFINED }, key)?,
-        library.of(comm).group.size,
-    );
+    let color = if is_member { node } else { UNDEFINED };
+    if library.of(comm).remote.is_some() {
+        let handle = crate::intercommunicators::split(library, comm, color, key)?;
+        // SAFETY: the program gave the place.
+        unsafe { *made = handle };
+        return Ok(());
+    }
+    let (group, size) = (split_group(library, comm, color, key)?, library.of(comm).group.size);
     let errhandler = library.of(comm).errhandler;
     let is_part = kind != HW_UNGUIDED || group.size < size;
     let handle = if is_member && is_part { library.add_comm(group, errhandler) } else { COMM_NULL };
@@ -249,10 +301,16 @@ pub unsafe fn set_name(library: &mut Library, comm: CommId, name: *const c_char)
 
 pub unsafe fn get_name(
     library: &mut Library,
-    comm: CommId,
+    handle: usize,
     name: *mut c_char,
     length: *mut c_int,
 ) -> Result<(), Error> {
+    if handle == COMM_NULL {
+        // SAFETY: the program gave the places.
+        unsafe { write("MPI_COMM_NULL", MAX_OBJECT_NAME, name, length) };
+        return Ok(());
+    }
+    let comm = library.comm("comm", handle)?;
     let predefined = ["MPI_COMM_WORLD", "MPI_COMM_SELF"].get(comm.0).copied().unwrap_or_default();
     let given = library.of(comm).name.as_deref().unwrap_or(predefined);
     // SAFETY: the program gave the places.

@@ -19,6 +19,9 @@ pub enum Combiner {
     HindexedBlock = 109,
     Struct = 110,
     Subarray = 111,
+    F90Real = 113,
+    F90Complex = 114,
+    F90Integer = 115,
     Resized = 116,
 }
 /// That of predefined types.

@@ -50,7 +50,7 @@ pub unsafe fn create(library: &mut Library, function: usize, errhandler: *mut us
 }
 
 /// A handler that the program may name.
-fn check(library: &mut Library, handle: usize) -> Result<(), Error> {
+pub fn check(library: &mut Library, handle: usize) -> Result<(), Error> {
     let made = library.errhandlers.get(handle.wrapping_sub(USER_ERRHANDLER));
     match handle {
         ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN => Ok(()),
@@ -163,13 +163,13 @@ struct UserCode {
     text: String,
 }
 
-fn user_codes() -> MutexGuard<'static, Vec<UserCode>> {
-    static CODES: Mutex<Vec<UserCode>> = Mutex::new(vec![]);
+fn user_codes() -> MutexGuard<'static, Vec<Option<UserCode>>> {
+    static CODES: Mutex<Vec<Option<UserCode>>> = Mutex::new(vec![]);
     CODES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The first code of the program.
-const FIRST: c_int = CLASSES.len() as c_int;
+/// The first code of the program: after `MPI_ERR_LASTCODE`.
+const FIRST: c_int = 0x4000;
 static LAST: AtomicI32 = AtomicI32::new(FIRST - 1);
 
 /// The attribute `MPI_LASTUSEDCODE`.
@@ -180,7 +180,7 @@ pub fn last_code() -> *const c_int {
 fn add(class: impl FnOnce(c_int) -> c_int) -> c_int {
     let mut codes = user_codes();
     let code = FIRST + codes.len() as c_int;
-    codes.push(UserCode { class: class(code), text: String::new() });
+    codes.push(Some(UserCode { class: class(code), text: String::new() }));
     LAST.store(code, Ordering::Relaxed);
     code
 }
@@ -188,8 +188,8 @@ fn add(class: impl FnOnce(c_int) -> c_int) -> c_int {
 /// The class of a code, if there is such a code.
 fn class_number(code: c_int) -> Option<c_int> {
     match code {
-        0..FIRST => Some(code),
-        _ => user_codes().get(usize::try_from(code - FIRST).ok()?).map(|of| of.class),
+        0..FIRST => Some(code).filter(|&code| code < CLASSES.len() as c_int),
+        _ => user_codes().get(usize::try_from(code - FIRST).ok()?)?.as_ref().map(|of| of.class),
     }
 }
 
@@ -212,9 +212,49 @@ pub unsafe fn add_string(code: c_int, text: *const c_char) -> Result<(), Error> 
     // SAFETY: the program gave a string.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
     let mut codes = user_codes();
+    let place = usize::try_from(code - FIRST).ok().and_then(|at| codes.get_mut(at)?.as_mut());
+    place.ok_or_else(|| no_code(code))?.text = text;
+    Ok(())
+}
+
+fn no_code(code: c_int) -> Error {
+    Error::new(Class::Arg, format!("errorcode is {code}, which the program has not made"))
+}
+
+/// Removes a class or a code of the program.
+fn remove(code: c_int, is_class: bool) -> Result<(), Error> {
+    let mut codes = user_codes();
+    let has_codes = codes.iter().flatten().filter(|of| of.class == code).count() > 1;
     let place = usize::try_from(code - FIRST).ok().and_then(|at| codes.get_mut(at));
-    let no_code = || Error::new(Class::Arg, format!("errorcode is {code}, which the program has not made"));
-    place.ok_or_else(no_code)?.text = text;
+    let found = place.filter(|of| of.as_ref().is_some_and(|of| (of.class == code) == is_class));
+    let found = found.ok_or_else(|| no_code(code))?;
+    if is_class && has_codes {
+        return Err(Error::new(
+            Class::Arg,
+            format!("errorclass is {code}, and there are codes of this class"),
+        ));
+    }
+    *found = None;
+    // The last ones are there again for others.
+    while codes.last().is_some_and(Option::is_none) {
+        codes.pop();
+    }
+    LAST.store(FIRST + codes.len() as c_int - 1, Ordering::Relaxed);
+    Ok(())
+}
+
+pub unsafe fn remove_class(class: c_int) -> Result<(), Error> {
+    remove(class, true)
+}
+
+pub unsafe fn remove_code(code: c_int) -> Result<(), Error> {
+    remove(code, false)
+}
+
+pub unsafe fn remove_string(code: c_int) -> Result<(), Error> {
+    let mut codes = user_codes();
+    let place = usize::try_from(code - FIRST).ok().and_then(|at| codes.get_mut(at)?.as_mut());
+    place.ok_or_else(|| no_code(code))?.text.clear();
     Ok(())
 }
 
@@ -232,7 +272,7 @@ pub unsafe fn string_of(code: c_int, text: *mut c_char, length: *mut c_int) -> c
         Some((_, name, meaning)) => format!("{name}: {meaning}"),
         None => match usize::try_from(code - FIRST)
             .ok()
-            .and_then(|at| user_codes().get(at).map(|of| of.text.clone()))
+            .and_then(|at| user_codes().get(at)?.as_ref().map(|of| of.text.clone()))
         {
             Some(text) => text,
             None => return Class::Arg as c_int,

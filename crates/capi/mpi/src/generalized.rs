@@ -26,7 +26,8 @@ fn check(what: &str, code: c_int) -> Result<(), Error> {
     match code {
         SUCCESS => Ok(()),
         code => {
-            Err(Error::new(Class::Other, format!("the function that {what} the request returned {code}")))
+            let text = format!("the function that {what} the request returned {code}");
+            Err(Error::new(Class::Other, text).with_code(code))
         }
     }
 }

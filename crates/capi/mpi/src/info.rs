@@ -85,6 +85,31 @@ fn environment() -> Info {
     info
 }
 
+/// What the binary interface is: sizes of integers.
+pub unsafe fn of_abi(info: *mut usize) -> Result<(), Error> {
+    let mut sizes = Info::default();
+    for key in ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"] {
+        sizes.set(key, "8");
+    }
+    // SAFETY: the program gave the place.
+    unsafe { *info = add(sizes) };
+    Ok(())
+}
+
+/// Nothing is known of Fortran.
+pub unsafe fn of_fortran(info: *mut usize) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { *info = INFO_NULL };
+    Ok(())
+}
+
+/// Resources that processes can be told to: none.
+pub unsafe fn of_hardware(info: *mut usize) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { *info = add(Info::default()) };
+    Ok(())
+}
+
 fn change<R>(handle: usize, how: impl FnOnce(&mut Info) -> R) -> Result<R, Error> {
     if handle == INFO_ENV {
         return Err(Error::new(Class::Info, "info is MPI_INFO_ENV, which stays as it is"));

@@ -1,13 +1,17 @@
 //! Intercommunicators (MPI 5.0, section 7.6): two groups whose ranks send to the other.
 
 use crate::abi::*;
-use crate::communicators::{SPLIT_BYTES, WITHIN_GROUP, agree_context, of_color, split_bytes};
+use crate::communicators::{
+    SPLIT_BYTES, WITHIN_GROUP, agree_context, greater, members, number_of, of_color, operation_of,
+    split_bytes,
+};
 use crate::library::{CONTEXTS, CommId, Library};
+use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation, inter};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
 use netloom_mpi::transport::Process;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::rc::Rc;
 
 impl Library {
@@ -68,41 +72,85 @@ pub unsafe fn create(
 ) -> Result<(), Error> {
     library.check_intra(local)?;
     library.check_rank("local_leader", local, local_leader, 0)?;
-    let leader = local_leader as u32;
-    // The next context of this group, at its leader.
-    let operation = library.operation(local);
-    let mut context = library.next_context.to_ne_bytes();
-    library.block_on(collective::reduce(&operation, &mut context, leader, &crate::communicators::greater))?;
     let group = library.of(local).group.clone();
-    let own = to_bytes(&Processes::from(&group));
-    let (mut head, mut other): (Head, Vec<u8>) = ([0; 8], vec![]);
-    let mut failed = None;
-    if group.rank == leader {
-        match across(library, peer_comm, remote_leader, tag) {
-            // The others of the group learn of it, and do not wait for ever.
-            Err(error) => failed = Some(error),
-            Ok((operation, to)) => {
-                let mut mine: Head = [0; 8];
-                mine[..4].copy_from_slice(&context);
-                mine[4..].copy_from_slice(&group.size.to_ne_bytes());
-                let swapped = |data: Vec<u8>, length: usize| {
-                    let operation = &operation;
-                    async move {
-                        let mut space = vec![0; length];
-                        let receives = vec![(to, &mut space[..])];
-                        collective::exchange(operation, &[(to, &data)], receives).await?;
-                        Ok::<_, Error>(space)
-                    }
-                };
-                let theirs = library.block_on(swapped(mine.to_vec(), 8))?;
-                head.copy_from_slice(&theirs);
-                crate::communicators::greater(&mut head[..4], &context)?;
-                let size = u32::from_ne_bytes(head[4..].try_into().expect("four bytes"));
-                other = library.block_on(swapped(own, 4 * size as usize))?;
-            }
+    let errhandler = library.of(local).errhandler;
+    let across = (group.rank == local_leader as u32).then(|| across(library, peer_comm, remote_leader, tag));
+    let within = |library: &mut Library| library.operation(local);
+    let handle = connect(library, &group, local_leader as u32, within, across, errhandler)?;
+    // SAFETY: the program gave the place.
+    unsafe { *made = handle };
+    Ok(())
+}
+
+pub unsafe fn create_from_groups(
+    library: &mut Library,
+    local: Processes,
+    local_leader: c_int,
+    remote: Processes,
+    remote_leader: c_int,
+    stringtag: *const c_char,
+    info: usize,
+    errhandler: usize,
+    made: *mut usize,
+) -> Result<(), Error> {
+    /// Keeps the leaders' messages apart from those within the groups.
+    const ACROSS: u32 = 1 << 30;
+    crate::info::check(info)?;
+    crate::errhandlers::check(library, errhandler)?;
+    let group = members(library, &local)?;
+    for (name, leader, size) in
+        [("local_leader", local_leader, local.size()), ("remote_leader", remote_leader, remote.size())]
+    {
+        if leader < 0 || leader >= size as c_int {
+            let text = format!("{name} is {leader}, and its group has {size} processes");
+            return Err(Error::new(Class::Rank, text));
         }
     }
-    let operation = library.operation(local);
+    // SAFETY: the program gave the string.
+    let number = unsafe { number_of(stringtag) };
+    let world = library.of(CommId(0)).group.clone();
+    let to = remote.process(remote_leader as u32);
+    let across =
+        (group.rank == local_leader as u32).then(|| Ok((operation_of(library, &world, number | ACROSS), to)));
+    let within = |library: &mut Library| operation_of(library, &group, number);
+    let handle = connect(library, &group, local_leader as u32, within, across, errhandler)?;
+    // SAFETY: the program gave the place.
+    unsafe { *made = handle };
+    Ok(())
+}
+
+/// The leaders' messages, and the rank there of the other leader.
+type Across = (Operation<Pami>, u32);
+
+/// Connects this group to another: the leaders swap contexts and members, and tell their groups.
+fn connect(
+    library: &mut Library,
+    group: &Group,
+    leader: u32,
+    within: impl Fn(&mut Library) -> Operation<Pami>,
+    across: Option<Result<Across, Error>>,
+    errhandler: usize,
+) -> Result<usize, Error> {
+    let operation = within(library);
+    let mut context = library.next_context.to_ne_bytes();
+    library.block_on(collective::reduce(&operation, &mut context, leader, &greater))?;
+    let (mut head, mut other): (Head, Vec<u8>) = ([0; 8], vec![]);
+    let mut failed = None;
+    match across {
+        None => {}
+        // The others of the group learn of it, and do not wait for ever.
+        Some(Err(error)) => failed = Some(error),
+        Some(Ok((operation, to))) => {
+            let mut own: Head = [0; 8];
+            own[..4].copy_from_slice(&context);
+            own[4..].copy_from_slice(&group.size.to_ne_bytes());
+            library.block_on(swap(&operation, to, &own, &mut head))?;
+            greater(&mut head[..4], &context)?;
+            other.resize(4 * u32::from_ne_bytes(head[4..].try_into().expect("four bytes")) as usize, 0);
+            library.block_on(swap(&operation, to, &to_bytes(&Processes::from(group)), &mut other))?;
+        }
+    }
+    let operation = within(library);
     library.block_on(collective::broadcast(&operation, &mut head, leader))?;
     let (context, size) = head.split_at(4);
     let size = u32::from_ne_bytes(size.try_into().expect("four bytes"));
@@ -111,15 +159,16 @@ pub unsafe fn create(
         return Err(failed.unwrap_or_else(unknown));
     }
     other.resize(4 * size as usize, 0);
-    let operation = library.operation(local);
+    let operation = within(library);
     library.block_on(collective::broadcast(&operation, &mut other, leader))?;
     let context = library.take_context(context.try_into().expect("four bytes"));
-    let errhandler = library.of(local).errhandler;
-    let handle = library.add_comm(Group { context, ..group }, errhandler);
+    let handle = library.add_comm(Group { context, ..group.clone() }, errhandler);
     library.set_remote(handle, Some(of_bytes(&other)));
-    // SAFETY: the program gave the place.
-    unsafe { *made = handle };
-    Ok(())
+    Ok(handle)
+}
+
+async fn swap(operation: &Operation<Pami>, with: u32, data: &[u8], other: &mut [u8]) -> Result<(), Error> {
+    collective::exchange(operation, &[(with, data)], vec![(with, other)]).await
 }
 
 /// The leaders' messages, which meet no others of their communicator, and the other's rank.
@@ -128,7 +177,7 @@ fn across(
     peer_comm: usize,
     remote_leader: c_int,
     tag: c_int,
-) -> Result<(Operation<crate::pami::Pami>, u32), Error> {
+) -> Result<Across, Error> {
     if tag < 0 {
         return Err(Error::new(Class::Tag, format!("tag is {tag}, which is negative")));
     }

@@ -12,7 +12,7 @@
 //! | sends, receives, probes; buffered, persistent, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
-//! | datatypes: handles; how they are made, and how they were; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `packing.rs` |
+//! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
 //! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
 //! | info objects | `info.rs` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
@@ -57,6 +57,7 @@ mod pami;
 mod pami_abi;
 mod persistent;
 mod requests;
+mod selection;
 mod sends;
 mod start;
 mod status;

@@ -319,7 +319,7 @@ impl Library {
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
         let world = self.comms[0].as_ref().expect("it stays until the end");
-        let class = error.class as c_int;
+        let class = error.code();
         let (comm, handler) = match self.errhandler_of(comm) {
             Some(handler) => (comm, handler),
             None => (COMM_WORLD, world.errhandler),

@@ -33,6 +33,7 @@ pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine +
     let extent = of.extent().max(1) as usize;
     let of = match (of, operation) {
         (Type::Predefined(of), _) => Some(of),
+        (Type::Derived(made), _) if made.same_as.is_some() => made.same_as,
         (Type::Derived(_), Reduction::User { .. }) => None,
         (Type::Derived(_), Reduction::Predefined(op)) => {
             let op = format!("{op:?}").to_uppercase();

@@ -62,6 +62,20 @@ pub unsafe fn set_status(status: *mut Status, end: &Ended) {
     }
 }
 
+/// Writes an empty status: its error is one too.
+///
+/// # Safety
+/// As [`set_status`].
+unsafe fn set_empty(status: *mut Status) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        set_status(status, &EMPTY);
+        if let Some(status) = status.as_mut() {
+            status.error = SUCCESS;
+        }
+    }
+}
+
 fn check(end: &Ended) -> Result<(), Error> {
     if end.is_cut {
         return Err(Error::new(Class::ProcAborted, "the other process has ended"));
@@ -241,7 +255,7 @@ impl Library {
             Ok(Some(at)) => at,
             Ok(None) => {
                 // SAFETY: the caller's promise.
-                unsafe { set_status(status, &EMPTY) };
+                unsafe { set_empty(status) };
                 return Some(Ok(()));
             }
             Err(error) => return Some(Err(error)),
@@ -352,7 +366,7 @@ pub unsafe fn get_status_any(
         get_status_some_of(library, count, requests, &mut some, index, status, 1)?;
         *flag = c_int::from(some != 0);
         if some == UNDEFINED {
-            set_status(status, &EMPTY);
+            set_empty(status);
         }
     }
     Ok(())
@@ -421,7 +435,7 @@ unsafe fn in_statuses(failed: &[(usize, Error)], statuses: *mut Status, ended: u
         // SAFETY: the caller's promise.
         unsafe {
             (0..ended).for_each(|at| (*statuses.add(at)).error = SUCCESS);
-            failed.iter().for_each(|(at, error)| (*statuses.add(*at)).error = error.class as c_int);
+            failed.iter().for_each(|(at, error)| (*statuses.add(*at)).error = error.code());
         }
     }
     let (others, text) = (failed.len() - 1, error.to_string());
@@ -475,7 +489,7 @@ pub unsafe fn wait_any(
             }
             if !some.is_any {
                 *index = UNDEFINED;
-                set_status(status, &EMPTY);
+                set_empty(status);
                 return Ok(());
             }
         }
@@ -612,7 +626,7 @@ pub unsafe fn test_any(
         if some.ended == 0 {
             *index = UNDEFINED;
             if !some.is_any {
-                set_status(status, &EMPTY);
+                set_empty(status);
             }
         }
         of_one(some.failed)

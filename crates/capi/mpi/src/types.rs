@@ -31,12 +31,21 @@ pub struct Derived {
     pub envelope: Envelope,
     pub is_committed: Cell<bool>,
     pub name: RefCell<String>,
+    /// The predefined type that it is by another name, if it is one of Fortran's ranges.
+    pub same_as: Option<&'static Predefined>,
 }
 
 impl Derived {
     /// One that is not committed yet, and has no name.
     pub fn new(of: Datatype, envelope: Envelope) -> Rc<Self> {
-        Rc::new(Derived { of, envelope, is_committed: Cell::new(false), name: RefCell::default() })
+        let (is_committed, name) = (Cell::new(false), RefCell::default());
+        Rc::new(Derived { of, envelope, is_committed, name, same_as: None })
+    }
+
+    /// A predefined type by another name.
+    pub fn same_as(of: &'static Predefined, envelope: Envelope) -> Rc<Self> {
+        let (is_committed, name) = (Cell::new(true), RefCell::default());
+        Rc::new(Derived { of: Datatype::from(of), envelope, is_committed, name, same_as: Some(of) })
     }
 }
 
@@ -146,13 +155,17 @@ pub unsafe fn set_name(_: &mut Library, of: Type, name: *const c_char) -> Result
 /// That of a predefined type is its own, unless the program gave another.
 pub unsafe fn get_name(
     _: &mut Library,
-    of: Type,
+    handle: usize,
     name: *mut c_char,
     length: *mut c_int,
 ) -> Result<(), Error> {
-    let given = match of {
-        Type::Predefined(of) => names().get(of.name).cloned().unwrap_or_else(|| format!("MPI_{}", of.name)),
-        Type::Derived(made) => made.name.borrow().clone(),
+    let given = match lookup(handle) {
+        None if handle == datatype::NULL => "MPI_DATATYPE_NULL".into(),
+        None => return Err(no_type("datatype", handle)),
+        Some(Type::Predefined(of)) => {
+            names().get(of.name).cloned().unwrap_or_else(|| format!("MPI_{}", of.name))
+        }
+        Some(Type::Derived(made)) => made.name.borrow().clone(),
     };
     // SAFETY: the program gave the places.
     unsafe { write(&given, MAX_OBJECT_NAME, name, length) };
@@ -168,6 +181,10 @@ pub unsafe fn free(datatype: *mut usize) -> Result<(), Error> {
             Class::Type,
             format!("datatype is MPI_{}, which is predefined, and stays", of.name),
         ));
+    }
+    let is_predefined = |made: &Rc<Derived>| made.same_as.is_some();
+    if with_made(|list| list.get(*handle).is_some_and(is_predefined)) {
+        return Err(Error::new(Class::Type, "datatype is one of Fortran's ranges, and stays"));
     }
     with_made(|list| list.remove(*handle));
     *handle = datatype::NULL;

@@ -101,11 +101,17 @@ pub unsafe fn set_name(library: &mut Library, win: WinId, name: *const c_char) -
 
 pub unsafe fn get_name(
     library: &mut Library,
-    win: WinId,
+    handle: usize,
     name: *mut c_char,
     length: *mut c_int,
 ) -> Result<(), Error> {
-    let given = library.of_win(win).name.as_deref().unwrap_or_default();
+    let given = match handle {
+        WIN_NULL => "MPI_WIN_NULL",
+        _ => {
+            let win = library.win("win", handle)?;
+            library.of_win(win).name.as_deref().unwrap_or_default()
+        }
+    };
     // SAFETY: the program gave the places.
     unsafe { write(given, MAX_OBJECT_NAME, name, length) };
     Ok(())
