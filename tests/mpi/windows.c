@@ -160,6 +160,30 @@ static void dynamic(void)
   free(all);
 }
 
+/* Long counts, and units of a byte beside others. */
+static void long_counts(void)
+{
+  MPI_Win   win;
+  short     memory[40] = {0}, out[8] = {1, 2, 3, 4, 5, 6, 7, 8}, in[8], old[8];
+  MPI_Aint  unit = rank % 2 ? 1 : sizeof(short), bytes = sizeof memory, found;
+  const int at   = right % 2 ? 20 * sizeof(short) : 20;
+  MPI_Win_create_c(memory, bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Win_shared_query_c(win, rank, &bytes, &found, &(void *) {NULL});
+  CHECK(bytes == sizeof memory && found == unit);
+  MPI_Win_fence(0, win);
+  MPI_Put_c(out, 8, MPI_SHORT, right, at, 8, MPI_SHORT, win);
+  MPI_Win_fence(0, win);
+  MPI_Accumulate_c(out, 8, MPI_SHORT, right, at, 8, MPI_SHORT, MPI_PROD, win);
+  MPI_Win_fence(0, win);
+  MPI_Get_c(in, 8, MPI_SHORT, right, at, 8, MPI_SHORT, win);
+  MPI_Win_fence(0, win);
+  MPI_Get_accumulate_c(out, 8, MPI_SHORT, old, 8, MPI_SHORT, right, at, 8, MPI_SHORT, MPI_MIN, win);
+  MPI_Win_fence(0, win);
+  for (int i = 0; i < 8; i++)
+    CHECK(in[i] == (i + 1) * (i + 1) && old[i] == in[i] && memory[20 + i] == i + 1 && memory[i] == 0);
+  MPI_Win_free(&win);
+}
+
 static int calls, last_class, deletes;
 
 static void note(MPI_Win * win, int * code, ...)
@@ -268,6 +292,8 @@ static void out_of_range(void)
   int        memory[10] = {0}, data[4] = {1, 2, 3, 4}, in[4];
   static int attached[10];
   MPI_Aint   own, *all = malloc(size * sizeof *all);
+  CHECK(class_of(MPI_Win_create(memory, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)) == MPI_ERR_SIZE);
+  CHECK(class_of(MPI_Win_create(memory, 1, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &win)) == MPI_ERR_DISP);
   MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   CHECK(class_of(MPI_Win_lock(MPI_LOCK_SHARED + 100, right, 0, win)) == MPI_ERR_LOCKTYPE);
@@ -312,6 +338,7 @@ int main(int argc, char ** argv)
   types();
   accumulates();
   dynamic();
+  long_counts();
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   what_belongs_to_a_window();
   MPI_Get_library_version(library, &length);

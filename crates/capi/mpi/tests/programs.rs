@@ -135,6 +135,15 @@ fn a_target_natively_needs_no_calls() {
 }
 
 #[test]
+fn a_simulated_target_may_sleep() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile(&source("sleeping_target"), folder.path());
+    let (status, simulated_us, output) = simulated(&program, 2, 1, 1);
+    assert!(status == 0 && simulated_us > 1e6, "{status}, {simulated_us} us\n{output}");
+}
+
+#[test]
 fn programs_check_their_data_as_guests() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();

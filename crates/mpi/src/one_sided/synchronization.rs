@@ -6,6 +6,7 @@ use super::{Window, wrong_synchronization};
 use crate::error::Error;
 use crate::transport::{Process, Transport};
 use std::future::poll_fn;
+use std::sync::atomic::{Ordering, fence};
 use std::task::Poll;
 
 impl<T: Transport> Window<T> {
@@ -14,7 +15,7 @@ impl<T: Transport> Window<T> {
         let window = self.group.context;
         let mut tokens: Vec<Token> = vec![];
         for &target in targets {
-            if std::mem::take(&mut self.state(|state| state.target(target).is_dirty)) {
+            if self.state(|state| std::mem::take(&mut state.target(target).is_dirty)) {
                 let token = self.with(|tables| tables.expect(window, target, None, true));
                 self.send(target, Kind::Flush, token, vec![]);
                 tokens.push(token);
@@ -38,6 +39,8 @@ impl<T: Transport> Window<T> {
             targets.iter().all(|target| state.targets.get(target).is_none_or(|of| of.results == 0))
         })
         .await;
+        // What was copied to memory that others have is there.
+        fence(Ordering::SeqCst);
         self.state(|state| state.failed.take()).map_or(Ok(()), Err)
     }
 
