@@ -118,6 +118,9 @@ static void accumulates(void)
   MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, before, 2, MPI_INT, right, 16, 2, MPI_INT, MPI_NO_OP, win);
   MPI_Win_fence(0, win);
   CHECK(before[0] == 8 * rank + 1 && before[1] == sum + rank + 1);
+  /* No data may be of any type. */
+  MPI_Get_accumulate(ones, 0, MPI_INT, before, 0, MPI_INT, right, 0, 0, MPI_BYTE, MPI_SUM, win);
+  MPI_Win_fence(0, win);
   MPI_Win_free(&win);
 
   /* Pairs, which have a gap. */

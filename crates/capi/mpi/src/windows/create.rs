@@ -264,7 +264,7 @@ pub unsafe fn shared_query(
             _ => (0, unit, 0),
         }
     };
-    let lowest = || (0..group.size).find(|&rank| found(rank).0 > 0);
+    let lowest = || (0..group.size).find(|&rank| extents.of(rank).is_some_and(|of| of.0 > 0));
     let (bytes, of_unit, address) = found(target.or_else(lowest).unwrap_or(0));
     // SAFETY: the program gave the places; the last is for a pointer.
     unsafe {

@@ -52,7 +52,8 @@ fn combining(op: Reduction, types: &[&Buffer], target: &Buffer) -> Result<Accumu
     };
     let of = target.of()?;
     let element = basic(of);
-    if of.size() == 0 || matches!(op, Op::Replace | Op::NoOp) {
+    // No data may be of any type.
+    if target.layout()?.bytes() == 0 || matches!(op, Op::Replace | Op::NoOp) {
         return Ok(Accumulate { op, element });
     }
     let Some(element) = element else {
