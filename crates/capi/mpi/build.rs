@@ -78,6 +78,18 @@ fn export(function: &Function, is_long: bool) -> String {
                     let names = format!("[\"{address}\", \"{count}\", \"{of}\"]");
                     format!("Buffer::new({names}, {address}{to_const}, {count}, {of})")
                 }
+                // With a number of partitions between them.
+                [partitions, count, of, others @ ..]
+                    if matches!(&*first.kind, "data" | "space")
+                        && partitions.name == "partitions"
+                        && count.kind == "count"
+                        && of.kind == "type" =>
+                {
+                    rest = others;
+                    let (address, count, of) = (&first.name, &count.name, &of.name);
+                    let names = format!("[\"{address}\", \"{count}\", \"{of}\"]");
+                    format!("Buffer::new({names}, {address}{to_const}, {count}, {of}), {}", partitions.name)
+                }
                 [counts, displs, of, others @ ..]
                     if counts.kind == "[count]" && displs.kind == "[displ]" && of.kind == "type" =>
                 {

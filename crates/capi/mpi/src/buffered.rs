@@ -69,7 +69,7 @@ impl Library {
         let mut attached = std::mem::take(&mut self.attached);
         for buffer in &mut attached {
             for (send, _) in buffer.sends.extract_if(.., |(send, _)| self.has_ended(send)) {
-                self.forget(send);
+                drop(self.forget(send));
             }
         }
         self.attached = attached;

@@ -234,6 +234,9 @@ fn remove(code: c_int, is_class: bool) -> Result<(), Error> {
             format!("errorclass is {code}, and there are codes of this class"),
         ));
     }
+    if found.as_ref().is_some_and(|of| !of.text.is_empty()) {
+        return Err(Error::new(Class::Arg, format!("errorcode is {code}, and it still has a string")));
+    }
     *found = None;
     // The last ones are there again for others.
     while codes.last().is_some_and(Option::is_none) {

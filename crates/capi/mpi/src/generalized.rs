@@ -53,12 +53,13 @@ impl Generalized {
         Some(Ok(Ended { source, tag, bytes: status.bytes(), is_cancelled, ..EMPTY }))
     }
 
-    /// The request is freed. What the program's function returns then has nowhere to go.
-    pub fn free(self) {
-        if self.free != 0 {
-            // SAFETY: the program gave the function and its argument.
-            unsafe { std::mem::transmute::<usize, Free>(self.free)(self.extra as *mut c_void) };
+    /// The request is freed.
+    pub fn free(self) -> Result<(), Error> {
+        if self.free == 0 {
+            return Ok(());
         }
+        // SAFETY: the program gave the function and its argument.
+        check("frees", unsafe { std::mem::transmute::<usize, Free>(self.free)(self.extra as *mut c_void) })
     }
 
     pub fn cancel(&self) -> Result<(), Error> {

@@ -9,7 +9,7 @@
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end | `start.rs` |
 //! | communicators; between two groups; their attributes; groups; topologies | `communicators.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
-//! | sends, receives, probes; buffered, persistent, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `matched.rs` |
+//! | sends, receives, probes; buffered, persistent, partitioned, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
@@ -55,6 +55,7 @@ mod pami;
 #[allow(dead_code)] // PAMI's structures, of which few are used here.
 #[path = "../../pami/src/abi.rs"]
 mod pami_abi;
+mod partitioned;
 mod persistent;
 mod requests;
 mod selection;

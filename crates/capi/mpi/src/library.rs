@@ -10,6 +10,7 @@ use crate::info::Info;
 use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
+use crate::partitioned::Planned;
 use crate::requests::Request;
 use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
@@ -37,6 +38,8 @@ const NUMBERS: usize = 0x00ff_ffff;
 /// intercommunicator.
 pub const CONTEXTS: u32 = 4;
 const WITHIN: u32 = 2;
+/// Partitioned messages have the context that collectives within the groups leave free.
+pub const PARTITIONED: u32 = 2;
 
 /// A communicator.
 pub struct Comm {
@@ -56,6 +59,8 @@ pub struct Comm {
     pub name: Option<String>,
     /// Hints of the program.
     pub info: Info,
+    /// Partitioned messages that were planned.
+    pub planned: Planned,
 }
 
 impl Comm {
@@ -71,6 +76,7 @@ impl Comm {
             attributes: vec![],
             name: None,
             info: Info::default(),
+            planned: Planned::new(),
         }
     }
 

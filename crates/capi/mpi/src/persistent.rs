@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::collectives;
 use crate::library::{CommId, Library};
+use crate::partitioned::Message;
 use crate::requests::Request;
 use crate::sends::Mode;
 use netloom_mpi::error::{Class, Error};
@@ -16,6 +17,8 @@ use std::rc::Rc;
 pub enum Plan {
     Send(Mode, Buffer, c_int, c_int, CommId),
     Receive(Buffer, c_int, c_int, CommId),
+    PartitionedSend(Message),
+    PartitionedReceive(Message),
     /// A collective, and its number: it was planned in the same order at all ranks, but is started in any.
     Collective(CommId, u32, Rc<PlanCollective>),
 }
@@ -26,13 +29,18 @@ pub type PlanCollective = dyn Fn(&mut Library) -> Result<Pin<Box<dyn collectives
 impl Library {
     /// Begins what is planned.
     fn begin(&mut self, plan: Plan) -> Result<Request, Error> {
-        let (Plan::Send(.., comm) | Plan::Receive(.., comm) | Plan::Collective(comm, ..)) = plan;
+        let comm = match &plan {
+            Plan::Send(.., comm) | Plan::Receive(.., comm) | Plan::Collective(comm, ..) => *comm,
+            Plan::PartitionedSend(message) | Plan::PartitionedReceive(message) => message.comm(),
+        };
         if self.comms.get(comm.0).is_none_or(Option::is_none) {
             return Err(Error::new(Class::Comm, "the communicator of the request has been freed"));
         }
         match plan {
             Plan::Send(mode, buf, dest, tag, comm) => self.start_send(mode, buf, dest, tag, comm),
             Plan::Receive(buf, source, tag, comm) => self.start_receive(buf, source, tag, comm),
+            Plan::PartitionedSend(message) => self.start_partitioned_send(message),
+            Plan::PartitionedReceive(message) => self.start_partitioned_receive(&message),
             Plan::Collective(comm, number, plan) => {
                 self.of(comm).repeated = Some(number);
                 let planned = plan(self);

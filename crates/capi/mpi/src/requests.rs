@@ -5,6 +5,7 @@ use crate::buffer::Unpacking;
 use crate::generalized::Generalized;
 use crate::library::{Library, USER_REQUEST};
 use crate::numbers::Count;
+use crate::partitioned::Active;
 use crate::persistent::Plan;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::one_sided::Token;
@@ -32,6 +33,7 @@ pub enum Request {
     Flush(Option<usize>),
     /// What the program carries out.
     Generalized(Generalized),
+    Partitioned(Box<Active>),
     /// A send or a collective that has ended.
     Ended(Result<(), Error>),
 }
@@ -134,7 +136,8 @@ impl Library {
         left.retain(|&at| {
             let has_ended = self.requests[at].as_ref().is_none_or(|request| self.has_ended(request));
             if has_ended {
-                self.requests[at].take().into_iter().for_each(|request| self.forget(request));
+                // Nobody waits for it, so nobody hears of an error.
+                self.requests[at].take().into_iter().for_each(|request| drop(self.forget(request)));
                 self.free_requests.push(at);
             }
             !has_ended
@@ -161,7 +164,14 @@ impl Library {
                 self.ended(send).and_then(|end| self.ended(receive).map(|received| end.and(received)))
             }
             Request::Persistent(_, None) => Some(Ok(EMPTY)),
+            // A partitioned message has another tag on its way.
+            Request::Persistent(Plan::PartitionedReceive(message), Some(active)) => {
+                self.ended(active).map(|end| {
+                    end.map(|end| Ended { tag: if end.source < 0 { end.tag } else { message.tag() }, ..end })
+                })
+            }
             Request::Persistent(_, Some(active)) => self.ended(active),
+            Request::Partitioned(active) => active.sent.as_ref().and_then(|sent| self.ended(sent)),
             Request::Flush(of) => self.is_flushed(*of).then_some(Ok(EMPTY)),
             Request::Generalized(generalized) => generalized.ended(),
             Request::Ended(end) => Some(end.clone().map(|()| EMPTY)),
@@ -180,7 +190,7 @@ impl Library {
     pub fn finish(&mut self, request: Request) -> Result<Ended, Error> {
         loop {
             if let Some(end) = self.ended(&request) {
-                self.forget(request);
+                self.forget(request)?;
                 return end;
             }
             self.progress();
@@ -204,17 +214,22 @@ impl Library {
         }
     }
 
-    /// Ends a request that can be.
-    pub fn forget(&self, mut request: Request) {
+    /// Ends a request that can be; an error is that of a function of the program.
+    pub fn forget(&self, mut request: Request) -> Result<(), Error> {
         self.deliver(&mut request);
         match request {
             Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
             Request::OneSided(token) => self.point_to_point.forget_operation(token),
-            Request::Persistent(_, Some(active)) => self.forget(*active),
-            Request::SendReceive(both) => both.into_iter().for_each(|one| self.forget(one)),
-            Request::Generalized(generalized) => generalized.free(),
+            Request::Persistent(_, Some(active)) => return self.forget(*active),
+            Request::SendReceive(both) => {
+                let [send, receive] = *both;
+                return self.forget(send).and(self.forget(receive));
+            }
+            Request::Generalized(generalized) => return generalized.free(),
+            Request::Partitioned(active) => return active.sent.map_or(Ok(()), |sent| self.forget(sent)),
             _ => {}
         }
+        Ok(())
     }
 
     /// The index of a handle; `None` for `MPI_REQUEST_NULL`.
@@ -228,7 +243,7 @@ impl Library {
     }
 
     /// How the request of a handle has ended, if it has; it stays.
-    fn end_of(&mut self, handle: usize) -> Result<Option<Result<Ended, Error>>, Error> {
+    pub fn end_of(&mut self, handle: usize) -> Result<Option<Result<Ended, Error>>, Error> {
         let Some(at) = self.request_at(handle)? else { return Ok(Some(Ok(EMPTY))) };
         let mut request = self.requests[at].take().expect("it was found");
         let end = self.ended(&request);
@@ -261,19 +276,19 @@ impl Library {
             Err(error) => return Some(Err(error)),
         };
         let end = self.ended(self.requests[at].as_ref().expect("it was found"))?;
-        match self.requests[at].take().expect("it was found") {
+        let freed = match self.requests[at].take().expect("it was found") {
             // It stays, inactive.
             Request::Persistent(plan, active) => {
-                active.into_iter().for_each(|active| self.forget(*active));
                 self.requests[at] = Some(Request::Persistent(plan, None));
+                active.map_or(Ok(()), |active| self.forget(*active))
             }
             request => {
-                self.forget(request);
                 self.free_requests.push(at);
                 *handle = REQUEST_NULL;
+                self.forget(request)
             }
-        }
-        Some(end.map(|end| {
+        };
+        Some(end.and_then(|end| freed.map(|()| end)).map(|end| {
             // SAFETY: the caller's promise.
             unsafe { set_status(status, &end) }
         }))

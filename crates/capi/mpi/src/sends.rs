@@ -52,13 +52,25 @@ impl Library {
         if mode == Mode::Buffered && dest != PROC_NULL {
             return self.start_buffered(&buf, dest, tag, comm).map(|()| Request::Ended(Ok(())));
         }
+        let context = self.of(comm).group.context;
+        self.start_send_in(context, mode, &buf, (dest, tag), comm)
+    }
+
+    /// The same in a context of the communicator, with what is checked.
+    pub fn start_send_in(
+        &mut self,
+        context: u32,
+        mode: Mode,
+        buf: &Buffer,
+        (dest, tag): Side,
+        comm: CommId,
+    ) -> Result<Request, Error> {
         // SAFETY: the program gave the buffer.
         let (data, kept) = unsafe { buf.outgoing()? };
         if dest == PROC_NULL {
             return Ok(Request::Ended(Ok(())));
         }
-        let group = &self.of(comm).group;
-        let (context, source, bytes) = (group.context, group.rank as i32, data.bytes);
+        let (source, bytes) = (self.of(comm).group.rank as i32, data.bytes);
         let envelope = Envelope { context, source, tag, bytes, acknowledge: 0 };
         let to = self.of(comm).peer(dest as u32);
         let number = match mode {
@@ -84,12 +96,20 @@ impl Library {
         tag: c_int,
         comm: CommId,
     ) -> Result<Request, Error> {
+        let pattern = match source {
+            PROC_NULL => None,
+            _ => Some(self.pattern(source, tag, comm)?),
+        };
+        self.start_receive_of(pattern, &buf)
+    }
+
+    /// The same of a message that is known to be possible; of none, from `MPI_PROC_NULL`.
+    pub fn start_receive_of(&mut self, pattern: Option<Pattern>, buf: &Buffer) -> Result<Request, Error> {
         let (space, unpacking) = buf.incoming()?;
-        if source == PROC_NULL {
-            return Ok(Request::NoReceive);
-        }
-        let pattern = self.pattern(source, tag, comm)?;
-        Ok(Request::Receive(self.point_to_point.receive(pattern, space), unpacking))
+        Ok(match pattern {
+            Some(pattern) => Request::Receive(self.point_to_point.receive(pattern, space), unpacking),
+            None => Request::NoReceive,
+        })
     }
 }
 

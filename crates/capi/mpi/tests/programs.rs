@@ -80,7 +80,7 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 25] = [
+const CHECKED: [&str; 26] = [
     "attributes",
     "buffered",
     "collectives",
@@ -97,6 +97,7 @@ const CHECKED: [&str; 25] = [
     "more_communicators",
     "neighborhoods",
     "nonblocking",
+    "partitioned",
     "persistent",
     "persistent_collectives",
     "pieces",
