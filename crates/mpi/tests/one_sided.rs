@@ -4,7 +4,7 @@ mod wires;
 
 use netloom_mpi::datatype::{Datatype, Layout, PREDEFINED};
 use netloom_mpi::group::{Group, Members};
-use netloom_mpi::one_sided::{Accumulate, At, Data, Exposed, Extents, Mapped, Place, Window};
+use netloom_mpi::one_sided::{Accumulate, Addresses, At, Data, Exposed, Extents, Mapped, Place, Window};
 use netloom_mpi::op::Op;
 use netloom_mpi::transport::Memory;
 use proptest::prelude::*;
@@ -118,8 +118,8 @@ struct Windows {
     job: Job,
     memories: Vec<Memory>,
     windows: Vec<Window<Wire>>,
-    /// Keeps the memory.
-    _kept: Vec<Vec<u8>>,
+    /// Keeps the memory, with a lock at its end.
+    _kept: Vec<Vec<u32>>,
 }
 
 /// Steps, and what each is to read.
@@ -133,13 +133,16 @@ impl Windows {
     fn new(size: u32, short_max_bytes: usize, seed: u64) -> Self {
         let job = Job::new(size, short_max_bytes, seed);
         let bytes = REGION * size as usize + SHARED;
-        let mut kept: Vec<Vec<u8>> = (0..size).map(|_| vec![0; bytes]).collect();
-        let memory = |of: &mut Vec<u8>| Memory { address: of.as_mut_ptr() as u64, bytes: bytes as u64 };
+        let mut kept: Vec<Vec<u32>> = (0..size).map(|_| vec![0; bytes / 4 + 1]).collect();
+        let locks_at = bytes;
+        let memory = |of: &mut Vec<u32>| Memory { address: of.as_mut_ptr() as u64, bytes: bytes as u64 };
         let memories: Vec<Memory> = kept.iter_mut().map(memory).collect();
         let extents = Extents::Listed((0..size).map(|rank| (bytes as u64, units(rank))).collect());
         // With a seed that is a multiple of four all have the memory of all.
         let list = memories.iter().map(|memory| memory.address).collect();
-        let mapped = seed.is_multiple_of(4).then_some(Mapped::Listed(list));
+        let locks = memories.iter().map(|memory| memory.address + locks_at as u64).collect();
+        let (memory, locks) = (Addresses::Listed(list), Addresses::Listed(locks));
+        let mapped = seed.is_multiple_of(4).then_some(Mapped { memory, locks });
         let window = |rank: u32| {
             let group = Group { members: Members::World, rank, size, context: 4 };
             let exposed = Exposed::Static(memories[rank as usize]);

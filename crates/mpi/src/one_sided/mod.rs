@@ -8,7 +8,8 @@
 //! - `operation` – operations of an origin.
 //! - `synchronization` – fences, post, start, complete and wait, locks, flushes.
 //!
-//! Where this process has the memory of a target too, puts and gets copy. Others of one piece at both sides are left to the transport, without the target, where it can do that: the
+//! Where this process has the memory of a target too, it carries them out itself; accumulates exclude each other by a lock that is
+//! in that memory. Elsewhere, those of one piece at both sides are left to the transport, without the target, where it can do that: the
 //! origin asks where the memory is when it first accesses it, and sends messages until it knows.
 //!
 //! Messages of an origin are carried out at a target in the order in which they are sent, also those whose data arrives later. So a
@@ -61,23 +62,32 @@ impl Extents {
     }
 }
 
-/// Where memory of all ranks is that this process has too.
+/// Addresses, by rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mapped {
+pub enum Addresses {
     /// That of rank 0, and bytes from one rank's to the next.
     Uniform(u64, u64),
-    /// By rank.
+    /// All.
     Listed(Rc<[u64]>),
 }
 
-impl Mapped {
-    /// The address of a rank's memory.
+impl Addresses {
+    /// That of a rank.
     pub fn of(&self, rank: u32) -> u64 {
         match self {
-            Mapped::Uniform(first, stride) => first + stride * u64::from(rank),
-            Mapped::Listed(list) => list[rank as usize],
+            Addresses::Uniform(first, stride) => first + stride * u64::from(rank),
+            Addresses::Listed(list) => list[rank as usize],
         }
     }
+}
+
+/// Memory of all ranks that this process has too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// Where it is.
+    pub memory: Addresses,
+    /// For each rank a word of four bytes, 0 at first: whoever accumulates there sets it meanwhile.
+    pub locks: Addresses,
 }
 
 /// A window of this process.
@@ -86,7 +96,7 @@ pub struct Window<T> {
     point_to_point: Rc<PointToPoint<T>>,
     group: Group,
     extents: Extents,
-    /// Puts and gets copy where there is one.
+    /// Operations are carried out by their origins where there is one.
     mapped: Option<Mapped>,
     /// Collective operations that it has begun.
     collectives: Cell<u32>,

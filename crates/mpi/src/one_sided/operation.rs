@@ -2,7 +2,7 @@
 
 use super::message::{Header, Kind, Label, Token};
 use super::state::{Access, Held, take_one};
-use super::target::{Place, write};
+use super::target::{Exposed, Place, Reply, carry_out, exclusively, write};
 use super::{Window, wrong_synchronization};
 use crate::datatype::{Layout, Predefined};
 use crate::error::{Class, Error};
@@ -154,7 +154,20 @@ impl<T: Transport> Window<T> {
 
     /// The memory of a target, if this process has it too.
     fn mapped(&self, rank: u32) -> Option<u64> {
-        self.mapped.as_ref().map(|mapped| mapped.of(rank))
+        self.mapped.as_ref().map(|mapped| mapped.memory.of(rank))
+    }
+
+    /// Carries out an atomic operation at a target whose memory this process has too; returns whether it has it.
+    fn combine(&self, rank: u32, kind: Kind, header: &Header, data: &[u8], place: Option<&Place>) -> bool {
+        let Some(mapped) = &self.mapped else { return false };
+        let bytes = self.extents.of(rank).map_or(0, |of| of.0);
+        let exposed = Exposed::Static(Memory { address: mapped.memory.of(rank), bytes });
+        let end = exclusively(mapped.locks.of(rank), || carry_out(&exposed, kind, header, data));
+        // The range was checked before.
+        if let (Ok(Some(Reply::Bytes(old))), Some(place)) = (end, place) {
+            place.store(&old);
+        }
+        true
     }
 
     /// Where the transport finds memory of a target; `None` if it is not known yet, or not to be reached.
@@ -273,7 +286,7 @@ impl<T: Transport> Window<T> {
         let rank = at.rank;
         let header = self.header(at, how)?;
         let to = self.may_access(rank).await?;
-        if how.op != Op::NoOp {
+        if how.op != Op::NoOp && !self.combine(rank, Kind::Accumulate, &header, data, None) {
             self.operate(to, Kind::Accumulate, NO_TOKEN, header, &[data]);
         }
         Ok(())
@@ -290,7 +303,7 @@ impl<T: Transport> Window<T> {
         how: Accumulate,
         place: Place,
         is_awaited: bool,
-    ) -> Result<Token, Error> {
+    ) -> Result<Option<Token>, Error> {
         let space = place.layout.bytes();
         check_length(space == at.layout.bytes(), space, &at)?;
         let data = if how.op == Op::NoOp { &[] } else { data };
@@ -298,7 +311,10 @@ impl<T: Transport> Window<T> {
         let rank = at.rank;
         let header = self.header(at, how)?;
         let to = self.may_access(rank).await?;
-        Ok(self.ask(to, Kind::GetAccumulate, header, &[data], place, is_awaited))
+        if self.combine(rank, Kind::GetAccumulate, &header, data, Some(&place)) {
+            return Ok(None);
+        }
+        Ok(Some(self.ask(to, Kind::GetAccumulate, header, &[data], place, is_awaited)))
     }
 
     /// Writes an element if the one there is equal to another, and reads what was there before.
@@ -314,7 +330,10 @@ impl<T: Transport> Window<T> {
         let rank = at.rank;
         let header = self.header(at, PLAIN)?;
         let to = self.may_access(rank).await?;
-        self.ask(to, Kind::CompareAndSwap, header, &[new, compared], place, false);
+        let operands = [new, compared].concat();
+        if !self.combine(rank, Kind::CompareAndSwap, &header, &operands, Some(&place)) {
+            self.ask(to, Kind::CompareAndSwap, header, &[&operands], place, false);
+        }
         Ok(())
     }
 }

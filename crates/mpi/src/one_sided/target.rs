@@ -5,6 +5,7 @@ use super::message::{Header, Kind};
 use crate::datatype::{Datatype, Layout, Predefined, predefined};
 use crate::op::{self, Op};
 use crate::transport::Memory;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Error: an access outside of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +168,22 @@ fn reduce(op: Op, of: &Predefined, own: &mut [u8], other: &[u8]) {
     op::reduce(op, of, first, second);
     // SAFETY: as above.
     unsafe { layout.pack(first.as_ptr(), &mut own[..elements * of.size]) };
+}
+
+/// Does something while no other process does something with the same lock.
+pub fn exclusively<R>(lock: u64, f: impl FnOnce() -> R) -> R {
+    const SPINS: u32 = 100;
+    // SAFETY: the word is one of the memory that the processes of a window share, and is accessed here alone.
+    let lock = unsafe { &*(lock as *const AtomicU32) };
+    let mut spins = 0;
+    while lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        spins += 1;
+        // Whoever has it may wait for this core.
+        if spins % SPINS == 0 { std::thread::yield_now() } else { std::hint::spin_loop() }
+    }
+    let result = f();
+    lock.store(0, Ordering::Release);
+    result
 }
 
 /// Bytes that are read where they are.

@@ -216,7 +216,7 @@ fn shared(
     let group = &library.of(comm).group;
     let (rank, places) = (group.rank, Places::new(extents, group.size, alignment)?);
     let mapping = shared::map(library, comm, &places)?;
-    Ok((mapping.ranks.of(rank) as *mut c_void, Owned::Shared(mapping)))
+    Ok((mapping.ranks.memory.of(rank) as *mut c_void, Owned::Shared(mapping)))
 }
 
 /// The memory of each rank follows that of the rank before it.
@@ -259,7 +259,7 @@ pub unsafe fn shared_query(
     let found = |rank: u32| {
         let (bytes, unit) = extents.of(rank).unwrap_or_default();
         match memory {
-            Owned::Shared(mapping) => (bytes, unit, mapping.ranks.of(rank) as usize),
+            Owned::Shared(mapping) => (bytes, unit, mapping.ranks.memory.of(rank) as usize),
             _ if rank == group.rank => (bytes, unit, *base),
             _ => (0, unit, 0),
         }

@@ -196,7 +196,8 @@ unsafe fn any_get_accumulate(
     let place = result.place()?;
     let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(()))) };
     let window = library.window(win);
-    library.block_on(window.get_accumulate(at, &data, how, place, is_awaited)).map(Request::OneSided)
+    let started = library.block_on(window.get_accumulate(at, &data, how, place, is_awaited))?;
+    Ok(started.map_or(Request::Ended(Ok(())), Request::OneSided))
 }
 
 pub unsafe fn get_accumulate(

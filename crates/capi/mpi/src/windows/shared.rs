@@ -5,7 +5,7 @@ use super::create::greatest;
 use crate::library::{CommId, Library};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::one_sided::{Extents, Mapped};
+use netloom_mpi::one_sided::{Addresses, Extents, Mapped};
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
@@ -28,10 +28,12 @@ impl Mapping {
             return Err(std::io::Error::last_os_error());
         }
         let first = address as u64;
-        let ranks = match &places.starts {
-            &Starts::Uniform(stride) => Mapped::Uniform(first, stride),
-            Starts::Listed(list) => Mapped::Listed(list.iter().map(|start| first + start).collect()),
+        let memory = match &places.starts {
+            &Starts::Uniform(stride) => Addresses::Uniform(first, stride),
+            Starts::Listed(list) => Addresses::Listed(list.iter().map(|start| first + start).collect()),
         };
+        let locks = Addresses::Uniform(first + places.locks, LOCK_B);
+        let ranks = Mapped { memory, locks };
         Ok(Mapping { address, bytes, ranks })
     }
 }
@@ -53,8 +55,13 @@ enum Starts {
 /// How the memory of several ranks is laid out.
 pub struct Places {
     starts: Starts,
+    /// Where the locks of accumulates begin.
+    locks: u64,
     bytes: u64,
 }
+
+/// From one lock to the next: a cache line.
+const LOCK_B: u64 = 64;
 
 impl Places {
     /// One rank's after the other's, each at a multiple of an alignment.
@@ -64,8 +71,8 @@ impl Places {
         let checked = |bytes: Option<u64>| bytes.filter(|&all| all < 1 << 62).ok_or_else(too_long);
         if let &Extents::Uniform(bytes, _) = extents {
             let stride = checked(rounded(bytes))?;
-            let bytes = checked(stride.checked_mul(ranks.into()))?;
-            return Ok(Places { starts: Starts::Uniform(stride), bytes });
+            let end = checked(stride.checked_mul(ranks.into()))?;
+            return Ok(Self::with_locks(Starts::Uniform(stride), end, ranks));
         }
         let (mut list, mut end) = (vec![], 0);
         for rank in 0..ranks {
@@ -73,7 +80,12 @@ impl Places {
             let own = extents.of(rank).map_or(0, |of| of.0);
             end = checked(rounded(own).and_then(|own| own.checked_add(end)))?;
         }
-        Ok(Places { starts: Starts::Listed(list), bytes: end })
+        Ok(Self::with_locks(Starts::Listed(list), end, ranks))
+    }
+
+    fn with_locks(starts: Starts, end: u64, ranks: u32) -> Self {
+        let locks = end.next_multiple_of(LOCK_B);
+        Places { starts, locks, bytes: locks + LOCK_B * u64::from(ranks) }
     }
 }
 
@@ -92,7 +104,7 @@ fn made(bytes: usize) -> std::io::Result<File> {
 
 /// Memory for all ranks of a communicator.
 pub fn map(library: &mut Library, comm: CommId, places: &Places) -> Result<Mapping, Error> {
-    let bytes = places.bytes.max(1) as usize;
+    let bytes = places.bytes as usize;
     let group = library.of(comm).group.clone();
     let node = u64::from(library.point_to_point.transport().node());
     // The greatest, and with all bits inverted the least.
