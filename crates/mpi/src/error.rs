@@ -32,6 +32,8 @@ pub enum Class {
     InfoNokey = 32,
     InfoValue = 33,
     Info = 34,
+    Conversion = 25,
+    UnsupportedDatarep = 54,
     Keyval = 36,
     Locktype = 37,
     NoMem = 39,

@@ -50,6 +50,8 @@ trait Number: Copy + PartialOrd {
     const BYTES: usize;
     fn of(bytes: &[u8]) -> Self;
     fn put(self, bytes: &mut [u8]);
+    /// Combines each element of `other` into the one of `own`. Compilers vectorise it.
+    fn each(own: &mut [u8], other: &[u8], combine: impl Fn(Self, Self) -> Self);
     fn sum(self, other: Self) -> Self;
     fn product(self, other: Self) -> Self;
 }
@@ -74,6 +76,13 @@ macro_rules! number {
             #[inline]
             fn put(self, bytes: &mut [u8]) {
                 bytes.copy_from_slice(&self.to_ne_bytes());
+            }
+            #[inline]
+            fn each(own: &mut [u8], other: &[u8], combine: impl Fn(Self, Self) -> Self) {
+                let (own, other) = (own.as_chunks_mut().0, other.as_chunks().0);
+                for (own, &other) in own.iter_mut().zip(other) {
+                    *own = combine(<$type>::from_ne_bytes(*own), <$type>::from_ne_bytes(other)).to_ne_bytes();
+                }
             }
             #[inline]
             fn sum(self, other: Self) -> Self {
@@ -105,19 +114,12 @@ number!(f32, add, mul);
 number!(f64, add, mul);
 integer!(i8, i16, i32, i64, u8, u16, u32, u64);
 
-/// Combines each element of `other` into the one of `own`.
-fn each<T: Number>(own: &mut [u8], other: &[u8], combine: impl Fn(T, T) -> T) {
-    for (own, other) in own.chunks_exact_mut(T::BYTES).zip(other.chunks_exact(T::BYTES)) {
-        combine(T::of(own), T::of(other)).put(own);
-    }
-}
-
 fn arithmetic<T: Number>(op: Op, own: &mut [u8], other: &[u8]) -> bool {
     match op {
-        Op::Sum => each(own, other, T::sum),
-        Op::Prod => each(own, other, T::product),
-        Op::Min => each(own, other, |a: T, b| if b < a { b } else { a }),
-        Op::Max => each(own, other, |a: T, b| if b > a { b } else { a }),
+        Op::Sum => T::each(own, other, T::sum),
+        Op::Prod => T::each(own, other, T::product),
+        Op::Min => T::each(own, other, |a, b| if b < a { b } else { a }),
+        Op::Max => T::each(own, other, |a, b| if b > a { b } else { a }),
         _ => return false,
     }
     true
@@ -125,9 +127,9 @@ fn arithmetic<T: Number>(op: Op, own: &mut [u8], other: &[u8]) -> bool {
 
 fn bits<T: Bits>(op: Op, own: &mut [u8], other: &[u8]) -> bool {
     match op {
-        Op::Band => each(own, other, T::and),
-        Op::Bor => each(own, other, T::or),
-        Op::Bxor => each(own, other, T::xor),
+        Op::Band => T::each(own, other, T::and),
+        Op::Bor => T::each(own, other, T::or),
+        Op::Bxor => T::each(own, other, T::xor),
         _ => return false,
     }
     true
@@ -140,7 +142,7 @@ fn logic<T: Bits>(op: Op, own: &mut [u8], other: &[u8]) -> bool {
         Op::Lxor => |a, b| a != b,
         _ => return false,
     };
-    each(own, other, |a: T, b: T| T::of_truth(combine(a.truth(), b.truth())));
+    T::each(own, other, |a, b| T::of_truth(combine(a.truth(), b.truth())));
     true
 }
 
@@ -170,7 +172,7 @@ fn located<V: Number, I: Number>(
 
 fn complex<T: Number + std::ops::Sub<Output = T>>(op: Op, own: &mut [u8], other: &[u8]) -> bool {
     match op {
-        Op::Sum => each(own, other, T::sum),
+        Op::Sum => T::each(own, other, T::sum),
         Op::Prod => {
             let size = T::BYTES;
             for (own, other) in own.chunks_exact_mut(2 * size).zip(other.chunks_exact(2 * size)) {
@@ -184,8 +186,8 @@ fn complex<T: Number + std::ops::Sub<Output = T>>(op: Op, own: &mut [u8], other:
     true
 }
 
-/// Combines `other` into `own`, element by element: `own = own op other`, for operations in whose order it does not
-/// matter. Returns whether the operation takes this type.
+/// Combines `other` into `own`, element by element: `own = own op other`, for operations in whose order it
+/// does not matter. Returns whether the operation takes this type.
 pub fn reduce(op: Op, of: &Predefined, own: &mut [u8], other: &[u8]) -> bool {
     macro_rules! by_size {
         ($function:ident: $($size:literal => $type:ty),*) => {

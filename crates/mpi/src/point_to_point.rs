@@ -1,11 +1,12 @@
-//! Sends, receives and their requests. A short message is sent within the call; a longer one keeps its data until the
-//! transport has read it. A message that nobody waits for is kept until it is received.
+//! Sends, receives and their requests. A short message is sent within the call; a longer one keeps its data
+//! until the transport has read it. A message that nobody waits for is kept until it is received.
 
 use crate::error::{Class, Error};
+use crate::group::Group;
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::one_sided;
-use crate::transport::{Memory, Process, Refused, Transport};
-use std::cell::RefCell;
+use crate::transport::{Collective, Memory, Outcome, Process, Refused, Team, Transport};
+use std::cell::{Cell, RefCell};
 
 /// A request by number. The number of one that has been taken is used again.
 pub type Number = u32;
@@ -44,6 +45,8 @@ enum State {
     ReceivingLong(Memory, Ended, Box<[u8]>),
     /// Data arrives where it belongs.
     Arriving(Ended),
+    /// The transport carries out a collective of this context, or makes its team.
+    Collective(u32),
     Ended(Ended),
 }
 
@@ -99,6 +102,9 @@ pub struct PointToPoint<T> {
     tables: RefCell<Tables>,
     /// Windows, whose messages have a context of their own.
     pub(crate) one_sided: RefCell<one_sided::Tables>,
+    is_blocking: Cell<bool>,
+    /// Memory that the last collective needed for what it received.
+    scratch: RefCell<Vec<u8>>,
 }
 
 impl Tables {
@@ -158,7 +164,13 @@ fn ended(envelope: &Envelope, space_bytes: u64) -> Ended {
 impl<T: Transport> PointToPoint<T> {
     /// Over a transport.
     pub fn new(transport: T) -> Self {
-        PointToPoint { transport, tables: RefCell::default(), one_sided: RefCell::default() }
+        PointToPoint {
+            transport,
+            tables: RefCell::default(),
+            is_blocking: Cell::new(false),
+            scratch: RefCell::default(),
+            one_sided: RefCell::default(),
+        }
     }
 
     /// The transport.
@@ -299,8 +311,8 @@ impl<T: Transport> PointToPoint<T> {
         tables.free.push(number);
     }
 
-    /// Requests that have not ended, and messages that nobody has received, in words; of a context, `name` is that of its
-    /// communicator.
+    /// Requests that have not ended, and messages that nobody has received, in words; of a context, `name` is
+    /// that of its communicator.
     pub fn unfinished(&self, name: impl Fn(u32) -> String) -> Vec<String> {
         let tables = self.tables.borrow();
         let mut list: Vec<String> = vec![];
@@ -321,12 +333,77 @@ impl<T: Transport> PointToPoint<T> {
             list.push(format!("{sends} sends that have not ended"));
         }
         list.extend(self.one_sided.borrow().unfinished(&name));
+        for state in &tables.requests {
+            if let State::Collective(context) = state {
+                list.push(format!("collective operation of {}: other ranks", name(*context)));
+            }
+        }
         for envelope in tables.matching.unexpected().filter(|envelope| envelope.context % 2 == 0) {
             let of = name(envelope.context);
             let (bytes, from, tag) = (envelope.bytes, envelope.source, envelope.tag);
             list.push(format!("{bytes} B from rank {from} with tag {tag} of {of} that no receive wants"));
         }
         list
+    }
+}
+
+/// Collectives of the transport.
+impl<T: Transport> PointToPoint<T> {
+    /// Starts to make a team of a group, if the transport has collectives for it.
+    pub fn create_team(&self, group: &Group) -> Option<(Team, Number)> {
+        let number = self.tables.borrow_mut().insert(State::Collective(group.context));
+        let team = self.transport.create_team(group, u64::from(number));
+        if team.is_none() {
+            self.free(number);
+        }
+        team.map(|team| (team, number))
+    }
+
+    /// Memory that a collective receives to, so that not each has the kernel make new pages.
+    pub fn take_scratch(&self, bytes: usize) -> Vec<u8> {
+        let mut scratch = self.scratch.take();
+        scratch.resize(bytes, 0);
+        scratch
+    }
+
+    /// The reverse. Much memory is not kept.
+    pub fn give_scratch(&self, scratch: Vec<u8>) {
+        const MAX_BYTES: usize = 4 << 20;
+        if scratch.capacity() <= MAX_BYTES {
+            self.scratch.replace(scratch);
+        }
+    }
+
+    /// Whether the program waits for the collectives that are started from now on before it starts others.
+    pub fn set_blocking(&self, is_blocking: bool) {
+        self.is_blocking.set(is_blocking);
+    }
+
+    /// Starts a collective of a team, which is that of a context; `None` if messages are to do it.
+    ///
+    /// # Errors
+    /// If the transport refuses it.
+    pub fn start_collective(
+        &self,
+        team: Team,
+        context: u32,
+        collective: &Collective,
+    ) -> Result<Option<Number>, Error> {
+        let number = self.tables.borrow_mut().insert(State::Collective(context));
+        let is_blocking = self.is_blocking.get();
+        let started = self.transport.start_collective(team, collective, is_blocking, u64::from(number));
+        if started != Ok(true) {
+            self.free(number);
+        }
+        let is_started = started.map_err(|refused| Error::new(Class::Other, refused.0))?;
+        Ok(is_started.then_some(number))
+    }
+
+    /// A collective of the transport has ended.
+    pub fn collected(&self, number: u64, outcome: Outcome) {
+        let (is_truncated, is_cut) = (outcome == Outcome::LengthsDiffer, outcome == Outcome::MemberGone);
+        let end = Ended { is_truncated, is_cut, ..Ended::default() };
+        self.tables.borrow_mut().requests[number as usize] = State::Ended(end);
     }
 }
 

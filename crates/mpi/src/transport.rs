@@ -1,6 +1,10 @@
-//! What carries messages between processes: the narrow interface between MPI and a machine's messaging library.
+//! What carries messages between processes: the narrow interface between MPI and a machine's messaging
+//! library.
 
+use crate::datatype::Predefined;
+use crate::group::Group;
 use crate::matching::Envelope;
+use crate::op::Op;
 
 /// A process of the job, by its number in `MPI_COMM_WORLD`.
 pub type Process = u32;
@@ -19,10 +23,49 @@ pub struct Memory {
 #[error("{0}")]
 pub struct Refused(pub String);
 
+/// The number of a group whose collectives a transport can carry out: of a team.
+pub type Team = u64;
+
+/// A collective of a team. All its members start the same ones in the same order, with as many bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Collective {
+    /// It ends when all have started it.
+    Barrier,
+    /// The root's data goes to all.
+    Broadcast {
+        /// Who has it.
+        root: Process,
+        /// Where it is, or goes.
+        data: Memory,
+    },
+    /// The data of all is combined. The order of operands is the transport's.
+    Reduce {
+        /// Who gets the result; `None` if all do. The others have anything then.
+        root: Option<Process>,
+        /// This process's operand, and where the result goes.
+        data: Memory,
+        /// How elements are combined.
+        op: Op,
+        /// Their type.
+        of: &'static Predefined,
+    },
+}
+
+/// How a collective of a transport has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it should.
+    Done,
+    /// A member has given another length.
+    LengthsDiffer,
+    /// A member has ended.
+    MemberGone,
+}
+
 /// A transport. Nothing here waits.
 ///
-/// Messages between two processes arrive in the order of their sends. What arrives and what ends is reported from within
-/// [`Self::advance`] only, to [`PointToPoint`](crate::point_to_point::PointToPoint).
+/// Messages between two processes arrive in the order of their sends. What arrives and what ends is reported
+/// from within [`Self::advance`] only, to [`PointToPoint`](crate::point_to_point::PointToPoint).
 pub trait Transport {
     /// The number of processes of the job.
     fn processes(&self) -> u32;
@@ -44,6 +87,34 @@ pub trait Transport {
     /// # Errors
     /// If it cannot be sent.
     fn send(&self, to: Process, envelope: Envelope, data: Memory, number: u64) -> Result<(), Refused>;
+
+    /// Starts to make a team of a group, at all its processes at the same time; the end is reported with this
+    /// number as that of a collective. `None` if the transport has no collectives, for any process of the
+    /// group.
+    fn create_team(&self, _group: &Group, _number: u64) -> Option<Team> {
+        None
+    }
+
+    /// Frees a team, at all its processes, when the collectives that have been started have ended.
+    fn free_team(&self, _team: Team) {}
+
+    /// Starts a collective of a team;
+    /// [`PointToPoint::collected`](crate::point_to_point::PointToPoint::collected) hears of its end with this
+    /// number. Memory stays until then. Returns false if messages are to do it: the same at all members. If
+    /// it is `blocking`, the program starts no other until it has ended. Blocking collectives meet blocking
+    /// ones only.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    fn start_collective(
+        &self,
+        _team: Team,
+        _collective: &Collective,
+        _is_blocking: bool,
+        _number: u64,
+    ) -> Result<bool, Refused> {
+        Ok(false)
+    }
 
     /// Makes progress, and waits for some if there is none at once; it may return without any.
     fn advance(&self);

@@ -277,6 +277,61 @@ impl Array {
     }
 }
 
+/// Elements that are combined where the result goes, or in a copy, which [`Operand::finish`] writes there.
+pub enum Operand<'a> {
+    Here(&'a mut [u8]),
+    Copied(Vec<u8>, Array),
+}
+
+impl<'a> Operand<'a> {
+    /// The elements of an array, for a result that goes to another, or to the same.
+    ///
+    /// # Safety
+    /// As [`Buffer::space`] for the result; as [`Buffer::bytes`] for the other, which may be the same.
+    pub unsafe fn new(from: &Array, result: Array) -> Self {
+        let (address, bytes) = (result.address as *mut u8, result.bytes);
+        if from.bytes != bytes || result.layout.as_run() != Some(0) || bytes == 0 {
+            // SAFETY: the caller's promise.
+            return Operand::Copied(unsafe { from.copy() }, result);
+        }
+        // SAFETY: the caller's promise; all data is between 0 and the extent.
+        unsafe {
+            if from.address != result.address {
+                from.layout.copy(from.address as *const u8, address);
+            }
+            Operand::Here(std::slice::from_raw_parts_mut(address, bytes))
+        }
+    }
+
+    /// Writes the result to where it goes.
+    pub fn finish(self) {
+        if let Operand::Copied(data, result) = self {
+            // SAFETY: the program gave the memory, until the collective has completed.
+            unsafe { result.set(&data) };
+        }
+    }
+}
+
+impl std::ops::Deref for Operand<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Operand::Here(bytes) => bytes,
+            Operand::Copied(bytes, _) => bytes,
+        }
+    }
+}
+
+impl std::ops::DerefMut for Operand<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Operand::Here(bytes) => bytes,
+            Operand::Copied(bytes, _) => bytes,
+        }
+    }
+}
+
 /// Where the data of a buffer is.
 enum Data {
     Run(Memory),
@@ -318,7 +373,8 @@ impl Unpacking {
     }
 }
 
-/// Memory that a collective writes to: that of the program, or a packed copy, which [`Space::finish`] unpacks.
+/// Memory that a collective writes to: that of the program, or a packed copy, which [`Space::finish`]
+/// unpacks.
 pub enum Space<'a> {
     Here(&'a mut [u8]),
     Packed(Unpacking),

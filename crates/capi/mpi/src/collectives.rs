@@ -1,7 +1,8 @@
-//! Collectives (MPI 5.0, chapter 6). Each function plans one: what it returns does the work when it is polled, within the call or
-//! as a request. All that the program gives but its data is read when it is planned.
+//! Collectives (MPI 5.0, chapter 6). Each function plans one: what it returns does the work when it is
+//! polled, within the call or as a request. All that the program gives but its data is read when it is
+//! planned.
 
-use crate::buffer::{Array, Buffer, Counted, Pieces, Space};
+use crate::buffer::{Array, Buffer, Counted, Operand, Pieces, Space};
 use crate::library::{CommId, Library};
 use crate::operations::{Reduction, combining};
 use netloom_mpi::collective;
@@ -81,14 +82,20 @@ pub unsafe fn reduce(
     let is_root = place(library, comm).0 == root;
     let from = recvbuf.at("sendbuf", sendbuf);
     let from = if from.is_in_place() && is_root { recvbuf.clone() } else { from };
-    // SAFETY: the program gave the buffer.
-    let mut data = unsafe { from.array()?.copy() };
-    let result = if is_root { Some(recvbuf.array()?) } else { None };
+    let from = from.array()?;
+    // SAFETY: the program gave the buffers; that of the result is the root's.
+    let (mut copy, result) = unsafe {
+        match is_root {
+            true => (vec![], Some(Operand::new(&from, recvbuf.array()?))),
+            false => (from.copy(), None),
+        }
+    };
     let operation = library.operation(comm);
     Ok(async move {
-        collective::reduce(&operation, &mut data, root, &combine).await?;
-        // SAFETY: the program gave the buffer of the result.
-        result.iter().for_each(|result| unsafe { result.set(&data) });
+        let mut result = result;
+        let data = result.as_deref_mut().unwrap_or(&mut copy);
+        collective::reduce(&operation, data, root, &combine).await?;
+        result.into_iter().for_each(Operand::finish);
         Ok(())
     })
 }
@@ -101,13 +108,14 @@ pub unsafe fn all_reduce(
     comm: CommId,
 ) -> Result<impl Plan + use<>, Error> {
     let combine = combining(op, &recvbuf)?;
+    let from = recvbuf.at("sendbuf", sendbuf);
+    let from = if from.is_in_place() { recvbuf.clone() } else { from };
     // SAFETY: the program gave the buffers.
-    let (mut data, result) = unsafe { operand(sendbuf, recvbuf)? };
+    let mut data = unsafe { Operand::new(&from.array()?, recvbuf.array()?) };
     let operation = library.operation(comm);
     Ok(async move {
         collective::all_reduce(&operation, &mut data, &combine).await?;
-        // SAFETY: as above.
-        unsafe { result.set(&data) };
+        data.finish();
         Ok(())
     })
 }

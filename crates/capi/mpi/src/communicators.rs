@@ -3,10 +3,13 @@
 use crate::abi::*;
 use crate::environment::write;
 use crate::library::{CONTEXTS, Comm, CommId, Library};
+use crate::operations::Combining;
 use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation, inter};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
+use netloom_mpi::op::Op;
+use netloom_mpi::transport::Transport;
 use std::ffi::{CStr, c_char, c_int};
 use std::rc::Rc;
 
@@ -53,7 +56,8 @@ pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> 
 /// A context that no process of an operation uses: the greatest of those that they would take next.
 pub fn agree(library: &mut Library, operation: Operation<Pami>) -> Result<u32, Error> {
     let mut context = library.next_context.to_ne_bytes();
-    library.block_on(collective::all_reduce(&operation, &mut context, &greater))?;
+    let greatest = Combining::of_predefined(Op::Max, "UINT32_T");
+    library.block_on(collective::all_reduce(&operation, &mut context, &greatest))?;
     Ok(library.take_context(context))
 }
 
@@ -288,8 +292,11 @@ pub fn check_free(comm: CommId) -> Result<(), Error> {
 
 pub fn free(library: &mut Library, comm: CommId) {
     library.detach_freed(comm);
-    let freed = library.comms[comm.0].take();
-    crate::waiting::names().remove(&freed.expect("it was found").group.context);
+    let freed = library.comms[comm.0].take().expect("it was found");
+    crate::waiting::names().remove(&freed.group.context);
+    if let Some(team) = freed.team {
+        library.point_to_point.transport().free_team(team);
+    }
 }
 
 pub unsafe fn set_name(library: &mut Library, comm: CommId, name: *const c_char) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use netloom_mpi::error::{Class, Error};
 use std::ffi::c_int;
 
 /// Where the handle goes, and whether the call had longer counts.
-type Place = (*mut usize, bool);
+pub type Place = (*mut usize, bool);
 
 /// What is made of a type.
 struct Plan {
@@ -34,7 +34,7 @@ unsafe fn hand_out(
 ///
 /// # Safety
 /// The program gave so many.
-unsafe fn list(numbers: impl Into<Numbers>, count: usize) -> Vec<i64> {
+pub unsafe fn list(numbers: impl Into<Numbers>, count: usize) -> Vec<i64> {
     let numbers = numbers.into();
     // SAFETY: the caller's promise.
     (0..count).map(|at| unsafe { numbers.at(at) }).collect()
@@ -231,8 +231,16 @@ pub unsafe fn structure(
     Ok(())
 }
 
-const ORDER_C: c_int = 12;
-const ORDER_FORTRAN: c_int = 15;
+pub const ORDER_C: c_int = 12;
+pub const ORDER_FORTRAN: c_int = 15;
+
+pub fn check_order(order: c_int) -> Result<(), Error> {
+    if order != ORDER_C && order != ORDER_FORTRAN {
+        let text = format!("order is {order}, neither MPI_ORDER_C nor MPI_ORDER_FORTRAN");
+        return Err(Error::new(Class::Arg, text));
+    }
+    Ok(())
+}
 
 pub unsafe fn subarray(
     dimensions: c_int,
@@ -246,10 +254,7 @@ pub unsafe fn subarray(
     if dimensions < 1 {
         return Err(Error::new(Class::Arg, format!("ndims is {dimensions}, and 1 is the least")));
     }
-    if order != ORDER_C && order != ORDER_FORTRAN {
-        let text = format!("order is {order}, neither MPI_ORDER_C nor MPI_ORDER_FORTRAN");
-        return Err(Error::new(Class::Arg, text));
-    }
+    check_order(order)?;
     let count = dimensions as usize;
     // SAFETY: the program gave arrays of this length, and the place.
     unsafe {

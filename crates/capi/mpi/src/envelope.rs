@@ -19,6 +19,7 @@ pub enum Combiner {
     HindexedBlock = 109,
     Struct = 110,
     Subarray = 111,
+    Darray = 112,
     F90Real = 113,
     F90Complex = 114,
     F90Integer = 115,

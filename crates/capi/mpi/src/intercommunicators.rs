@@ -10,14 +10,19 @@ use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation, inter};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
-use netloom_mpi::transport::Process;
+use netloom_mpi::transport::{Process, Transport};
 use std::ffi::{c_char, c_int};
 use std::rc::Rc;
 
 impl Library {
     pub fn set_remote(&mut self, handle: usize, remote: Option<Processes>) {
-        if let Some(comm) = Self::comm_at(handle).and_then(|at| self.comms[at].as_mut()) {
-            comm.remote = remote;
+        let Some(comm) = Self::comm_at(handle).and_then(|at| self.comms[at].as_mut()) else { return };
+        comm.remote = remote;
+        // The transport has no collectives between groups.
+        if comm.remote.is_some()
+            && let Some(team) = comm.team.take()
+        {
+            self.point_to_point.transport().free_team(team);
         }
     }
 

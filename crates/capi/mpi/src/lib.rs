@@ -12,11 +12,11 @@
 //! | sends, receives, probes; buffered, persistent, partitioned, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
-//! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
+//! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `darray.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
 //! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
 //! | info objects | `info.rs` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
-//! | the transport | `pami.rs` |
+//! | the transport; its collectives | `pami.rs`, `pami_interface.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
 //! | for what a call waits, in words | `waiting.rs` |
 //!
 //! # One thread at a time
@@ -33,6 +33,7 @@ mod buffered;
 mod collectives;
 mod communicators;
 mod constructors;
+mod darray;
 mod entry;
 mod envelope;
 mod environment;
@@ -52,9 +53,7 @@ mod numbers;
 mod operations;
 mod packing;
 mod pami;
-#[allow(dead_code)] // PAMI's structures, of which few are used here.
-#[path = "../../pami/src/abi.rs"]
-mod pami_abi;
+mod pami_interface;
 mod partitioned;
 mod persistent;
 mod requests;

@@ -20,7 +20,7 @@ use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::topology::Topology;
-use netloom_mpi::transport::{Process, Transport};
+use netloom_mpi::transport::{Process, Team, Transport};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::future::Future;
@@ -45,6 +45,8 @@ pub const PARTITIONED: u32 = 2;
 pub struct Comm {
     /// Its processes; of an intercommunicator, this process's group.
     pub group: Group,
+    /// The transport's team for its collectives.
+    pub team: Option<Team>,
     /// The other group of an intercommunicator.
     pub remote: Option<Processes>,
     /// Collective operations that it has begun.
@@ -65,10 +67,11 @@ pub struct Comm {
 
 impl Comm {
     /// Of a group, without a topology.
-    pub fn new(group: Group, errhandler: usize) -> Self {
+    pub fn new(group: Group, team: Option<Team>, errhandler: usize) -> Self {
         Comm {
             group,
             remote: None,
+            team,
             collectives: 0,
             repeated: None,
             errhandler,
@@ -165,11 +168,11 @@ pub unsafe fn set_library(library: Option<Library>) {
 impl Library {
     pub fn new(pami: Pami, thread_level: c_int) -> Self {
         let (own, size) = (pami.own(), pami.processes());
-        let comm = |members, rank, size, context| {
-            Some(Comm::new(Group { members, rank, size, context }, ERRORS_ARE_FATAL))
+        let comm = |members, rank, size, context, team| {
+            Some(Comm::new(Group { members, rank, size, context }, team, ERRORS_ARE_FATAL))
         };
-        let world = comm(Members::World, own, size, 0);
-        let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS);
+        let world = comm(Members::World, own, size, 0, pami.world_team());
+        let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS, None);
         Library {
             point_to_point: Rc::new(PointToPoint::new(pami)),
             comms: vec![world, own_only],
@@ -230,7 +233,7 @@ impl Library {
             .ok_or_else(|| bad_handle(Class::Op, name, handle, "MPI_OP_NULL", OP_NULL, "reduction operation"))
     }
 
-    /// A handle for a communicator.
+    /// A handle for a communicator. All its members make it at the same time.
     pub fn add_comm(&mut self, group: Group, errhandler: usize) -> usize {
         let at = self.comms.iter().position(Option::is_none).unwrap_or(self.comms.len());
         if at == self.comms.len() {
@@ -238,7 +241,8 @@ impl Library {
         }
         let handle = USER_COMM | at;
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
-        self.comms[at] = Some(Comm::new(group, errhandler));
+        let team = self.create_team(&group);
+        self.comms[at] = Some(Comm::new(group, team, errhandler));
         handle
     }
 
@@ -246,10 +250,12 @@ impl Library {
     pub fn operation(&mut self, comm: CommId) -> Operation<Pami> {
         let point_to_point = Rc::clone(&self.point_to_point);
         let comm = self.of(comm);
+        // Persistent collectives are started in any order.
+        let team = comm.team.filter(|_| comm.repeated.is_none());
         let number = comm.repeated.unwrap_or_else(|| comm.next_collective());
         let operation = Operation::new(point_to_point, comm.group.clone(), number);
         match &comm.remote {
-            None => operation,
+            None => operation.of_team(team),
             Some(remote) => operation.to(remote.clone()),
         }
     }
@@ -269,11 +275,24 @@ impl Library {
         self.find_comm(handle).is_some_and(|comm| comm.remote.is_some())
     }
 
+    /// Makes a team for collectives of a group, whose other members do so, too.
+    fn create_team(&mut self, group: &Group) -> Option<Team> {
+        let (team, number) = self.point_to_point.create_team(group)?;
+        while self.point_to_point.test(number).is_none() {
+            self.progress();
+        }
+        self.point_to_point.free(number);
+        Some(team)
+    }
+
     /// Makes progress until a future has ended.
     pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {
-            if let Poll::Ready(value) = poll(future.as_mut()) {
+            self.point_to_point.set_blocking(true);
+            let polled = poll(future.as_mut());
+            self.point_to_point.set_blocking(false);
+            if let Poll::Ready(value) = polled {
                 return value;
             }
             self.progress();
@@ -321,7 +340,8 @@ impl Library {
         }
     }
 
-    /// What is to be done with an error: its code is returned, or the job has ended, or the program's handler is called first.
+    /// What is to be done with an error: its code is returned, or the job has ended, or the program's handler
+    /// is called first.
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
         let world = self.comms[0].as_ref().expect("it stays until the end");

@@ -4,7 +4,7 @@ use crate::buffer::Buffer;
 use crate::library::Library;
 use crate::types::Type;
 use netloom_mpi::collective::Combine;
-use netloom_mpi::datatype::Predefined;
+use netloom_mpi::datatype::{PREDEFINED, Predefined};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::op::{self, Op};
 use std::ffi::{c_int, c_void};
@@ -19,7 +19,8 @@ pub const OP_NULL: usize = 0x20;
 #[derive(Clone, Copy, Debug)]
 pub enum Reduction {
     Predefined(Op),
-    /// The address of a function, whether its count is long, and whether the order of operands does not matter to it.
+    /// The address of a function, whether its count is long, and whether the order of operands does not
+    /// matter to it.
     User {
         function: usize,
         is_long: bool,
@@ -27,8 +28,18 @@ pub enum Reduction {
     },
 }
 
-/// How elements of a type are combined. That an operation is not defined is found here, before any rank has sent something.
-pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine + use<>, Error> {
+/// How elements of a type are combined.
+pub struct Combining {
+    operation: Reduction,
+    /// The type, if it is predefined, and its handle and extent.
+    of: Option<&'static Predefined>,
+    handle: usize,
+    extent: usize,
+}
+
+/// How elements of a type are combined. That an operation is not defined is found here, before any rank has
+/// sent something.
+pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<Combining, Error> {
     let (of, handle) = (buffer.of()?.clone(), buffer.handle());
     let extent = of.extent().max(1) as usize;
     let of = match (of, operation) {
@@ -46,20 +57,41 @@ pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<impl Combine +
     if let (Reduction::Predefined(op), Some(of)) = (operation, of) {
         check_defined(op, of)?;
     }
-    Ok(move |first: &mut [u8], second: &[u8]| {
-        match operation {
+    Ok(Combining { operation, of, handle, extent })
+}
+
+impl Combining {
+    /// A predefined operation on a predefined type, by name, that takes it.
+    pub fn of_predefined(op: Op, name: &str) -> Self {
+        let of = PREDEFINED.iter().find(|of| of.name == name);
+        let (handle, extent) = of.map_or((0, 1), |of| (of.handle, of.extent));
+        Combining { operation: Reduction::Predefined(op), of, handle, extent }
+    }
+}
+
+impl Combine for Combining {
+    fn combine(&self, first: &mut [u8], second: &[u8]) -> Result<(), Error> {
+        match self.operation {
             Reduction::Predefined(op) => {
-                op::reduce(op, of.expect("a predefined operation has such a type"), first, second);
+                op::reduce(op, self.of.expect("a predefined operation has such a type"), first, second);
             }
             Reduction::User { function, is_long, .. } => {
                 let mut result = second.to_vec();
                 // SAFETY: the program gave the function for this type.
-                unsafe { call(function, is_long, [first, &mut result], handle, extent) };
+                unsafe { call(function, is_long, [first, &mut result], self.handle, self.extent) };
                 first.copy_from_slice(&result);
             }
         }
         Ok(())
-    })
+    }
+
+    fn predefined(&self) -> Option<(Op, &'static Predefined)> {
+        match self.operation {
+            // Which operand is the last matters to these.
+            Reduction::Predefined(Op::Replace | Op::NoOp) | Reduction::User { .. } => None,
+            Reduction::Predefined(op) => Some((op, self.of?)),
+        }
+    }
 }
 
 /// That an operation is defined for a type.

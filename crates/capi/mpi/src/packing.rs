@@ -1,11 +1,12 @@
-//! Explicit packing (MPI 5.0, section 5.2). What is packed is the data alone.
+//! Explicit packing (MPI 5.0, section 5.2). What is packed is the data alone, as it is or as `external32`.
 
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library};
 use crate::numbers::{Count, CountPlace};
 use crate::types::Type;
+use netloom_mpi::datatype::external::{append, read};
 use netloom_mpi::error::{Class, Error};
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 
 /// Where the packed data is in its buffer, and where the next will be.
 ///
@@ -69,5 +70,99 @@ pub unsafe fn pack_size(
 ) -> Result<(), Error> {
     // SAFETY: the program gave the place.
     unsafe { size.set((count as u64).checked_mul(of.size() as u64)) };
+    Ok(())
+}
+
+/// That a data representation is the one that there is.
+///
+/// # Safety
+/// The program gave a string.
+unsafe fn check_representation(datarep: *const c_char) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(datarep) }.to_string_lossy();
+    if name == "external32" {
+        return Ok(());
+    }
+    let text = format!("datarep is {name}, and data is packed as external32 alone");
+    Err(Error::new(Class::UnsupportedDatarep, text))
+}
+
+/// Packs as [`pack`], in the data representation of the standard.
+pub unsafe fn pack_external(
+    _: &mut Library,
+    datarep: *const c_char,
+    inbuf: Buffer,
+    outbuf: *mut c_void,
+    outsize: i64,
+    position: *mut i64,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the string, the buffers and the place.
+    unsafe {
+        check_representation(datarep)?;
+        let (data, of) = (inbuf.bytes(1)?, inbuf.of()?.datatype());
+        let (mut rest, mut external) = (&data[..], vec![]);
+        while !rest.is_empty() {
+            of.each_element(|element| {
+                let own = rest.split_off(..element.bytes).expect("the data is whole elements");
+                append(element, own, &mut external)
+            })?;
+        }
+        let position = CountPlace::Long(position);
+        let from = step(position, external.len(), Count::check("outsize", outsize)?, "outbuf")?;
+        outbuf.cast::<u8>().wrapping_add(from).copy_from_nonoverlapping(external.as_ptr(), external.len());
+        position.set(Some((from + external.len()) as u64));
+    }
+    Ok(())
+}
+
+pub unsafe fn unpack_external(
+    _: &mut Library,
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    insize: i64,
+    position: *mut i64,
+    outbuf: Buffer,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the string, the buffers and the place.
+    unsafe {
+        check_representation(datarep)?;
+        let mut space = outbuf.space(1)?;
+        let of = outbuf.of()?.datatype();
+        let elements = space.len().checked_div(of.size()).unwrap_or(0);
+        let bytes = elements * of.external_bytes() as usize;
+        let position = CountPlace::Long(position);
+        let from = step(position, bytes, Count::check("insize", insize)?, "inbuf")?;
+        let mut rest = match bytes {
+            0 => &[],
+            _ => std::slice::from_raw_parts(inbuf.cast::<u8>().wrapping_add(from), bytes),
+        };
+        let mut native = vec![];
+        while !rest.is_empty() {
+            of.each_element(|element| {
+                let bytes = read(element, rest, &mut native);
+                rest = &rest[bytes..];
+                Ok::<_, Error>(())
+            })?;
+        }
+        space.copy_from_slice(&native);
+        space.finish();
+        position.set(Some((from + bytes) as u64));
+    }
+    Ok(())
+}
+
+pub unsafe fn pack_external_size(
+    _: &mut Library,
+    datarep: *const c_char,
+    Count(count): Count,
+    of: Type,
+    size: *mut i64,
+) -> Result<(), Error> {
+    let bytes = (count as u64).checked_mul(of.datatype().external_bytes());
+    // SAFETY: the program gave the string and the place.
+    unsafe {
+        check_representation(datarep)?;
+        CountPlace::Long(size).set(bytes);
+    }
     Ok(())
 }

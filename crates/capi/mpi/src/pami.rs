@@ -1,14 +1,19 @@
-//! PAMI as the transport (section IV of the PAMI paper): one client, one context; short messages are immediate sends, others
-//! are left to PAMI's own eager and rendezvous protocols. The library is linked by name, so that a program that uses
-//! PAMI beside MPI has one.
+//! PAMI as the transport (section IV of the PAMI paper): one client, one context; short messages are
+//! immediate sends, others are left to PAMI's own eager and rendezvous protocols. The library is linked by
+//! name, so that a program that uses PAMI beside MPI has one.
 
-use crate::pami_abi::{
+mod algorithms;
+mod geometries;
+
+use crate::pami_interface::abi::{
     Configuration, DispatchFunction, DispatchHints, EventFunction, MemoryRegion, Receive, RegionPart, Rget,
     Rma, Rput, Send, SendEvents, SendImmediate, attribute, iovec,
 };
+use geometries::{Geometries, Settings};
+use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
-use netloom_mpi::transport::{Memory, Process, Refused, Transport};
+use netloom_mpi::transport::{Collective, Memory, Process, Refused, Team, Transport};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -76,12 +81,28 @@ pub struct Pami {
     own: Process,
     short_max_bytes: Cell<usize>,
     transfer_min_bytes: usize,
+    geometries: Geometries,
 }
 
 type Listener = PointToPoint<Pami>;
 
 /// Whom arrivals are told to.
 static LISTENER: AtomicPtr<Listener> = AtomicPtr::new(null_mut());
+
+/// What PAMI's name of a process on a simulated machine has: "netloom task 5 on 4x4x4x4x2".
+const ON_MACHINE: &str = " on ";
+
+/// The name of this process, and the first task of its node.
+fn place(client: *mut c_void) -> (String, Process) {
+    let ask = |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
+    let mut facts = [ask(attribute::CLIENT_PROCESSOR_NAME), ask(attribute::CLIENT_LOCAL_TASKS)];
+    // SAFETY: the client lives, and so do the string and the array of one task at least.
+    unsafe {
+        PAMI_Client_query(client, facts.as_mut_ptr(), facts.len());
+        let name = CStr::from_ptr(facts[0].value.chararray).to_string_lossy().into_owned();
+        (name, *facts[1].value.intarray as Process)
+    }
+}
 
 /// What PAMI said of its last error.
 fn reason(call: &str) -> String {
@@ -97,7 +118,8 @@ impl Pami {
     /// Takes part in the job.
     pub fn start() -> Result<Self, String> {
         let (mut client, mut context) = (null_mut(), null_mut());
-        let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
+        let ask =
+            |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
         let mut facts = [ask(attribute::CLIENT_TASK_ID), ask(attribute::CLIENT_NUM_TASKS)];
         // SAFETY: calls with places for their results.
         unsafe {
@@ -112,11 +134,11 @@ impl Pami {
             }
             let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
-            let pami =
-                Pami { client, context, processes, own, short_max_bytes, transfer_min_bytes: IMMEDIATE_B };
+            let is_simulated = place(client).0.contains(ON_MACHINE);
+            let geometries = Geometries::new(Settings::new(is_simulated));
             // A simulated network moves data by itself; the kernel of this computer takes longer than a message.
-            let transfer_min_bytes = if pami.simulated_node().is_some() { 0 } else { IMMEDIATE_B };
-            Ok(Pami { transfer_min_bytes, ..pami })
+            let transfer_min_bytes = if is_simulated { 0 } else { IMMEDIATE_B };
+            Ok(Pami { client, context, processes, own, short_max_bytes, transfer_min_bytes, geometries })
         }
     }
 
@@ -157,34 +179,21 @@ impl Pami {
         LISTENER.store(null_mut(), Ordering::Release);
     }
 
-    /// The name of this process, and the first task of its node.
-    fn place(&self) -> (String, Process) {
-        let ask = |name| Configuration { name, value: crate::pami_abi::AttributeValue { intval: 0 } };
-        let mut facts = [ask(attribute::CLIENT_PROCESSOR_NAME), ask(attribute::CLIENT_LOCAL_TASKS)];
-        // SAFETY: the client lives, and so do the string and the array of one task at least.
-        unsafe {
-            PAMI_Client_query(self.client, facts.as_mut_ptr(), facts.len());
-            let name = CStr::from_ptr(facts[0].value.chararray).to_string_lossy().into_owned();
-            (name, *facts[1].value.intarray as Process)
-        }
-    }
-
     /// The node, by the first of its processes.
     pub fn node(&self) -> Process {
-        self.place().1
+        place(self.client).1
     }
 
     /// The node of a simulated machine: the same for all ranks that run there, and for no others.
     pub fn simulated_node(&self) -> Option<String> {
-        let (process, first) = self.place();
-        // PAMI's name is that of a process: "netloom task 5 on 4x4x4x4x2".
-        let (_, machine) = process.split_once(" on ")?;
+        let (process, first) = place(self.client);
+        let (_, machine) = process.split_once(ON_MACHINE)?;
         Some(format!("node of task {first} on {machine}"))
     }
 
     /// Time, s; and its resolution.
     pub fn time_s(&self) -> [f64; 2] {
-        let value = crate::pami_abi::AttributeValue { doubleval: 1e-9 };
+        let value = crate::pami_interface::abi::AttributeValue { doubleval: 1e-9 };
         let mut tick = Configuration { name: attribute::CLIENT_WTICK, value };
         // SAFETY: the client lives; the attribute is a number with a point.
         unsafe {
@@ -268,6 +277,24 @@ impl Transport for Pami {
         }
     }
 
+    fn create_team(&self, group: &Group, number: u64) -> Option<Team> {
+        self.create_geometry(group, number)
+    }
+
+    fn free_team(&self, team: Team) {
+        self.destroy_geometry(team);
+    }
+
+    fn start_collective(
+        &self,
+        team: Team,
+        collective: &Collective,
+        is_blocking: bool,
+        number: u64,
+    ) -> Result<bool, Refused> {
+        self.collective(team, collective, is_blocking, number)
+    }
+
     fn advance(&self) {
         // SAFETY: the context lives.
         unsafe { PAMI_Context_advance(self.context, POLLS) };
@@ -321,7 +348,8 @@ impl Transport for Pami {
 
 /// Whom arrivals are told to, between start and end.
 pub fn listener<'a>() -> Option<&'a Listener> {
-    // SAFETY: PAMI calls functions only from the context's advance, and the listener lives as long as the context.
+    // SAFETY: PAMI calls functions only from the context's advance, and the listener lives as long as the
+    // context.
     unsafe { LISTENER.load(Ordering::Acquire).as_ref() }
 }
 
@@ -335,7 +363,8 @@ unsafe extern "C" fn arrived(
     origin: u32,
     receive: *mut Receive,
 ) {
-    // SAFETY: PAMI gives the bytes and their lengths, and a record to be filled in where the data is not there yet.
+    // SAFETY: PAMI gives the bytes and their lengths, and a record to be filled in where the data is not
+    // there yet.
     let (header, receive) = unsafe {
         let header = std::slice::from_raw_parts(header.cast::<u8>(), header_bytes);
         (header, receive.as_mut())

@@ -54,7 +54,8 @@ unsafe extern "C" {
     fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// The process ends. If others may wait for it, an end without `MPI_Finalize` is a failure, which ends the job.
+/// The process ends. If others may wait for it, an end without `MPI_Finalize` is a failure, which ends the
+/// job.
 unsafe extern "C" fn ends(status: c_int, process: *mut c_void) {
     // A forked child ends for itself.
     if process as usize != std::process::id() as usize {
@@ -86,6 +87,9 @@ pub unsafe fn finalize() -> c_int {
         let end = crate::entry::run(&"MPI_Finalize", 0, |library| {
             library.flush_all();
             library.point_to_point.transport().send_all();
+            while library.point_to_point.transport().frees_teams() {
+                library.progress();
+            }
             let operation = library.operation(crate::library::CommId(0));
             library.block_on(collective::barrier(operation))?;
             library.point_to_point.transport().end();

@@ -1,5 +1,5 @@
-//! The C programs of `tests/mpi`, compiled against `mpi.h` and linked with `libmpi_abi.so`: natively with 1 to 8 ranks, and
-//! as guests of a simulated Blue Gene/Q. Each checks its data itself.
+//! The C programs of `tests/mpi`, compiled against `mpi.h` and linked with `libmpi_abi.so`: natively with 1
+//! to 8 ranks, and as guests of a simulated Blue Gene/Q. Each checks its data itself.
 
 use netloom_guest::Machine;
 use netloom_shm::launch::{Bind, Job, launch, share_core};
@@ -61,16 +61,20 @@ fn native(program: &Path, ranks: u32) -> (u8, String) {
     (outcome.status(), format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err)))
 }
 
-/// Status, simulated time, and all that was written.
-fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, f64, String) {
-    let machine = Machine {
+fn machine(tasks_per_node: u32, threads: usize) -> Machine {
+    Machine {
         name: "bgq".into(),
         sets: vec!["topology.dims=[2,2,2,2,1]".into()],
-        tasks_per_node: Some(per_node),
+        tasks_per_node: Some(tasks_per_node),
         threads,
         compute_scale: 0.0,
         patience_s: 1.0,
-    };
+    }
+}
+
+/// Status, simulated time, and all that was written.
+fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, f64, String) {
+    let machine = machine(per_node, threads);
     let (mut out, mut err) = (vec![], vec![]);
     let outcome = netloom_guest::run(&machine, job(program, ranks), &mut out, &mut err);
     let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
@@ -80,14 +84,16 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     (outcome.processes.status(), outcome.simulated_us, text)
 }
 
-const CHECKED: [&str; 26] = [
+const CHECKED: &[&str] = &[
     "attributes",
     "buffered",
     "collectives",
+    "collective_network",
     "communicators",
     "datatypes",
     "epochs",
     "errors",
+    "external",
     "grids",
     "groups",
     "hello",
@@ -116,7 +122,7 @@ fn source(name: &str) -> String {
 #[test]
 fn programs_check_their_data_natively() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    for name in CHECKED {
+    for &name in CHECKED {
         let program = compile(&source(name), folder.path());
         for ranks in [1, 2, 3, 8] {
             let (status, output) = native(&program, ranks);
@@ -148,7 +154,7 @@ fn a_simulated_target_may_sleep() {
 fn programs_check_their_data_as_guests() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();
-    for name in CHECKED {
+    for &name in CHECKED {
         let program = compile(&source(name), folder.path());
         for (ranks, per_node) in [(2, 1), (5, 1), (8, 4)] {
             let (status, _, output) = simulated(&program, ranks, per_node, 1);
@@ -207,6 +213,71 @@ fn ranks_that_wait_for_ever_are_told() {
         let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
         assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
     }
+    // In the network, and over messages: the nodes of three ranks are no box.
+    let program = compile(&source("waits_in_a_collective"), folder.path());
+    for ranks in [4, 3] {
+        let (status, _, output) = simulated(&program, ranks, 1, 1);
+        for rank in 1..ranks {
+            let told = "MPI_Bcast: collective operation of communicator 0x1000002: other ranks";
+            let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
+            assert!(status != 0 && line.is_some_and(|line| line.contains(told)), "{status}\n{output}");
+        }
+    }
+}
+
+/// PAMI's algorithms natively, which programs take there only if they are asked to; and MPI's own on a
+/// simulated machine.
+#[test]
+fn collectives_are_the_same_by_the_algorithms_of_both_libraries() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    for name in ["collectives", "collective_network", "communicators", "nonblocking"] {
+        let program = compile(&source(name), folder.path());
+        for ranks in [2, 3, 8] {
+            let job =
+                Job { environment: vec![("PAMID_COLLECTIVES".into(), "1".into())], ..job(&program, ranks) };
+            let (mut out, mut err) = (vec![], vec![]);
+            let status = launch(&job, &mut out, &mut err).expect("the job starts").status();
+            assert_eq!(status, 0, "{name} with {ranks} ranks:\n{}", String::from_utf8_lossy(&err));
+        }
+        let machine = machine(4, 1);
+        let job = Job { environment: vec![("PAMID_COLLECTIVES".into(), "0".into())], ..job(&program, 8) };
+        let (mut out, mut err) = (vec![], vec![]);
+        let outcome = netloom_guest::run(&machine, job, &mut out, &mut err).expect("it is simulated");
+        assert_eq!(outcome.processes.status(), 0, "{name}:\n{}", String::from_utf8_lossy(&err));
+    }
+}
+
+/// Eight ranks on eight nodes: a barrier and an all-reduce over the network take less time than messages.
+#[test]
+fn the_network_is_faster_than_messages() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let source = folder.path().join("loop.c");
+    let text = r#"
+        #include <mpi.h>
+        int main(int argc, char ** argv)
+        {
+          double own = 1, sum = 0;
+          MPI_Init(&argc, &argv);
+          for (int n = 0; n < 200; n++)
+          {
+            MPI_Barrier(MPI_COMM_WORLD);
+            MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+          }
+          MPI_Finalize();
+          return sum != 8;
+        }"#;
+    std::fs::write(&source, text).unwrap();
+    let program = compile(source.to_str().unwrap(), folder.path());
+    let [network_us, messages_us] = ["1", "0"].map(|which| {
+        let job = Job { environment: vec![("PAMID_COLLECTIVES".into(), which.into())], ..job(&program, 8) };
+        let outcome = netloom_guest::run(&machine(1, 1), job, &mut vec![], &mut vec![]);
+        let outcome = outcome.expect("it is simulated");
+        assert_eq!(outcome.processes.status(), 0);
+        outcome.simulated_us
+    });
+    assert!(network_us < 0.75 * messages_us, "{network_us} us and {messages_us} us");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The structures of `pami.h` for geometries and collectives. `tests/pami/layout.c` checks the header.
 
-use crate::abi::{DataFunction, EventFunction};
+use super::abi::{DataFunction, EventFunction};
 use std::ffi::{c_char, c_int, c_void};
 
 /// `pami_xfer_type_t`.

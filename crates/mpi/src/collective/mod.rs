@@ -1,5 +1,5 @@
-//! Collective operations, as `async fn` over point-to-point messages: they wait by returning to whoever polls them, so a
-//! blocking call polls one until it has ended, and several may be under way.
+//! Collective operations, as `async fn` over point-to-point messages: they wait by returning to whoever polls
+//! them, so a blocking call polls one until it has ended, and several may be under way.
 //!
 //! - `barrier` – dissemination.
 //! - `inter` – between two groups.
@@ -7,8 +7,10 @@
 //! - `neighborhood` – messages with some of the ranks.
 //! - `reduction` – reduce along a binomial tree, all-reduce by recursive doubling, scans.
 //!
-//! Each collective of a communicator has a tag of its own, by its number there, so that those that follow each other do not
-//! take each other's messages.
+//! Where the communicator has a team, the transport is asked first whether it carries out the collective.
+//!
+//! Each collective of a communicator has a tag of its own, by its number there, so that those that follow
+//! each other do not take each other's messages.
 
 mod barrier;
 pub mod inter;
@@ -25,10 +27,14 @@ use crate::error::{Class, Error};
 use crate::group::{Group, Processes};
 use crate::matching::{Envelope, Pattern};
 use crate::point_to_point::{Number, PointToPoint};
-use crate::transport::{Memory, Process, Transport};
+use crate::transport::{Collective, Memory, Process, Team, Transport};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
+
+fn memory(space: &mut [u8]) -> Memory {
+    Memory { address: space.as_mut_ptr() as u64, bytes: space.len() as u64 }
+}
 
 /// One collective operation of a communicator.
 #[derive(Debug)]
@@ -38,17 +44,24 @@ pub struct Operation<T> {
     /// The other group, if messages go to one.
     remote: Option<Processes>,
     tag: i32,
+    /// The transport's team of the group.
+    team: Option<Team>,
 }
 
 impl<T: Transport> Operation<T> {
     /// The `number`-th collective of a group.
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
-        Operation { point_to_point, group, remote: None, tag: (number & 0x7fff_ffff) as i32 }
+        Operation { point_to_point, group, remote: None, tag: (number & 0x7fff_ffff) as i32, team: None }
+    }
+
+    /// The same for a group with a team of the transport.
+    pub fn of_team(self, team: Option<Team>) -> Self {
+        Operation { team, ..self }
     }
 
     /// The same with messages to and from the ranks of another group.
     pub fn to(self, remote: Processes) -> Self {
-        Operation { remote: Some(remote), ..self }
+        Operation { remote: Some(remote), team: None, ..self }
     }
 
     /// This process's rank.
@@ -65,6 +78,29 @@ impl<T: Transport> Operation<T> {
         self.remote.as_ref().map_or_else(|| self.group.process(rank), |remote| remote.process(rank))
     }
 
+    /// Has the transport carry out the collective, and waits for its end; returns whether it has done so.
+    /// This is the first thing that an operation does: later the program may have freed the communicator at
+    /// some ranks.
+    async fn by_transport(&self, collective: Collective) -> Result<bool, Error> {
+        let Some(team) = self.team else { return Ok(false) };
+        match self.point_to_point.start_collective(team, self.group.context + 1, &collective)? {
+            Some(number) => self.wait(number).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The same where elements are combined, in place; a root of `None` stands for all ranks.
+    async fn reduced_by_transport(
+        &self,
+        data: &mut [u8],
+        root: Option<u32>,
+        combine: &impl Combine,
+    ) -> Result<bool, Error> {
+        let Some((op, of)) = combine.predefined().filter(|_| self.team.is_some()) else { return Ok(false) };
+        let root = root.map(|root| self.process(root));
+        self.by_transport(Collective::Reduce { root, data: memory(data), op, of }).await
+    }
+
     fn start_send(&self, to: u32, data: &[u8]) -> Result<Option<Number>, Error> {
         let envelope = Envelope {
             context: self.group.context + 1,
@@ -79,8 +115,7 @@ impl<T: Transport> Operation<T> {
 
     fn start_receive(&self, from: u32, space: &mut [u8]) -> Number {
         let pattern = Pattern { context: self.group.context + 1, source: from as i32, tag: self.tag };
-        let space = Memory { address: space.as_mut_ptr() as u64, bytes: space.len() as u64 };
-        self.point_to_point.receive(pattern, space)
+        self.point_to_point.receive(pattern, memory(space))
     }
 
     async fn wait(&self, number: Number) -> Result<(), Error> {
@@ -103,6 +138,18 @@ impl<T: Transport> Operation<T> {
             Some(number) => self.wait(number).await,
             None => Ok(()),
         }
+    }
+
+    /// Sends to several ranks at the same time.
+    async fn send_all<'a>(&self, messages: impl Iterator<Item = (u32, &'a [u8])>) -> Result<(), Error> {
+        let mut sends = vec![];
+        for (to, data) in messages {
+            sends.extend(self.start_send(to, data)?);
+        }
+        for send in sends {
+            self.wait(send).await?;
+        }
+        Ok(())
     }
 
     async fn receive(&self, from: u32, space: &mut [u8]) -> Result<(), Error> {

@@ -1,15 +1,16 @@
 //! Collectives that move data: broadcast, gather, scatter, all-gather, all-to-all.
 
-use super::Operation;
+use super::{Operation, memory};
 use crate::error::Error;
-use crate::transport::Transport;
+use crate::transport::{Collective, Transport};
 
 /// Rank in a tree whose root is 0.
 fn shifted(rank: u32, root: u32, size: u32) -> u32 {
     (rank + size - root) % size
 }
 
-/// Ranks below this one in a binomial tree with the root 0, the largest subtree first, and the number of ranks of each.
+/// Ranks below this one in a binomial tree with the root 0, the largest subtree first, and the number of
+/// ranks of each.
 pub(super) fn children(rank: u32, size: u32) -> impl Iterator<Item = (u32, u32)> {
     let bits = if rank == 0 { size.next_power_of_two().trailing_zeros() } else { rank.trailing_zeros() };
     (0..bits)
@@ -25,11 +26,24 @@ pub(super) fn parent(rank: u32, size: u32) -> Option<(u32, u32)> {
     (rank > 0).then(|| (rank - bit, bit.min(size - rank)))
 }
 
-/// Sends the root's data to all, along a binomial tree.
+/// Sends the root's data to all: by the transport, or along a binomial tree.
 ///
 /// # Errors
 /// If a process has ended, or lengths differ.
 pub async fn broadcast<T: Transport>(
+    operation: &Operation<T>,
+    data: &mut [u8],
+    root: u32,
+) -> Result<(), Error> {
+    let by_transport = Collective::Broadcast { root: operation.process(root), data: memory(data) };
+    if operation.by_transport(by_transport).await? {
+        return Ok(());
+    }
+    broadcast_along_tree(operation, data, root).await
+}
+
+/// The same over messages.
+pub(super) async fn broadcast_along_tree<T: Transport>(
     operation: &Operation<T>,
     data: &mut [u8],
     root: u32,
@@ -40,10 +54,8 @@ pub async fn broadcast<T: Transport>(
     if let Some((above, _)) = parent(own, size) {
         operation.receive(rank(above), data).await?;
     }
-    for (child, _) in children(own, size) {
-        operation.send(rank(child), data).await?;
-    }
-    Ok(())
+    let below = children(own, size).map(|(child, _)| (rank(child), &*data));
+    operation.send_all(below).await
 }
 
 /// A part of a buffer for each of `ranks`: also parts of no bytes.
@@ -93,18 +105,14 @@ pub async fn scatter<T: Transport>(
     if operation.rank() != root {
         return operation.receive(root, own).await;
     }
-    for (rank, &part) in (0..).zip(parts) {
-        if rank == root {
-            own.copy_from_slice(part);
-        } else {
-            operation.send(rank, part).await?;
-        }
-    }
-    Ok(())
+    own.copy_from_slice(parts[root as usize]);
+    operation
+        .send_all((0..).zip(parts).filter(|&(rank, _)| rank != root).map(|(rank, &part)| (rank, part)))
+        .await
 }
 
-/// Collects the data of all ranks at all of them: each has filled in its own part, and passes on in a ring what it received
-/// last.
+/// Collects the data of all ranks at all of them: each has filled in its own part, and passes on in a ring
+/// what it received last.
 ///
 /// # Errors
 /// As [`broadcast`].

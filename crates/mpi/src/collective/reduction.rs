@@ -1,9 +1,12 @@
-//! Collectives that combine data: reduce, all-reduce, scans. The order of operands is that of the ranks, so that operations that
-//! do not commute come out right, and each result is the same at all ranks and in all runs.
+//! Collectives that combine data: reduce, all-reduce, scans. The order of operands is that of the ranks, so
+//! that operations that do not commute come out right, and each result is the same at all ranks and in all
+//! runs. Where the transport carries out a predefined operation, the order is the transport's.
 
 use super::Operation;
-use super::movement::{broadcast, children, parent};
+use super::movement::{broadcast_along_tree, children, parent};
+use crate::datatype::Predefined;
 use crate::error::Error;
+use crate::op::Op;
 use crate::transport::Transport;
 
 /// Combines: the first operand is replaced by first op second.
@@ -13,6 +16,11 @@ pub trait Combine {
     /// # Errors
     /// If it is not defined for the type.
     fn combine(&self, first: &mut [u8], second: &[u8]) -> Result<(), Error>;
+
+    /// The predefined operation and type, if it is one whose operands may be combined in any order.
+    fn predefined(&self) -> Option<(Op, &'static Predefined)> {
+        None
+    }
 }
 
 impl<F: Fn(&mut [u8], &[u8]) -> Result<(), Error>> Combine for F {
@@ -21,8 +29,8 @@ impl<F: Fn(&mut [u8], &[u8]) -> Result<(), Error>> Combine for F {
     }
 }
 
-/// Combines the data of all ranks at the root, in place, along a binomial tree with the root 0; another root gets it
-/// from there.
+/// Combines the data of all ranks at the root, in place: by the transport, or along a binomial tree with the
+/// root 0; another root gets it from there.
 ///
 /// # Errors
 /// If a process has ended, lengths differ, or the operation is not defined.
@@ -32,13 +40,28 @@ pub async fn reduce<T: Transport>(
     root: u32,
     combine: &impl Combine,
 ) -> Result<(), Error> {
+    if operation.reduced_by_transport(data, Some(root), combine).await? {
+        return Ok(());
+    }
+    reduce_along_tree(operation, data, root, combine).await
+}
+
+async fn reduce_along_tree<T: Transport>(
+    operation: &Operation<T>,
+    data: &mut [u8],
+    root: u32,
+    combine: &impl Combine,
+) -> Result<(), Error> {
     let (rank, size) = (operation.rank(), operation.size());
-    let mut other = vec![0; data.len()];
     // The smallest subtree is the next in order.
     let below: Vec<u32> = children(rank, size).map(|child| child.0).collect();
-    for &child in below.iter().rev() {
-        operation.receive(child, &mut other).await?;
-        combine.combine(data, &other)?;
+    if !below.is_empty() {
+        let mut other = operation.point_to_point.take_scratch(data.len());
+        for &child in below.iter().rev() {
+            operation.receive(child, &mut other).await?;
+            combine.combine(data, &other)?;
+        }
+        operation.point_to_point.give_scratch(other);
     }
     if let Some((above, _)) = parent(rank, size) {
         operation.send(above, data).await?;
@@ -51,8 +74,8 @@ pub async fn reduce<T: Transport>(
     }
 }
 
-/// Combines the data of all ranks at all of them, in place: by recursive doubling, where ranks beyond a power of two join a
-/// neighbour; long data, by reduce and broadcast.
+/// Combines the data of all ranks at all of them, in place: by the transport, or by recursive doubling, where
+/// ranks beyond a power of two join a neighbour; long data, by reduce and broadcast.
 ///
 /// # Errors
 /// As [`reduce`].
@@ -63,12 +86,14 @@ pub async fn all_reduce<T: Transport>(
 ) -> Result<(), Error> {
     /// From this length on, each step of recursive doubling sends more than a tree does in all, bytes.
     const TREE_FROM: usize = 64 << 10;
+    if operation.reduced_by_transport(data, None, combine).await? {
+        return Ok(());
+    }
     let (rank, size) = (operation.rank(), operation.size());
     if data.len() >= TREE_FROM {
-        reduce(operation, data, 0, combine).await?;
-        return broadcast(operation, data, 0).await;
+        reduce_along_tree(operation, data, 0, combine).await?;
+        return broadcast_along_tree(operation, data, 0).await;
     }
-    let mut other = vec![0; data.len()];
     let whole = 1 << size.ilog2();
     // Of the first ranks, each odd one joins the one before it.
     let joined = size - whole;
@@ -76,6 +101,7 @@ pub async fn all_reduce<T: Transport>(
         operation.send(rank - 1, data).await?;
         return operation.receive(rank - 1, data).await;
     }
+    let mut other = operation.point_to_point.take_scratch(data.len());
     if rank < 2 * joined {
         operation.receive(rank + 1, &mut other).await?;
         combine.combine(data, &other)?;
@@ -96,11 +122,12 @@ pub async fn all_reduce<T: Transport>(
         }
         distance *= 2;
     }
+    operation.point_to_point.give_scratch(other);
     if rank < 2 * joined { operation.send(rank + 1, data).await } else { Ok(()) }
 }
 
-/// Combines the data of the ranks up to this one, in place; of those before it, if `is_exclusive`, where rank 0 keeps its own.
-/// The partial results pass along the ranks.
+/// Combines the data of the ranks up to this one, in place; of those before it, if `is_exclusive`, where rank
+/// 0 keeps its own. The partial results pass along the ranks.
 ///
 /// # Errors
 /// As [`reduce`].

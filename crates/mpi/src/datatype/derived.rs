@@ -1,6 +1,6 @@
 //! Types that a program makes of others (MPI 5.0, section 5.1).
 
-use super::elements::Elements;
+use super::elements::{Element, Elements};
 use super::{Kind, Layout, Predefined};
 use crate::error::{Class, Error};
 use std::rc::Rc;
@@ -100,6 +100,19 @@ impl Datatype {
         }
     }
 
+    /// Calls this for each predefined element, in order; pairs are two.
+    ///
+    /// # Errors
+    /// That of the call.
+    pub fn each_element<E>(&self, mut f: impl FnMut(&Element) -> Result<(), E>) -> Result<(), E> {
+        self.elements.each(&mut f)
+    }
+
+    /// The bytes of its data in `external32`.
+    pub fn external_bytes(&self) -> u64 {
+        self.elements.external_bytes()
+    }
+
     /// How many predefined elements so many bytes of data of this type are; `None` if the last is not whole.
     pub fn elements_within(&self, bytes: u64) -> Option<u64> {
         self.elements.within(bytes)
@@ -193,6 +206,18 @@ impl Datatype {
     pub fn resized(&self, lower: i64, extent: i64) -> Result<Self, Error> {
         let upper = sum([[lower, 1], [extent, 1]])?;
         Ok(Datatype { lower, upper, is_bounded: true, ..self.clone() })
+    }
+
+    /// The elements of one dimension of a distributed array: runs of indices with their lengths, `stride` bytes from
+    /// each index to the next.
+    ///
+    /// # Errors
+    /// As [`Self::of_blocks`].
+    pub fn spread(&self, runs: &[[i64; 2]], stride: i64) -> Result<Self, Error> {
+        let one = self.resized(0, stride)?;
+        let place = |&[from, length]: &[i64; 2]| Ok((length as u64, sum([[from, stride], [0, 0]])?, &one));
+        let places = runs.iter().map(place).collect::<Result<Vec<_>, Error>>()?;
+        Datatype::of_blocks(places.into_iter())
     }
 
     /// A part of an array, whose last index is the next in memory: for each dimension the array's length, the part's, and

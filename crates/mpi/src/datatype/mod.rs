@@ -5,9 +5,11 @@
 
 mod derived;
 mod elements;
+pub mod external;
 mod layout;
 mod predefined;
 
 pub use derived::Datatype;
+pub use elements::Element;
 pub use layout::Layout;
 pub use predefined::{Kind, NULL, PREDEFINED, Predefined, predefined};
