@@ -122,8 +122,8 @@ pub trait Transport {
     /// Makes progress without waiting.
     fn poll(&self);
 
-    /// Lets others [put](Self::put) to memory and [get](Self::get) from it without this process; under which address.
-    /// `None` if the transport cannot.
+    /// Lets others [put](Self::put) to memory and [get](Self::get) from it without this process; under which
+    /// address. `None` if the transport cannot.
     fn expose(&self, _memory: Memory) -> Option<u64> {
         None
     }
@@ -133,8 +133,8 @@ pub trait Transport {
         0
     }
 
-    /// Starts to write to exposed memory of another process. The data stays as it is until the end is reported, with this
-    /// number: then all is there.
+    /// Starts to write to exposed memory of another process. The data stays as it is until the end is
+    /// reported, with this number: then all is there.
     ///
     /// # Errors
     /// If it cannot be done.

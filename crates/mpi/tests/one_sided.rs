@@ -1,4 +1,5 @@
-//! Windows over a transport in memory that delivers in a random order, against plain loops: random operations, types, epochs.
+//! Windows over a transport in memory that delivers in a random order, against plain loops: random
+//! operations, types, epochs.
 
 mod wires;
 
@@ -13,7 +14,8 @@ use wires::{Job, Wire, bytes_of, write};
 
 /// Bytes at each target that one origin alone accesses.
 const REGION: usize = 64;
-/// Bytes behind those of all origins: all add to the first, and the second is the owner's, who stores the number of the epoch.
+/// Bytes behind those of all origins: all add to the first, and the second is the owner's, who stores the
+/// number of the epoch.
 const SHARED: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -258,8 +260,8 @@ impl Windows {
     }
 }
 
-/// Puts and gets are flushed before the next operation at their target, where there are flushes; elsewhere accumulates, which are
-/// ordered, stand for them.
+/// Puts and gets are flushed before the next operation at their target, where there are flushes; elsewhere
+/// accumulates, which are ordered, stand for them.
 fn ordered(epoch: Epoch, mut steps: Vec<Step>) -> Vec<Step> {
     for at in 0..steps.len() {
         let target = steps[at].target;

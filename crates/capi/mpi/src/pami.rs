@@ -136,7 +136,8 @@ impl Pami {
             let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
             let is_simulated = place(client).0.contains(ON_MACHINE);
             let geometries = Geometries::new(Settings::new(is_simulated));
-            // A simulated network moves data by itself; the kernel of this computer takes longer than a message.
+            // A simulated network moves data by itself; the kernel of this computer takes longer than a
+            // message.
             let transfer_min_bytes = if is_simulated { 0 } else { IMMEDIATE_B };
             Ok(Pami { client, context, processes, own, short_max_bytes, transfer_min_bytes, geometries })
         }

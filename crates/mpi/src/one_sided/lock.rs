@@ -1,4 +1,5 @@
-//! The lock of a window at a target: held by any number of origins, or by one alone; who waits is served in order.
+//! The lock of a window at a target: held by any number of origins, or by one alone; who waits is served in
+//! order.
 
 use crate::transport::Process;
 use std::collections::VecDeque;

@@ -1,5 +1,6 @@
-//! One-sided communication (MPI 5.0, chapter 12): each operation is a message to its target, which carries it out when it
-//! arrives, from within the target's progress, and one after the other: that makes accumulates atomic.
+//! One-sided communication (MPI 5.0, chapter 12): each operation is a message to its target, which carries it
+//! out when it arrives, from within the target's progress, and one after the other: that makes accumulates
+//! atomic.
 //!
 //! - `message` – what messages say.
 //! - `target` – what a target does with an operation.
@@ -8,12 +9,14 @@
 //! - `operation` – operations of an origin.
 //! - `synchronization` – fences, post, start, complete and wait, locks, flushes.
 //!
-//! Where this process has the memory of a target too, it carries them out itself; accumulates exclude each other by a lock that is
-//! in that memory. Elsewhere, those of one piece at both sides are left to the transport, without the target, where it can do that: the
-//! origin asks where the memory is when it first accesses it, and sends messages until it knows.
+//! Where this process has the memory of a target too, it carries them out itself; accumulates exclude each
+//! other by a lock that is in that memory. Elsewhere, those of one piece at both sides are left to the
+//! transport, without the target, where it can do that: the origin asks where the memory is when it first
+//! accesses it, and sends messages until it knows.
 //!
-//! Messages of an origin are carried out at a target in the order in which they are sent, also those whose data arrives later. So a
-//! flush is one message, and its answer says that all before it has been carried out; an unlock is the same.
+//! Messages of an origin are carried out at a target in the order in which they are sent, also those whose
+//! data arrives later. So a flush is one message, and its answer says that all before it has been carried
+//! out; an unlock is the same.
 
 mod lock;
 mod message;
@@ -107,8 +110,8 @@ fn wrong_synchronization(text: impl Into<std::borrow::Cow<'static, str>>) -> Err
 }
 
 impl<T: Transport> Window<T> {
-    /// A window of a group, whose context is the window's alone. Other processes may access the memory from now on: they begin
-    /// after a [`barrier`](Self::barrier).
+    /// A window of a group, whose context is the window's alone. Other processes may access the memory from
+    /// now on: they begin after a [`barrier`](Self::barrier).
     pub fn new(
         point_to_point: Rc<PointToPoint<T>>,
         group: Group,

@@ -157,7 +157,8 @@ impl<T: Transport> Window<T> {
         self.mapped.as_ref().map(|mapped| mapped.memory.of(rank))
     }
 
-    /// Carries out an atomic operation at a target whose memory this process has too; returns whether it has it.
+    /// Carries out an atomic operation at a target whose memory this process has too; returns whether it has
+    /// it.
     fn combine(&self, rank: u32, kind: Kind, header: &Header, data: &[u8], place: Option<&Place>) -> bool {
         let Some(mapped) = &self.mapped else { return false };
         let bytes = self.extents.of(rank).map_or(0, |of| of.0);
@@ -191,8 +192,8 @@ impl<T: Transport> Window<T> {
         Some(base.wrapping_add_signed(header.offset).wrapping_add_signed(at as i64))
     }
 
-    /// Writes data to a target. A copy may be reused when this ends, and other data when the token has ended that somebody
-    /// waits for, or at the next synchronization.
+    /// Writes data to a target. A copy may be reused when this ends, and other data when the token has ended
+    /// that somebody waits for, or at the next synchronization.
     ///
     /// # Errors
     /// If no epoch allows it, or it is not within the window.

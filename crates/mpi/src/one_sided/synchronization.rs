@@ -227,8 +227,8 @@ impl<T: Transport> Window<T> {
         self.end(targets, tokens).await.and(flushed).and(end)
     }
 
-    /// Locks all targets, shared with others. The lock of a target is acquired when it is first accessed, but for those of
-    /// which the program uses the memory without operations.
+    /// Locks all targets, shared with others. The lock of a target is acquired when it is first accessed, but
+    /// for those of which the program uses the memory without operations.
     ///
     /// # Errors
     /// If an epoch is open.

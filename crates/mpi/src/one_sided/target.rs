@@ -75,7 +75,8 @@ fn packed(layout: &Layout, address: u64) -> Vec<u8> {
 
 /// Writes packed data, as much as there is.
 pub fn write(layout: &Layout, address: u64, data: &[u8]) {
-    // SAFETY: as above; the data is in a message, or in a buffer of the program that does not overlap the target's.
+    // SAFETY: as above; the data is in a message, or in a buffer of the program that does not overlap the
+    // target's.
     unsafe { layout.unpack(data, address as *mut u8) };
 }
 

@@ -1,4 +1,5 @@
-//! A transport in memory that delivers in a random order, and ranks over it that are polled in a random order.
+//! A transport in memory that delivers in a random order, and ranks over it that are polled in a random
+//! order.
 #![allow(dead_code)] // Each test uses a part.
 
 use netloom_mpi::collective::Operation;
@@ -138,7 +139,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// So many processes; messages up to a length are sent within the call. With an odd seed processes reach memory of others.
+    /// So many processes; messages up to a length are sent within the call. With an odd seed processes reach
+    /// memory of others.
     pub fn new(processes: u32, short_max_bytes: usize, seed: u64) -> Self {
         let (is_reaching, transfers) = (seed % 2 == 1, RefCell::default());
         let queues = RefCell::new((0..processes * processes).map(|_| VecDeque::new()).collect());

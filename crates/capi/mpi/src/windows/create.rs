@@ -240,8 +240,8 @@ pub unsafe fn allocate_shared(
     Ok(())
 }
 
-/// Where the memory of a rank is that this process has too, which may be its own alone; for `MPI_PROC_NULL` that of the lowest
-/// rank that has some.
+/// Where the memory of a rank is that this process has too, which may be its own alone; for `MPI_PROC_NULL`
+/// that of the lowest rank that has some.
 pub unsafe fn shared_query(
     library: &mut Library,
     win: WinId,
@@ -312,7 +312,8 @@ pub unsafe fn detach(library: &mut Library, win: WinId, base: *const c_void) -> 
     library.window(win).detach(base as u64)
 }
 
-/// Functions of the program that delete attributes may make calls, so the library is borrowed only between them.
+/// Functions of the program that delete attributes may make calls, so the library is borrowed only between
+/// them.
 pub unsafe fn free(win: *mut usize) -> Result<(), Error> {
     // SAFETY: the library is borrowed for each statement alone; the program gave the place.
     unsafe {

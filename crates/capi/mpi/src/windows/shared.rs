@@ -1,5 +1,5 @@
-//! Memory that all processes of a communicator have, which are on one node: a file without a name, which rank 0 makes and
-//! the others open through its process, so that nothing is left when a process dies.
+//! Memory that all processes of a communicator have, which are on one node: a file without a name, which rank
+//! 0 makes and the others open through its process, so that nothing is left when a process dies.
 
 use super::create::greatest;
 use crate::library::{CommId, Library};

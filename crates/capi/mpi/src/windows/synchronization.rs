@@ -141,8 +141,8 @@ pub unsafe fn flush_local_all(library: &mut Library, win: WinId) -> Result<(), E
     library.block_on(window.flush_local(None))
 }
 
-/// Operations are carried out in the program's memory itself, so there are no copies to bring together; but those that have
-/// arrived are carried out.
+/// Operations are carried out in the program's memory itself, so there are no copies to bring together; but
+/// those that have arrived are carried out.
 pub unsafe fn sync(library: &mut Library, _win: WinId) -> Result<(), Error> {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
     library.poll();
