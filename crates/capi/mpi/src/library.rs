@@ -12,6 +12,7 @@ use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
 use crate::requests::Request;
+use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
 use netloom_mpi::collective::inter::Inter;
 use netloom_mpi::error::{Class, Error};
@@ -120,6 +121,8 @@ pub struct Library {
     pub keyvals: Vec<Keyval>,
     /// Error handlers that the program made: the function, and whether the program has freed it.
     pub errhandlers: Vec<(usize, bool)>,
+    /// Windows.
+    pub windows: Handles<Win>,
     /// Reduction operations that the program made.
     pub operations: Handles<Reduction>,
     /// The next context that no communicator of this process has.
@@ -183,6 +186,7 @@ impl Library {
             keyvals: vec![],
             errhandlers: vec![],
             operations: Handles::new(USER_OP),
+            windows: Handles::new(USER_WIN),
             next_context: 2 * CONTEXTS,
             thread_level,
             universe_size: size as c_int,
@@ -201,6 +205,12 @@ impl Library {
 
     fn find_comm(&self, handle: usize) -> Option<&Comm> {
         self.comms.get(Self::comm_at(handle)?)?.as_ref()
+    }
+
+    /// The error handler of a communicator or a window.
+    pub fn errhandler_of(&self, handle: usize) -> Option<usize> {
+        let of_comm = self.find_comm(handle).map(|comm| comm.errhandler);
+        of_comm.or_else(|| self.find_win(handle).map(|win| win.errhandler))
     }
 
     /// The number of a communicator.
@@ -335,8 +345,11 @@ impl Library {
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
         let world = self.comms[0].as_ref().expect("it stays until the end");
-        let (class, comm) = (error.code(), if self.find_comm(comm).is_some() { comm } else { COMM_WORLD });
-        let handler = self.find_comm(comm).unwrap_or(world).errhandler;
+        let class = error.code();
+        let (comm, handler) = match self.errhandler_of(comm) {
+            Some(handler) => (comm, handler),
+            None => (COMM_WORLD, world.errhandler),
+        };
         if let Some(function) = self.user_handler(handler) {
             return Raised::Handler { function, comm, code: class };
         }
@@ -352,8 +365,7 @@ impl Library {
 /// What is to be done with an error.
 pub enum Raised {
     Code(c_int),
-    /// A function of the program is called with the communicator and the code: the library must not be
-    /// borrowed then.
+    /// A function of the program is called with the communicator, or the window, and the code: the library must not be borrowed then.
     Handler {
         function: usize,
         comm: usize,
