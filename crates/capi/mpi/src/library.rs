@@ -22,6 +22,7 @@ use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::topology::Topology;
 use netloom_mpi::transport::{Process, Team, Transport};
 use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -117,6 +118,8 @@ pub struct Library {
     pub collectives_under_way: usize,
     /// Groups that the program made.
     pub groups: Handles<Processes>,
+    /// Attributes of types, by handle.
+    pub type_attributes: BTreeMap<usize, Vec<(c_int, usize)>>,
     /// Keys of attributes.
     pub keyvals: Vec<Keyval>,
     /// Error handlers that the program made: the function, and whether the program has freed it.
@@ -183,6 +186,7 @@ impl Library {
             messages: Handles::new(USER_MESSAGE),
             collectives_under_way: 0,
             groups: Handles::new(USER_GROUP),
+            type_attributes: BTreeMap::new(),
             keyvals: vec![],
             errhandlers: vec![],
             operations: Handles::new(USER_OP),
