@@ -34,6 +34,7 @@ fn argument(function: &Function, kind: &str, name: &str, is_long: bool) -> Strin
         "comm" if name == "peer_comm" => name.into(),
         "comm" => format!("library.comm(\"{name}\", {name})?"),
         "win" => format!("library.win(\"{name}\", {name})?"),
+        "session" => format!("library.session(\"{name}\", {name})?"),
         "*unit" if is_long => format!("CountPlace::Long({name}.cast())"),
         "*unit" => format!("CountPlace::Short({name})"),
         _ => name.into(),
@@ -141,7 +142,8 @@ fn export(function: &Function, is_long: bool) -> String {
     // Whose error handler is told of errors.
     let raised_on = |kind: &str| parameters.iter().find(|of| of.kind == kind).map(|of| &*of.name);
     let freed = raised_on("*win").map(|win| format!("if {win}.is_null() {{ 0 }} else {{ *{win} }}"));
-    let comm = raised_on("comm").or(raised_on("win")).or(freed.as_deref()).unwrap_or("0");
+    let comm =
+        raised_on("comm").or(raised_on("win")).or(raised_on("session")).or(freed.as_deref()).unwrap_or("0");
     let body = match &function.carried_out_by {
         None if result == "c_int" => format!("unsupported(&\"MPI_{name}\", {comm})"),
         None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),

@@ -12,6 +12,7 @@ use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
 use crate::requests::Request;
+use crate::sessions::{Session, USER_SESSION};
 use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
 use netloom_mpi::collective::inter::Inter;
@@ -118,6 +119,7 @@ pub struct Library {
     pub collectives_under_way: usize,
     /// Groups that the program made.
     pub groups: Handles<Processes>,
+    pub sessions: Handles<Session>,
     /// Attributes of types, by handle.
     pub type_attributes: BTreeMap<usize, Vec<(c_int, usize)>>,
     /// Keys of attributes.
@@ -186,6 +188,7 @@ impl Library {
             messages: Handles::new(USER_MESSAGE),
             collectives_under_way: 0,
             groups: Handles::new(USER_GROUP),
+            sessions: Handles::new(USER_SESSION),
             type_attributes: BTreeMap::new(),
             keyvals: vec![],
             errhandlers: vec![],
@@ -214,7 +217,9 @@ impl Library {
     /// The error handler of a communicator or a window.
     pub fn errhandler_of(&self, handle: usize) -> Option<usize> {
         let of_comm = self.find_comm(handle).map(|comm| comm.errhandler);
-        of_comm.or_else(|| self.find_win(handle).map(|win| win.errhandler))
+        let of_win = || self.find_win(handle).map(|win| win.errhandler);
+        let of_session = || self.sessions.get(handle).map(|session| session.errhandler);
+        of_comm.or_else(of_win).or_else(of_session)
     }
 
     /// The number of a communicator.

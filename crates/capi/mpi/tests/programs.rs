@@ -110,6 +110,7 @@ const CHECKED: &[&str] = &[
     "requests",
     "ring",
     "shared_windows",
+    "sessions",
     "sleeps",
     "tool",
     "windows",
