@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
 use crate::entry::tell;
+use crate::files::{File, USER_FILE};
 use crate::groups::USER_GROUP;
 use crate::handles::Handles;
 use crate::info::Info;
@@ -11,7 +12,7 @@ use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
-use crate::requests::Request;
+use crate::requests::{EMPTY, Request};
 use netloom_mpi::collective::Operation;
 use netloom_mpi::collective::inter::Inter;
 use netloom_mpi::error::{Class, Error};
@@ -120,6 +121,10 @@ pub struct Library {
     pub keyvals: Vec<Keyval>,
     /// Error handlers that the program made: the function, and whether the program has freed it.
     pub errhandlers: Vec<(usize, bool)>,
+    /// Open files.
+    pub files: Handles<File>,
+    /// The error handler of `MPI_FILE_NULL`, which files have at first.
+    pub null_file_errhandler: usize,
     /// Reduction operations that the program made.
     pub operations: Handles<Reduction>,
     /// The next context that no communicator of this process has.
@@ -182,6 +187,8 @@ impl Library {
             groups: Handles::new(USER_GROUP),
             keyvals: vec![],
             errhandlers: vec![],
+            files: Handles::new(USER_FILE),
+            null_file_errhandler: ERRORS_RETURN,
             operations: Handles::new(USER_OP),
             next_context: 2 * CONTEXTS,
             thread_level,
@@ -324,7 +331,7 @@ impl Library {
             if let Request::Collective(future) = request
                 && let Poll::Ready(end) = poll(future.as_mut())
             {
-                *request = Request::Ended(end);
+                *request = Request::Ended(end.map(|()| EMPTY));
                 self.collectives_under_way -= 1;
             }
         }

@@ -92,6 +92,15 @@ impl Layout {
         }
     }
 
+    /// Whether this is true of each run, by where it begins and its bytes.
+    pub fn all_runs(&self, mut is_true: impl FnMut(isize, usize) -> bool) -> bool {
+        let mut all = true;
+        self.for_each(&mut |Runs { at, stride, count, bytes }| {
+            all = all && (0..count as isize).all(|n| is_true(at + n * stride, bytes));
+        });
+        all
+    }
+
     fn for_each(&self, f: &mut impl FnMut(Runs)) {
         for_each(&self.nodes, 0, f);
     }
