@@ -3,12 +3,12 @@
 
 int main(int argc, char ** argv)
 {
-  MPI_Win win = MPI_WIN_NULL;
+  MPI_File file = MPI_FILE_NULL;
   MPI_Init(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  CHECK(class_of(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)) == MPI_ERR_UNSUPPORTED_OPERATION);
-  CHECK(win == MPI_WIN_NULL);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, "file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file)) == MPI_ERR_UNSUPPORTED_OPERATION);
+  CHECK(file == MPI_FILE_NULL);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-  MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_File_open(MPI_COMM_WORLD, "file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
   return 0;
 }

@@ -14,7 +14,7 @@ use table::{Function, Parameter, parse, rust_result, rust_type};
 fn argument(function: &str, kind: &str, name: &str, is_long: bool) -> String {
     match kind {
         // Null handles have names too.
-        "comm" | "type" if function.ends_with("get_name") => name.into(),
+        "comm" | "type" | "win" if function.ends_with("get_name") => name.into(),
         "count" => format!("Count::check(\"{name}\", {name})?"),
         "extent" | "step" if is_long => name.into(),
         "extent" | "unit" | "step" => format!("{name} as i64"),
@@ -29,6 +29,12 @@ fn argument(function: &str, kind: &str, name: &str, is_long: bool) -> String {
         // Read by one rank alone.
         "comm" if name == "peer_comm" => name.into(),
         "comm" => format!("library.comm(\"{name}\", {name})?"),
+        "win" => format!("library.win(\"{name}\", {name})?"),
+        // Error handlers are those of MPI_FILE_NULL, too.
+        "file" if function.ends_with("errhandler") => name.into(),
+        "file" => format!("library.file(\"{name}\", {name})?"),
+        "*unit" if is_long => format!("CountPlace::Long({name}.cast())"),
+        "*unit" => format!("CountPlace::Short({name})"),
         _ => name.into(),
     }
 }
@@ -113,8 +119,17 @@ fn export(function: &Function, is_long: bool) -> String {
                     let names = format!("[\"{address}\", \"{counts}\", \"{of}\"]");
                     format!("Counted::new({names}, {address}{to_const}, {counts}, {of})")
                 }
+                [at, count, of, others @ ..]
+                    if first.kind == "target" && count.kind == "count" && of.kind == "type" =>
+                {
+                    rest = others;
+                    let (rank, at, count, of) = (&first.name, &at.name, &count.name, &of.name);
+                    format!("Remote::new({rank}, {at}, {count}, {of})")
+                }
                 // Who does not need the library asks for it while no function of the program runs.
-                _ if function.needs_no_library && first.kind == "comm" => first.name.clone(),
+                _ if function.needs_no_library && matches!(&*first.kind, "comm" | "win") => {
+                    first.name.clone()
+                }
                 _ => argument(&function.name, &first.kind, &first.name, is_long),
             });
         }
@@ -122,7 +137,18 @@ fn export(function: &Function, is_long: bool) -> String {
     };
     let arguments = |given: &[&Parameter]| argument_list(given).join(", ");
     let result = rust_result(function);
-    let comm = parameters.iter().find(|of| of.kind == "comm").map_or("0", |of| &of.name);
+    // Whose error handler is told of errors.
+    let raised_on = |kind: &str| parameters.iter().find(|of| of.kind == kind).map(|of| &*of.name);
+    let freed = raised_on("*win").or(raised_on("*file").filter(|_| function.name == "File_close"));
+    let freed = freed.map(|of| format!("if {of}.is_null() {{ 0 }} else {{ *{of} }}"));
+    let comm = match &*function.name {
+        // These have no file yet.
+        "File_open" | "File_delete" | "Register_datarep" => "crate::files::FILE_NULL",
+        _ => {
+            let named = ["comm", "win", "file"].into_iter().find_map(raised_on);
+            named.or(freed.as_deref()).unwrap_or("0")
+        }
+    };
     let body = match &function.carried_out_by {
         None if result == "c_int" => format!("unsupported(&\"MPI_{name}\", {comm})"),
         None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),

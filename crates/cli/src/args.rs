@@ -190,14 +190,16 @@ pub enum Command {
         CC='clang -g' netloom cc -o program program.c\n\n\
         It runs $CC, or cc, with the folder of mpi.h and pami.h before the arguments and the libraries after them. With -c, -E, -S, -M, -MM \
         or -fsyntax-only nothing is linked. The exit status is the compiler's.")]
-    Cc {
-        /// Print the command line instead of running it
-        #[arg(long)]
-        show: bool,
-        /// The compiler's arguments
-        #[arg(value_name = "ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
+    Cc(CompilerArgs),
+    /// Compile and link a C++ program that uses MPI or PAMI
+    #[command(
+        name = "c++",
+        after_long_help = "Examples:\n  \
+        netloom c++ -O2 -o program program.cpp\n  \
+        CXX=clang++ netloom c++ -o program program.cpp\n\n\
+        As `netloom cc`, with $CXX, or c++."
+    )]
+    Cxx(CompilerArgs),
     /// Print the help of a command, or what keys and metrics mean
     #[command(after_long_help = "Examples:\n  \
         netloom help run\n  \
@@ -465,6 +467,17 @@ pub struct ExecArgs {
     /// Where tasks run: each on a core of its own, or anywhere; on cores if there are enough, if omitted
     #[arg(long, value_name = "WHERE", value_enum)]
     pub bind: Option<BindTo>,
+}
+
+/// What a compiler is told.
+#[derive(Args, Debug)]
+pub struct CompilerArgs {
+    /// Print the command line instead of running it
+    #[arg(long)]
+    pub show: bool,
+    /// The compiler's arguments
+    #[arg(value_name = "ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
 }
 
 /// What a job on a simulated machine takes.

@@ -1,6 +1,7 @@
-//! `netloom cc`: the C compiler, with what a program that uses MPI or PAMI needs; and where that is.
+//! `netloom cc` and `netloom c++`: the compilers, with what a program that uses MPI or PAMI needs; and where that is.
 
 use crate::Trouble;
+use crate::args::CompilerArgs;
 use netloom_study::diagnose::Problem;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -69,23 +70,33 @@ fn quoted(word: &OsStr) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// A language: its name, the variable that names the compiler, and the compiler if it is not set.
+pub type Language = (&'static str, &'static str, &'static str);
+pub const C: Language = ("C", "CC", "cc");
+pub const CXX: Language = ("C++", "CXX", "c++");
+
 /// Compiles, or prints the command line.
-pub fn cc(show: bool, args: &[OsString], out: &mut dyn Write) -> Result<u8, Trouble> {
+pub fn compile(
+    (language, variable, usual): Language,
+    CompilerArgs { show, args }: &CompilerArgs,
+    out: &mut dyn Write,
+) -> Result<u8, Trouble> {
     let header = header_folder().ok_or_else(|| {
         Problem::new(format!("{HEADER} is not found"))
             .help("It belongs into the folder `include` beside that of netloom")
     })?;
     let library = if links(args) { Some(library()?) } else { None };
-    let compiler = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty()).unwrap_or_else(|| "cc".into());
+    let compiler = std::env::var(variable).ok().filter(|name| !name.trim().is_empty());
+    let compiler = compiler.unwrap_or_else(|| usual.into());
     let line = command_line(&compiler, &header, args, library.as_deref());
-    if show {
+    if *show {
         let words: Vec<_> = line.iter().map(|word| quoted(word)).collect();
         writeln!(out, "{}", words.join(" "))?;
         return Ok(crate::OK);
     }
     let status = Command::new(&line[0]).args(&line[1..]).status().map_err(|e| {
-        let what = format!("cannot run the C compiler `{}`: {e}", line[0].display());
-        Problem::new(what).help("Install a C compiler, or set CC to its name")
+        let what = format!("cannot run the {language} compiler `{}`: {e}", line[0].display());
+        Problem::new(what).help(format!("Install a {language} compiler, or set {variable} to its name"))
     })?;
     Ok(status.code().map_or(crate::FAILED, |code| code as u8))
 }

@@ -9,6 +9,7 @@ fn run(program: &Path, args: &[&str]) -> Output {
     // Cargo puts the folder of the libraries that it built into LD_LIBRARY_PATH.
     command
         .env_remove("CC")
+        .env_remove("CXX")
         .env_remove("LD_LIBRARY_PATH")
         .args(args)
         .current_dir(program.parent().unwrap())
@@ -38,6 +39,8 @@ fn without_a_library_it_compiles_and_reports_how_to_build_one() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("capi/include");
     let output = run(&netloom, &["cc", "--show", "-c", "a b.c"]);
     assert_eq!(text(&output.stdout), format!("cc -I{} -c 'a b.c'\n", source.display()));
+    let output = run(&netloom, &["c++", "--show", "-c", "a.cpp"]);
+    assert_eq!(text(&output.stdout), format!("c++ -I{} -c a.cpp\n", source.display()));
     let output = run(&netloom, &["cc", "-o", "a", "a.c"]);
     let reported = text(&output.stderr);
     assert!(output.status.code() == Some(2) && reported.contains("libpami.so is not in"), "{reported}");

@@ -5,6 +5,7 @@
 //! - [`matching`] – posted receives and unexpected messages.
 //! - [`group`] – the processes of a communicator, and its context; [`topology`] – grids of them.
 //! - [`collective`] – collective operations as `async fn` over point-to-point messages.
+//! - [`one_sided`] – windows: memory that other processes access.
 //! - [`datatype`], [`op`] – types and predefined reductions.
 //! - [`error`] – error classes.
 
@@ -13,6 +14,7 @@ pub mod datatype;
 pub mod error;
 pub mod group;
 pub mod matching;
+pub mod one_sided;
 pub mod op;
 pub mod point_to_point;
 pub mod topology;

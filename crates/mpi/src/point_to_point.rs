@@ -4,7 +4,8 @@
 use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::matching::{Envelope, Matching, Pattern};
-use crate::transport::{Collective, Memory, Outcome, Process, Team, Transport};
+use crate::one_sided;
+use crate::transport::{Collective, Memory, Outcome, Process, Refused, Team, Transport};
 use std::cell::{Cell, RefCell};
 
 /// A request by number. The number of one that has been taken is used again.
@@ -36,6 +37,8 @@ enum State {
         is_sent: bool,
         is_taken: bool,
     },
+    /// Nobody asks for its end; the data is kept until then, unless it stays anyway.
+    SendingKept(#[allow(dead_code)] Option<Box<[u8]>>),
     /// Waits for a message, or for the rest of its data.
     Receiving(Memory),
     /// Data of a message that is longer than the space for it arrives in a buffer.
@@ -89,12 +92,16 @@ const ANSWERS: u32 = u32::MAX;
 
 /// Numbers of the transport: a request's, or with this bit that of an unexpected message.
 const UNEXPECTED: u64 = 1 << 32;
+/// Or with this bit that of data of a window.
+const ONE_SIDED: u64 = 1 << 33;
 
 /// Sends and receives of a process.
 #[derive(Debug)]
 pub struct PointToPoint<T> {
     transport: T,
     tables: RefCell<Tables>,
+    /// Windows, whose messages have a context of their own.
+    pub(crate) one_sided: RefCell<one_sided::Tables>,
     is_blocking: Cell<bool>,
     /// Memory that the last collective needed for what it received.
     scratch: RefCell<Vec<u8>>,
@@ -162,6 +169,7 @@ impl<T: Transport> PointToPoint<T> {
             tables: RefCell::default(),
             is_blocking: Cell::new(false),
             scratch: RefCell::default(),
+            one_sided: RefCell::default(),
         }
     }
 
@@ -207,6 +215,25 @@ impl<T: Transport> PointToPoint<T> {
             return Err(Error::new(Class::Other, refused.0));
         }
         Ok(number)
+    }
+
+    /// Sends a message of whose end nobody wants to know.
+    pub(crate) fn send_and_forget(
+        &self,
+        to: Process,
+        envelope: Envelope,
+        data: Memory,
+        kept: Option<Box<[u8]>>,
+    ) -> Result<(), Refused> {
+        if data.bytes as usize <= self.transport.short_max_bytes() {
+            return self.transport.send_short(to, envelope, data);
+        }
+        let number = self.tables.borrow_mut().insert(State::SendingKept(kept));
+        let sent = self.transport.send(to, envelope, data, u64::from(number));
+        if sent.is_err() {
+            self.free(number);
+        }
+        sent
     }
 
     /// A receive has taken a message.
@@ -305,6 +332,7 @@ impl<T: Transport> PointToPoint<T> {
         if sends > 0 {
             list.push(format!("{sends} sends that have not ended"));
         }
+        list.extend(self.one_sided.borrow().unfinished(&name));
         for state in &tables.requests {
             if let State::Collective(context) = state {
                 list.push(format!("collective operation of {}: other ranks", name(*context)));
@@ -383,6 +411,10 @@ impl<T: Transport> PointToPoint<T> {
 impl<T: Transport> PointToPoint<T> {
     /// A message has arrived whose data is all here.
     pub fn arrived(&self, from: Process, envelope: Envelope, data: &[u8]) {
+        if envelope.context == one_sided::CONTEXT {
+            self.one_sided.borrow_mut().arrived(from, &envelope, data);
+            return self.send_of_windows();
+        }
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         if envelope.context == ANSWERS {
@@ -403,6 +435,11 @@ impl<T: Transport> PointToPoint<T> {
 
     /// A message has arrived whose data comes later: where it is to go.
     pub fn announced(&self, from: Process, envelope: Envelope) -> Place {
+        if envelope.context == one_sided::CONTEXT {
+            let one_sided::Announced { address, number } =
+                self.one_sided.borrow_mut().announced(from, &envelope);
+            return Place { address, number: ONE_SIDED | number };
+        }
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         let buffer = || vec![0; envelope.bytes as usize].into_boxed_slice();
@@ -428,6 +465,10 @@ impl<T: Transport> PointToPoint<T> {
 
     /// All data of an announced message is in its place, or will never be.
     pub fn received(&self, number: u64, is_cut: bool) {
+        if number & ONE_SIDED != 0 {
+            self.one_sided.borrow_mut().received(number & !ONE_SIDED, is_cut);
+            return self.send_of_windows();
+        }
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         if number & UNEXPECTED == 0 {
@@ -461,6 +502,11 @@ impl<T: Transport> PointToPoint<T> {
         let mut tables = self.tables.borrow_mut();
         if !is_cut && matches!(tables.requests[number as usize], State::SendingSynchronous { .. }) {
             return tables.end_synchronous(number as Number, |_, is_taken| (true, is_taken));
+        }
+        if matches!(tables.requests[number as usize], State::SendingKept(_)) {
+            tables.requests[number as usize] = State::Free;
+            tables.free.push(number as Number);
+            return;
         }
         tables.requests[number as usize] = State::Ended(Ended { is_cut, ..Ended::default() });
     }

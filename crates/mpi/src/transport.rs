@@ -122,6 +122,34 @@ pub trait Transport {
     /// Makes progress without waiting.
     fn poll(&self);
 
+    /// Lets others [put](Self::put) to memory and [get](Self::get) from it without this process; under which
+    /// address. `None` if the transport cannot.
+    fn expose(&self, _memory: Memory) -> Option<u64> {
+        None
+    }
+
+    /// Puts and gets that are shorter are messages.
+    fn transfer_min_bytes(&self) -> usize {
+        0
+    }
+
+    /// Starts to write to exposed memory of another process. The data stays as it is until the end is
+    /// reported, with this number: then all is there.
+    ///
+    /// # Errors
+    /// If it cannot be done.
+    fn put(&self, _to: Process, _data: Memory, _exposed: u64, _number: u64) -> Result<(), Refused> {
+        Err(Refused("this transport does not reach memory of others".into()))
+    }
+
+    /// Starts to read exposed memory of another process. The end is reported with this number.
+    ///
+    /// # Errors
+    /// If it cannot be done.
+    fn get(&self, _from: Process, _exposed: u64, _space: Memory, _number: u64) -> Result<(), Refused> {
+        Err(Refused("this transport does not reach memory of others".into()))
+    }
+
     /// Copies the bytes into memory of this process.
     fn store(&self, bytes: &[u8], to: u64);
 }

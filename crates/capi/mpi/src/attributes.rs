@@ -1,10 +1,11 @@
-//! Attributes of communicators (MPI 5.0, section 7.7). Functions of the program are called when they are copied or deleted; they may
+//! Attributes of communicators and windows (MPI 5.0, section 7.7). Functions of the program are called when they are copied or deleted; they may
 //! make calls, so the library is borrowed only between them.
 
 use crate::abi::*;
 use crate::communicators;
 use crate::library::{CommId, Library, library};
 use crate::requests::{EMPTY, Request};
+use crate::windows::{Win, WinId};
 use netloom_mpi::error::{Class, Error};
 use std::ffi::{c_int, c_void};
 
@@ -12,12 +13,30 @@ use std::ffi::{c_int, c_void};
 const USER_KEYVAL: c_int = 10_000;
 const KEYVAL_INVALID: c_int = 0;
 
+/// What attributes belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    Comm,
+    Win,
+}
+
+impl Carrier {
+    /// The name of the argument.
+    fn name(self) -> &'static str {
+        match self {
+            Carrier::Comm => "comm",
+            Carrier::Win => "win",
+        }
+    }
+}
+
 /// `MPI_COMM_DUP_FN`; NULL is `MPI_COMM_NULL_COPY_FN`, and of functions that delete, `MPI_COMM_NULL_DELETE_FN`.
 const DUP_FN: usize = 1;
 
 /// A key: what is done when an attribute is copied and deleted.
 #[derive(Clone, Copy)]
 pub struct Keyval {
+    carrier: Carrier,
     copy: usize,
     delete: usize,
     extra: usize,
@@ -38,41 +57,62 @@ unsafe fn now<'a>() -> &'a mut Library {
 }
 
 impl Library {
-    fn keyval(&self, key: c_int) -> Result<Keyval, Error> {
+    fn keyval(&self, carrier: Carrier, key: c_int) -> Result<Keyval, Error> {
         let at = usize::try_from(key - USER_KEYVAL).ok();
-        let found = at.and_then(|at| self.keyvals.get(at)).copied();
+        let found = at.and_then(|at| self.keyvals.get(at)).copied().filter(|of| of.carrier == carrier);
         found.ok_or_else(|| {
             let what = if key == KEYVAL_INVALID { "MPI_KEYVAL_INVALID" } else { "no key that can be set" };
             Error::new(Class::Keyval, format!("keyval is {key}, which is {what}"))
         })
     }
 
-    fn attribute(&mut self, comm: CommId, key: c_int) -> Option<usize> {
-        self.of(comm).attributes.iter().find(|of| of.0 == key).map(|of| of.1)
+    /// The attributes of a handle: by key, in the order in which they were set.
+    fn attributes(&mut self, carrier: Carrier, handle: usize) -> Result<&mut Vec<(c_int, usize)>, Error> {
+        let name = carrier.name();
+        Ok(match carrier {
+            Carrier::Comm => {
+                let comm = self.comm(name, handle)?;
+                &mut self.of(comm).attributes
+            }
+            Carrier::Win => {
+                let win = self.win(name, handle)?;
+                &mut self.of_win(win).attributes
+            }
+        })
     }
 }
 
-pub unsafe fn create_keyval(
+fn find(list: &[(c_int, usize)], key: c_int) -> Option<usize> {
+    list.iter().find(|of| of.0 == key).map(|of| of.1)
+}
+
+/// # Safety
+/// The program makes one call at a time, and gave the place.
+unsafe fn create(
+    carrier: Carrier,
     copy: usize,
     delete: usize,
     keyval: *mut c_int,
     extra: *mut c_void,
 ) -> Result<(), Error> {
-    // SAFETY: the program gave the place.
+    // SAFETY: the caller's promise.
     unsafe {
         let keyvals = &mut now().keyvals;
-        keyvals.push(Keyval { copy, delete, extra: extra as usize, is_freed: false });
+        keyvals.push(Keyval { carrier, copy, delete, extra: extra as usize, is_freed: false });
         *keyval = USER_KEYVAL + keyvals.len() as c_int - 1;
     }
     Ok(())
 }
 
 /// Attributes of this key stay until they are deleted.
-pub unsafe fn free_keyval(keyval: *mut c_int) -> Result<(), Error> {
-    // SAFETY: the program gave the place.
+///
+/// # Safety
+/// The program makes one call at a time, and gave the place.
+unsafe fn free_key(carrier: Carrier, keyval: *mut c_int) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
     unsafe {
         let library = now();
-        if library.keyval(*keyval)?.is_freed {
+        if library.keyval(carrier, *keyval)?.is_freed {
             return Err(Error::new(Class::Keyval, format!("keyval {} has been freed", *keyval)));
         }
         library.keyvals[(*keyval - USER_KEYVAL) as usize].is_freed = true;
@@ -86,37 +126,42 @@ fn failed(what: &str, code: c_int) -> Error {
     Error::new(Class::Other, format!("the function that {what} an attribute returned {code}")).with_code(code)
 }
 
-pub unsafe fn set(comm: usize, key: c_int, value: *mut c_void) -> Result<(), Error> {
+/// # Safety
+/// The program makes one call at a time.
+unsafe fn set_of(carrier: Carrier, handle: usize, key: c_int, value: *mut c_void) -> Result<(), Error> {
     // SAFETY: the library is borrowed for each statement alone.
     unsafe {
-        let at = now().comm("comm", comm)?;
-        if now().keyval(key)?.is_freed {
+        let has_one = find(now().attributes(carrier, handle)?, key).is_some();
+        if now().keyval(carrier, key)?.is_freed {
             return Err(Error::new(Class::Keyval, format!("keyval {key} has been freed")));
         }
-        if now().attribute(at, key).is_some() {
-            delete(comm, key)?;
+        if has_one {
+            delete_of(carrier, handle, key)?;
         }
-        now().of(at).attributes.push((key, value as usize));
+        now().attributes(carrier, handle)?.push((key, value as usize));
     }
     Ok(())
 }
 
-pub unsafe fn delete(comm: usize, key: c_int) -> Result<(), Error> {
+/// # Safety
+/// The program makes one call at a time.
+unsafe fn delete_of(carrier: Carrier, handle: usize, key: c_int) -> Result<(), Error> {
     // SAFETY: the library is borrowed for each statement alone; the program gave the function.
     unsafe {
-        let at = now().comm("comm", comm)?;
-        let keyval = now().keyval(key)?;
-        let Some(value) = now().attribute(at, key) else {
-            return Err(Error::new(Class::Keyval, format!("comm has no attribute of keyval {key}")));
+        let value = find(now().attributes(carrier, handle)?, key);
+        let keyval = now().keyval(carrier, key)?;
+        let Some(value) = value else {
+            let text = format!("{} has no attribute of keyval {key}", carrier.name());
+            return Err(Error::new(Class::Keyval, text));
         };
         if keyval.delete != 0 {
             let delete = std::mem::transmute::<usize, Delete>(keyval.delete);
-            let code = delete(comm, key, value as *mut c_void, keyval.extra as *mut c_void);
+            let code = delete(handle, key, value as *mut c_void, keyval.extra as *mut c_void);
             if code != SUCCESS {
                 return Err(failed("deletes", code));
             }
         }
-        now().of(at).attributes.retain(|of| of.0 != key);
+        now().attributes(carrier, handle)?.retain(|of| of.0 != key);
     }
     Ok(())
 }
@@ -125,23 +170,54 @@ pub unsafe fn delete(comm: usize, key: c_int) -> Result<(), Error> {
 ///
 /// # Safety
 /// The program makes one call at a time.
-pub unsafe fn delete_all(comm: usize) -> Result<(), Error> {
+pub unsafe fn delete_all(carrier: Carrier, handle: usize) -> Result<(), Error> {
     // SAFETY: the library is borrowed for each statement alone.
     unsafe {
-        let at = now().comm("comm", comm)?;
-        while let Some(&(key, _)) = now().of(at).attributes.last() {
-            delete(comm, key)?;
+        while let Some(&(key, _)) = now().attributes(carrier, handle)?.last() {
+            delete_of(carrier, handle, key)?;
         }
     }
     Ok(())
 }
+
+/// The functions of each kind of carrier.
+macro_rules! functions {
+    ($carrier:ident: $create:ident $free:ident $set:ident $delete:ident) => {
+        pub unsafe fn $create(
+            copy: usize,
+            delete: usize,
+            keyval: *mut c_int,
+            extra: *mut c_void,
+        ) -> Result<(), Error> {
+            // SAFETY: the program makes one call at a time, and gave the place.
+            unsafe { create(Carrier::$carrier, copy, delete, keyval, extra) }
+        }
+
+        pub unsafe fn $free(keyval: *mut c_int) -> Result<(), Error> {
+            // SAFETY: as above.
+            unsafe { free_key(Carrier::$carrier, keyval) }
+        }
+
+        pub unsafe fn $set(handle: usize, key: c_int, value: *mut c_void) -> Result<(), Error> {
+            // SAFETY: as above.
+            unsafe { set_of(Carrier::$carrier, handle, key, value) }
+        }
+
+        pub unsafe fn $delete(handle: usize, key: c_int) -> Result<(), Error> {
+            // SAFETY: as above.
+            unsafe { delete_of(Carrier::$carrier, handle, key) }
+        }
+    };
+}
+functions!(Comm: create_keyval free_keyval set delete);
+functions!(Win: create_win_keyval free_win_keyval set_of_win delete_of_win);
 
 pub unsafe fn free(comm: *mut usize) -> Result<(), Error> {
     // SAFETY: the library is borrowed for each statement alone; the program gave the place.
     unsafe {
         let at = now().comm("comm", *comm)?;
         communicators::check_free(at)?;
-        delete_all(*comm)?;
+        delete_all(Carrier::Comm, *comm)?;
         communicators::free(now(), at);
         *comm = COMM_NULL;
     }
@@ -190,7 +266,7 @@ pub unsafe fn dup(comm: usize, made: *mut usize) -> Result<(), Error> {
         let attributes = now().of(at).attributes.clone();
         let mut copies = vec![];
         for (key, value) in attributes {
-            let keyval = now().keyval(key)?;
+            let keyval = now().keyval(Carrier::Comm, key)?;
             match keyval.copy {
                 0 => {}
                 DUP_FN => copies.push((key, value)),
@@ -236,11 +312,52 @@ pub unsafe fn get(
         507 => Some(&raw const library.universe_size),
         _ => None,
     };
+    let predefined = predefined.map(|of| of as usize);
+    let own = find(&library.of(comm).attributes, key);
+    // SAFETY: the program gave the places.
+    unsafe { hand_out(library, Carrier::Comm, key, [predefined, own], value, flag) }
+}
+
+/// An attribute of the program, or one that tells of the window's memory.
+pub unsafe fn get_of_win(
+    library: &mut Library,
+    win: WinId,
+    key: c_int,
+    value: *mut c_void,
+    flag: *mut c_int,
+) -> Result<(), Error> {
+    let Win { attributes, base, facts, .. } = library.of_win(win);
+    let address = |of: *const c_int| of as usize;
+    let predefined = match key {
+        601 => Some(*base),
+        602 => Some(address(&raw const facts.unit)),
+        603 => Some((&raw const facts.size) as usize),
+        604 => Some(address(&raw const facts.flavor)),
+        605 => Some(address(&raw const facts.model)),
+        _ => None,
+    };
+    let own = find(attributes, key);
+    // SAFETY: the program gave the places.
+    unsafe { hand_out(library, Carrier::Win, key, [predefined, own], value, flag) }
+}
+
+/// Tells the program of an attribute, which is predefined or its own.
+///
+/// # Safety
+/// The program gave the places; that of the value is for a pointer.
+unsafe fn hand_out(
+    library: &Library,
+    carrier: Carrier,
+    key: c_int,
+    [predefined, own]: [Option<usize>; 2],
+    value: *mut c_void,
+    flag: *mut c_int,
+) -> Result<(), Error> {
     if predefined.is_none() {
-        library.keyval(key)?;
+        library.keyval(carrier, key)?;
     }
-    let found = predefined.map(|of| of as usize).or_else(|| library.attribute(comm, key));
-    // SAFETY: the program gave the places; that of the value is for a pointer.
+    let found = predefined.or(own);
+    // SAFETY: the caller's promise.
     unsafe {
         *flag = found.is_some().into();
         if let Some(found) = found {

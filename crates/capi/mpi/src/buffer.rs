@@ -5,6 +5,7 @@ use crate::numbers::{Count, Numbers};
 use crate::types::{Type, lookup, no_type};
 use netloom_mpi::datatype::Layout;
 use netloom_mpi::error::{Class, Error};
+use netloom_mpi::one_sided::Place;
 use netloom_mpi::transport::Memory;
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -90,8 +91,8 @@ impl Buffer {
     }
 
     /// The type, and how many elements of it `parts` such buffers have, one after the other.
-    fn checked(&self, parts: u32) -> Result<(&Type, usize), Error> {
-        let &Buffer { names: [name, of_count, _], address, count, .. } = self;
+    fn counted(&self, parts: u32) -> Result<(&Type, usize), Error> {
+        let &Buffer { names: [name, of_count, _], count, .. } = self;
         let (Count(count), of) = (Count::check(of_count, count)?, self.of()?);
         let all = (count as u64).checked_mul(u64::from(parts));
         let bytes = all.and_then(|all| all.checked_mul((of.size() as u64).max(of.extent().unsigned_abs())));
@@ -101,7 +102,13 @@ impl Buffer {
                 format!("{count} elements of {name} would be longer than memory"),
             ));
         }
-        let count = count * parts as usize;
+        Ok((of, count * parts as usize))
+    }
+
+    /// The same of a buffer of this process.
+    fn checked(&self, parts: u32) -> Result<(&Type, usize), Error> {
+        let &Buffer { names: [name, ..], address, .. } = self;
+        let (of, count) = self.counted(parts)?;
         // Derived types may have absolute addresses, from MPI_BOTTOM on.
         if address.is_null() && count * of.size() > 0 && matches!(of, Type::Predefined(_)) {
             let bytes = count * of.size();
@@ -132,6 +139,21 @@ impl Buffer {
             }
             None => Data::Scattered(Scattered { address, layout }),
         })
+    }
+
+    /// Where its data is from the address on, which may be that of another process.
+    pub fn layout(&self) -> Result<Layout, Error> {
+        let (of, count) = self.counted(1)?;
+        Ok(match &of {
+            Type::Predefined(of) if of.size == of.extent => Layout::run(0, count * of.size),
+            _ => of.datatype().layout(count),
+        })
+    }
+
+    /// Where a result goes that arrives later.
+    pub fn place(&self) -> Result<Place, Error> {
+        self.check()?;
+        Ok(Place { address: self.address as u64, layout: self.layout()? })
     }
 
     /// Memory to send from: its own, or a copy, which must stay until the message is sent.

@@ -6,7 +6,8 @@ use netloom_mpi::error::{Class, Error};
 use std::ffi::c_int;
 use std::io::Write as _;
 
-/// Carries out a call that needs an initialised library. `comm` is the handle whose error handler is told of errors, or 0.
+/// Carries out a call that needs an initialised library. `comm` is the handle, of a
+/// communicator or a window, whose error handler is told of errors, or 0.
 ///
 /// # Safety
 /// The program makes one call at a time.

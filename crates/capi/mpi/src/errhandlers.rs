@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::entry::{outside, tell};
 use crate::environment::write;
 use crate::library::{CommId, Library, Raised, library};
+use crate::windows::WinId;
 use netloom_mpi::error::{CLASSES, Class, Error};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -67,18 +68,50 @@ pub unsafe fn set(library: &mut Library, comm: CommId, errhandler: usize) -> Res
     Ok(())
 }
 
+pub unsafe fn set_of_win(library: &mut Library, win: WinId, errhandler: usize) -> Result<(), Error> {
+    check(library, errhandler)?;
+    library.of_win(win).errhandler = errhandler;
+    Ok(())
+}
+
+/// That of `MPI_FILE_NULL` is that of files which are opened later.
+pub unsafe fn set_of_file(library: &mut Library, file: usize, errhandler: usize) -> Result<(), Error> {
+    check(library, errhandler)?;
+    *library.errhandler_place("file", file)? = errhandler;
+    Ok(())
+}
+
 pub unsafe fn get(library: &mut Library, comm: CommId, errhandler: *mut usize) -> Result<(), Error> {
     let handle = library.of(comm).errhandler;
+    // SAFETY: the program gave the place.
+    unsafe { hand_out(library, handle, errhandler) }
+}
+
+pub unsafe fn get_of_win(library: &mut Library, win: WinId, errhandler: *mut usize) -> Result<(), Error> {
+    let handle = library.of_win(win).errhandler;
+    // SAFETY: the program gave the place.
+    unsafe { hand_out(library, handle, errhandler) }
+}
+
+pub unsafe fn get_of_file(library: &mut Library, file: usize, errhandler: *mut usize) -> Result<(), Error> {
+    let handle = *library.errhandler_place("file", file)?;
+    // SAFETY: the program gave the place.
+    unsafe { hand_out(library, handle, errhandler) }
+}
+
+/// # Safety
+/// The program gave the place.
+unsafe fn hand_out(library: &mut Library, handle: usize, errhandler: *mut usize) -> Result<(), Error> {
     // It is as if it were made again: the program may free it.
     if let Some(handler) = library.errhandlers.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
         handler.1 = false;
     }
-    // SAFETY: the program gave the place.
+    // SAFETY: the caller's promise.
     unsafe { *errhandler = handle };
     Ok(())
 }
 
-/// Communicators that have it keep it.
+/// What has it keeps it.
 pub unsafe fn free(library: &mut Library, errhandler: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave it.
     let handle = unsafe { &mut *errhandler };
@@ -92,27 +125,58 @@ pub unsafe fn free(library: &mut Library, errhandler: *mut usize) -> Result<(), 
 
 /// Calls the handler of a communicator.
 pub unsafe fn call(comm: usize, errorcode: c_int) -> c_int {
-    const NAME: &str = "MPI_Comm_call_errhandler";
+    // SAFETY: the program makes one call at a time.
+    unsafe {
+        call_of("MPI_Comm_call_errhandler", comm, errorcode, |library| library.comm("comm", comm).map(|_| ()))
+    }
+}
+
+/// Calls the handler of a window.
+pub unsafe fn call_of_win(win: usize, errorcode: c_int) -> c_int {
+    // SAFETY: the program makes one call at a time.
+    unsafe {
+        call_of("MPI_Win_call_errhandler", win, errorcode, |library| library.win("win", win).map(|_| ()))
+    }
+}
+
+/// Calls the handler of a file.
+pub unsafe fn call_of_file(file: usize, errorcode: c_int) -> c_int {
+    // SAFETY: the program makes one call at a time.
+    unsafe {
+        call_of("MPI_File_call_errhandler", file, errorcode, |library| {
+            library.errhandler_of_file(file).map(|_| ()).ok_or_else(|| crate::files::no_file("fh", file))
+        })
+    }
+}
+
+/// # Safety
+/// The program makes one call at a time.
+unsafe fn call_of(
+    name: &str,
+    handle: usize,
+    errorcode: c_int,
+    check: impl FnOnce(&Library) -> Result<(), Error>,
+) -> c_int {
     let function = {
         // SAFETY: the program makes one call at a time.
-        let Some(library) = (unsafe { library() }) else { return outside(NAME) };
-        let handler = match library.comm("comm", comm) {
+        let Some(library) = (unsafe { library() }) else { return outside(name) };
+        if let Err(error) = check(library) {
             // SAFETY: the library is not used any more.
-            Err(error) => return unsafe { handle(library.raise(NAME, 0, &error)) },
-            Ok(comm) => library.of(comm).errhandler,
-        };
+            return unsafe { self::handle(library.raise(name, 0, &error)) };
+        }
+        let handler = library.errhandler_of(handle).expect("it was found");
         match library.user_handler(handler) {
             Some(function) => function,
             None if handler == ERRORS_RETURN => return SUCCESS,
             None => {
                 let rank = library.of(CommId(0)).group.rank;
-                tell(&format!("rank {rank}: {NAME}: the program reports the error code {errorcode}"));
+                tell(&format!("rank {rank}: {name}: the program reports the error code {errorcode}"));
                 std::process::exit(class_number(errorcode).unwrap_or(Class::Other as c_int));
             }
         }
     };
     // SAFETY: the program gave the handler; the library is not borrowed.
-    unsafe { handle(Raised::Handler { function, comm, code: errorcode }) };
+    unsafe { self::handle(Raised::Handler { function, comm: handle, code: errorcode }) };
     SUCCESS
 }
 

@@ -14,6 +14,7 @@
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `darray.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
 //! | files: opened and closed, views, accesses, file pointers | `files/` |
+//! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
 //! | info objects | `info.rs` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
 //! | the transport; its collectives | `pami.rs`, `pami_interface.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
@@ -64,6 +65,7 @@ mod start;
 mod status;
 mod types;
 mod waiting;
+mod windows;
 
 /// The exported functions, generated from functions.txt.
 #[allow(clippy::clone_on_copy)] // Arguments are cloned whatever they are.
@@ -73,6 +75,7 @@ mod exports {
     use crate::entry::{at_any_time, run, run_alone, unsupported};
     use crate::library::Library;
     use crate::numbers::{Count, CountPlace};
+    use crate::windows::Remote;
     use std::arch::naked_asm;
     use std::ffi::{c_char, c_int, c_void};
 

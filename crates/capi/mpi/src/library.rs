@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
 use crate::entry::tell;
-use crate::files::{File, USER_FILE};
+use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
 use crate::handles::Handles;
 use crate::info::Info;
@@ -13,6 +13,7 @@ use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
 use crate::requests::{EMPTY, Request};
+use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
 use netloom_mpi::collective::inter::Inter;
 use netloom_mpi::error::{Class, Error};
@@ -125,6 +126,8 @@ pub struct Library {
     pub files: Handles<File>,
     /// The error handler of `MPI_FILE_NULL`, which files have at first.
     pub null_file_errhandler: usize,
+    /// Windows.
+    pub windows: Handles<Win>,
     /// Reduction operations that the program made.
     pub operations: Handles<Reduction>,
     /// The next context that no communicator of this process has.
@@ -190,6 +193,7 @@ impl Library {
             files: Handles::new(USER_FILE),
             null_file_errhandler: ERRORS_RETURN,
             operations: Handles::new(USER_OP),
+            windows: Handles::new(USER_WIN),
             next_context: 2 * CONTEXTS,
             thread_level,
             universe_size: size as c_int,
@@ -208,6 +212,13 @@ impl Library {
 
     fn find_comm(&self, handle: usize) -> Option<&Comm> {
         self.comms.get(Self::comm_at(handle)?)?.as_ref()
+    }
+
+    /// The error handler of a communicator, a window or a file.
+    pub fn errhandler_of(&self, handle: usize) -> Option<usize> {
+        let of_comm = self.find_comm(handle).map(|comm| comm.errhandler);
+        let of_win = || self.find_win(handle).map(|win| win.errhandler);
+        of_comm.or_else(of_win).or_else(|| self.errhandler_of_file(handle))
     }
 
     /// The number of a communicator.
@@ -342,8 +353,12 @@ impl Library {
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
         let world = self.comms[0].as_ref().expect("it stays until the end");
-        let (class, comm) = (error.code(), if self.find_comm(comm).is_some() { comm } else { COMM_WORLD });
-        let handler = self.find_comm(comm).unwrap_or(world).errhandler;
+        let class = error.code();
+        let (comm, handler) = match self.errhandler_of(comm) {
+            Some(handler) => (comm, handler),
+            None if error.class == Class::File => (FILE_NULL, self.null_file_errhandler),
+            None => (COMM_WORLD, world.errhandler),
+        };
         if let Some(function) = self.user_handler(handler) {
             return Raised::Handler { function, comm, code: class };
         }
@@ -359,8 +374,7 @@ impl Library {
 /// What is to be done with an error.
 pub enum Raised {
     Code(c_int),
-    /// A function of the program is called with the communicator and the code: the library must not be
-    /// borrowed then.
+    /// A function of the program is called with the communicator, window or file and the code: the library must not be borrowed then.
     Handler {
         function: usize,
         comm: usize,

@@ -55,11 +55,7 @@ pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<Combining, Err
         }
     };
     if let (Reduction::Predefined(op), Some(of)) = (operation, of) {
-        let element = vec![0; of.extent];
-        if !op::reduce(op, of, &mut element.clone(), &element) {
-            let op = format!("{op:?}").to_uppercase();
-            return Err(Error::new(Class::Op, format!("MPI_{op} is not defined for MPI_{}", of.name)));
-        }
+        check_defined(op, of)?;
     }
     Ok(Combining { operation, of, handle, extent })
 }
@@ -96,6 +92,16 @@ impl Combine for Combining {
             Reduction::Predefined(op) => Some((op, self.of?)),
         }
     }
+}
+
+/// That an operation is defined for a type.
+pub fn check_defined(op: Op, of: &Predefined) -> Result<(), Error> {
+    let element = vec![0; of.extent];
+    if !op::reduce(op, of, &mut element.clone(), &element) {
+        let op = format!("{op:?}").to_uppercase();
+        return Err(Error::new(Class::Op, format!("MPI_{op} is not defined for MPI_{}", of.name)));
+    }
+    Ok(())
 }
 
 /// The program's function: the second operand is replaced by first op second.

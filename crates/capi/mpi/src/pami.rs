@@ -6,8 +6,8 @@ mod algorithms;
 mod geometries;
 
 use crate::pami_interface::abi::{
-    Configuration, DispatchFunction, DispatchHints, EventFunction, Receive, Send, SendEvents, SendImmediate,
-    attribute, iovec,
+    Configuration, DispatchFunction, DispatchHints, EventFunction, MemoryRegion, Receive, RegionPart, Rget,
+    Rma, Rput, Send, SendEvents, SendImmediate, attribute, iovec,
 };
 use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
@@ -49,6 +49,15 @@ unsafe extern "C" {
     fn PAMI_Endpoint_query(endpoint: u32, task: *mut u32, offset: *mut usize) -> c_int;
     fn PAMI_Send_immediate(context: *mut c_void, send: *mut SendImmediate) -> c_int;
     fn PAMI_Send(context: *mut c_void, send: *mut Send) -> c_int;
+    fn PAMI_Rput(context: *mut c_void, put: *mut Rput) -> c_int;
+    fn PAMI_Rget(context: *mut c_void, get: *mut Rget) -> c_int;
+    fn PAMI_Memregion_create(
+        context: *mut c_void,
+        address: *mut c_void,
+        bytes: usize,
+        registered: *mut usize,
+        region: *mut MemoryRegion,
+    ) -> c_int;
     fn PAMI_Wtime(client: *mut c_void) -> f64;
     fn PAMI_Extension_open(client: *mut c_void, name: *const c_char, extension: *mut *mut c_void) -> c_int;
     fn PAMI_Extension_symbol(extension: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -71,6 +80,7 @@ pub struct Pami {
     processes: u32,
     own: Process,
     short_max_bytes: Cell<usize>,
+    transfer_min_bytes: usize,
     geometries: Geometries,
 }
 
@@ -124,8 +134,12 @@ impl Pami {
             }
             let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
-            let geometries = Geometries::new(Settings::new(place(client).0.contains(ON_MACHINE)));
-            Ok(Pami { client, context, processes, own, short_max_bytes, geometries })
+            let is_simulated = place(client).0.contains(ON_MACHINE);
+            let geometries = Geometries::new(Settings::new(is_simulated));
+            // A simulated network moves data by itself; the kernel of this computer takes longer than a
+            // message.
+            let transfer_min_bytes = if is_simulated { 0 } else { IMMEDIATE_B };
+            Ok(Pami { client, context, processes, own, short_max_bytes, transfer_min_bytes, geometries })
         }
     }
 
@@ -187,6 +201,25 @@ impl Pami {
             PAMI_Client_query(self.client, &mut tick, 1);
             [PAMI_Wtime(self.client), tick.value.doubleval]
         }
+    }
+
+    /// A region of memory, by which other processes know it too.
+    fn region(&self, memory: Memory) -> Option<MemoryRegion> {
+        let (mut registered, mut region) = (0, 0);
+        let Memory { address, bytes } = memory;
+        let bytes = bytes as usize;
+        // SAFETY: the context lives; places for the results.
+        let made = unsafe {
+            PAMI_Memregion_create(self.context, address as *mut c_void, bytes, &mut registered, &mut region)
+        };
+        (made == SUCCESS && registered == bytes && region != 0).then_some(region)
+    }
+
+    /// What puts and gets have in common: the other process, and this one's memory.
+    fn transfer(&self, with: Process, memory: Memory, number: u64) -> Result<(Rma, MemoryRegion), Refused> {
+        let region = self.region(memory).ok_or_else(|| Refused(reason("PAMI_Memregion_create")))?;
+        let (dest, bytes, cookie) = (self.endpoint(with)?, memory.bytes as usize, number as *mut c_void);
+        Ok((Rma { dest, hints: 0, bytes, cookie, done_fn: Some(transferred) }, region))
     }
 
     fn endpoint(&self, of: Process) -> Result<u32, Refused> {
@@ -273,6 +306,41 @@ impl Transport for Pami {
         unsafe { PAMI_Context_advance(self.context, 1) };
     }
 
+    fn expose(&self, memory: Memory) -> Option<u64> {
+        self.region(memory).map(|region| region as u64)
+    }
+
+    fn transfer_min_bytes(&self) -> usize {
+        self.transfer_min_bytes
+    }
+
+    fn put(&self, to: Process, data: Memory, exposed: u64, number: u64) -> Result<(), Refused> {
+        let (rma, mut local) = self.transfer(to, data, number)?;
+        let mut remote = exposed as MemoryRegion;
+        let [local, remote] = [&mut local, &mut remote]
+            .map(|region| RegionPart { region: std::ptr::from_mut(region), offset: 0 });
+        // It has ended when the data is at the target.
+        let rma = Rma { done_fn: None, ..rma };
+        let mut put = Rput { rma, local, remote, rdone_fn: Some(transferred) };
+        // SAFETY: the regions are read in the call; the data stays, as the caller promises.
+        match unsafe { PAMI_Rput(self.context, &mut put) } {
+            SUCCESS => Ok(()),
+            _ => Err(Refused(reason("PAMI_Rput"))),
+        }
+    }
+
+    fn get(&self, from: Process, exposed: u64, space: Memory, number: u64) -> Result<(), Refused> {
+        let (rma, mut local) = self.transfer(from, space, number)?;
+        let mut remote = exposed as MemoryRegion;
+        let [local, remote] = [&mut local, &mut remote]
+            .map(|region| RegionPart { region: std::ptr::from_mut(region), offset: 0 });
+        // SAFETY: as above.
+        match unsafe { PAMI_Rget(self.context, &mut Rget { rma, local, remote }) } {
+            SUCCESS => Ok(()),
+            _ => Err(Refused(reason("PAMI_Rget"))),
+        }
+    }
+
     fn store(&self, bytes: &[u8], to: u64) {
         // SAFETY: the program gave the place for a receive of this length.
         unsafe { (to as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
@@ -331,5 +399,11 @@ unsafe extern "C" fn received(_: *mut c_void, number: *mut c_void, result: c_int
 unsafe extern "C" fn sent(_: *mut c_void, number: *mut c_void, result: c_int) {
     if let Some(listener) = listener() {
         listener.sent(number as u64, result != SUCCESS);
+    }
+}
+
+unsafe extern "C" fn transferred(_: *mut c_void, number: *mut c_void, result: c_int) {
+    if let Some(listener) = listener() {
+        listener.transferred(number as u64, result != SUCCESS);
     }
 }

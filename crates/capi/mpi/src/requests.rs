@@ -8,6 +8,7 @@ use crate::numbers::Count;
 use crate::partitioned::Active;
 use crate::persistent::Plan;
 use netloom_mpi::error::{Class, Error};
+use netloom_mpi::one_sided::Token;
 use netloom_mpi::point_to_point::{Ended, Number};
 use netloom_mpi::transport::Transport;
 use std::ffi::c_int;
@@ -21,6 +22,8 @@ pub enum Request {
     Receive(Number, Option<Unpacking>),
     /// A receive from `MPI_PROC_NULL`.
     NoReceive,
+    /// An operation of a window, by its token.
+    OneSided(Token),
     Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
     /// A send and a receive that end together.
     SendReceive(Box<[Request; 2]>),
@@ -152,6 +155,9 @@ impl Library {
                 self.point_to_point.test(*number).map(|end| check(&end).map(|()| end))
             }
             Request::NoReceive => Some(Ok(NO_MESSAGE)),
+            Request::OneSided(token) => {
+                self.point_to_point.operation_ended(*token).map(|end| end.map(|()| EMPTY))
+            }
             Request::Collective(_) => None,
             Request::SendReceive(both) => {
                 let [send, receive] = &**both;
@@ -213,6 +219,7 @@ impl Library {
         self.deliver(&mut request);
         match request {
             Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
+            Request::OneSided(token) => self.point_to_point.forget_operation(token),
             Request::Persistent(_, Some(active)) => return self.forget(*active),
             Request::SendReceive(both) => {
                 let [send, receive] = *both;

@@ -1,6 +1,7 @@
 //! Start and end (MPI 5.0, chapter 11).
 
 use crate::abi::*;
+use crate::attributes::Carrier;
 use crate::entry::tell;
 use crate::library::{Library, library, set_library};
 use crate::pami::Pami;
@@ -81,7 +82,7 @@ pub unsafe fn finalize() -> c_int {
     unsafe {
         // The attributes of MPI_COMM_SELF go first, while all works (section 11.2.4).
         if crate::library::is_running() {
-            let _ = crate::attributes::delete_all(COMM_SELF);
+            let _ = crate::attributes::delete_all(Carrier::Comm, COMM_SELF);
         }
         let end = crate::entry::run(&"MPI_Finalize", 0, |library| {
             library.flush_all();

@@ -91,6 +91,7 @@ const CHECKED: &[&str] = &[
     "collective_network",
     "communicators",
     "datatypes",
+    "epochs",
     "errors",
     "external",
     "grids",
@@ -98,6 +99,7 @@ const CHECKED: &[&str] = &[
     "hello",
     "info",
     "intercommunicators",
+    "locks",
     "more_communicators",
     "neighborhoods",
     "nonblocking",
@@ -107,8 +109,10 @@ const CHECKED: &[&str] = &[
     "pieces",
     "requests",
     "ring",
+    "shared_windows",
     "sleeps",
     "tool",
+    "windows",
 ];
 
 fn source(name: &str) -> String {
@@ -125,6 +129,25 @@ fn programs_check_their_data_natively() {
             assert_eq!(status, 0, "{name} with {ranks} ranks:\n{output}");
         }
     }
+}
+
+#[test]
+fn a_target_natively_needs_no_calls() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let program = compile(&source("passive_target"), folder.path());
+    for ranks in [1, 2, 5] {
+        let (status, output) = native(&program, ranks);
+        assert_eq!(status, 0, "{ranks} ranks:\n{output}");
+    }
+}
+
+#[test]
+fn a_simulated_target_may_sleep() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile(&source("sleeping_target"), folder.path());
+    let (status, simulated_us, output) = simulated(&program, 2, 1, 1);
+    assert!(status == 0 && simulated_us > 1e6, "{status}, {simulated_us} us\n{output}");
 }
 
 #[test]
@@ -174,7 +197,7 @@ fn errors_end_the_job_with_rank_call_argument_and_value() {
     assert!(status == 1 && output.contains("rank 0 ends without MPI_Finalize"), "{status}\n{output}");
     let program = compile(&source("missing"), folder.path());
     let (status, output) = native(&program, 1);
-    let expected = "MPI_Win_create: netloom does not have this function yet (MPI_ERR_UNSUPPORTED_OPERATION)";
+    let expected = "MPI_File_open: netloom does not have this function yet (MPI_ERR_UNSUPPORTED_OPERATION)";
     assert!(status == 55 && output.contains(expected), "{status}\n{output}");
 }
 
@@ -255,6 +278,19 @@ fn the_network_is_faster_than_messages() {
         outcome.simulated_us
     });
     assert!(network_us < 0.75 * messages_us, "{network_us} us and {messages_us} us");
+}
+
+#[test]
+fn ranks_that_wait_for_a_lock_are_told() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile(&source("waits_for_lock"), folder.path());
+    let (status, _, output) = simulated(&program, 3, 1, 1);
+    for (rank, told) in [(0, "process 0"), (2, "process 0")] {
+        let told = format!("MPI_Win_lock: window 0x9000000: the lock of {told}");
+        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
+        assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
+    }
 }
 
 /// All functions of the standard under both names, and nothing else.

@@ -22,7 +22,26 @@ pub struct Datatype {
     /// The strictest alignment of an element, bytes.
     alignment: i64,
     elements: Rc<Elements>,
+    basic: Basic,
     layout: Layout,
+}
+
+/// The predefined types of which a type consists.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Basic {
+    None,
+    One(&'static Predefined),
+    Several,
+}
+
+impl Basic {
+    fn and(self, other: Basic) -> Basic {
+        match (self, other) {
+            (Basic::None, of) | (of, Basic::None) => of,
+            (Basic::One(a), Basic::One(b)) if a.handle == b.handle => self,
+            _ => Basic::Several,
+        }
+    }
 }
 
 fn too_long() -> Error {
@@ -56,6 +75,7 @@ impl From<&Predefined> for Datatype {
             is_bounded: false,
             alignment: alignment as i64,
             elements: Rc::new(Elements::of(of)),
+            basic: super::predefined(of.handle).map_or(Basic::Several, Basic::One),
             layout,
         }
     }
@@ -70,6 +90,14 @@ impl Datatype {
     /// Bytes from one to the next in an array.
     pub fn extent(&self) -> i64 {
         self.upper - self.lower
+    }
+
+    /// The predefined type of all its elements, if it is one: what an accumulate needs.
+    pub fn basic(&self) -> Option<&'static Predefined> {
+        match self.basic {
+            Basic::One(of) => Some(of),
+            Basic::None | Basic::Several => None,
+        }
     }
 
     /// Calls this for each predefined element, in order; pairs are two.
@@ -111,7 +139,7 @@ impl Datatype {
     /// If it would be longer than memory.
     pub fn of_blocks<'a>(blocks: impl Iterator<Item = (u64, i64, &'a Datatype)>) -> Result<Self, Error> {
         let (mut layout, mut elements) = (Layout::default(), Elements::default());
-        let mut alignment = 1;
+        let (mut alignment, mut basic) = (1, Basic::None);
         // Lower and upper: of what has bounds, and of the data.
         let mut bounds: [Option<[i64; 2]>; 2] = [None; 2];
         let mut size = 0u64;
@@ -135,6 +163,7 @@ impl Datatype {
                 *all = both.or(*all).or(one);
             }
             alignment = alignment.max(of.alignment);
+            basic = basic.and(of.basic);
             elements.append(count, &of.elements);
             layout.append(&of.layout(count as usize), at as isize);
         }
@@ -145,7 +174,7 @@ impl Datatype {
         }
         let [true_lower, true_upper] = bounds[1].unwrap_or_default();
         let elements = Rc::new(elements);
-        Ok(Datatype { lower, upper, true_lower, true_upper, is_bounded, alignment, elements, layout })
+        Ok(Datatype { lower, upper, true_lower, true_upper, is_bounded, alignment, elements, basic, layout })
     }
 
     /// So many blocks of so many, a stride in bytes apart (`MPI_Type_create_hvector`).
@@ -358,6 +387,17 @@ mod tests {
             let bytes: Vec<i64> = all.entries.iter().flat_map(|&[at, size, _]| at..at + size).collect();
             let layout = of.layout(count);
             prop_assert_eq!(layout.bytes(), bytes.len());
+            let span = bytes.iter().min().zip(bytes.iter().max()).map(|(first, last)| [*first, last + 1]);
+            prop_assert_eq!(layout.span().map(|span| span.map(|at| at as i64)), span);
+            prop_assert!(layout.all_runs(|at, run| (at as i64..).take(run).all(|at| bytes.contains(&at))));
+            let mut serialized = vec![];
+            layout.encode(&mut serialized);
+            prop_assert_eq!(Layout::decode(&serialized), Some(layout.clone()));
+            prop_assert!(serialized.is_empty() || Layout::decode(&serialized[1..]).is_none());
+            let sizes: Vec<[i64; 2]> = one.entries.iter().map(|&[_, size, alignment]| [size, alignment]).collect();
+            if let Some(basic) = of.basic() {
+                prop_assert!(basic.extent != basic.size || sizes.iter().all(|of| of[0] == basic.size as i64));
+            }
 
             let start = bytes.iter().copied().min().unwrap_or(0).min(0);
             let end = bytes.iter().copied().max().unwrap_or(0).max(0) + 1;

@@ -1,6 +1,8 @@
 //! Where data is in memory: loops over runs of bytes, in the order in which they are sent. A type is compiled to them once.
 #![allow(unsafe_code)] // Gaps between runs may not be accessed, so no slice can stand for the memory.
 
+mod serialized;
+
 use std::rc::Rc;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +94,11 @@ impl Layout {
         }
     }
 
+    /// Where the first byte is and where the last one ends; `None` without data.
+    pub fn span(&self) -> Option<[isize; 2]> {
+        span(&self.nodes)
+    }
+
     /// Whether this is true of each run, by where it begins and its bytes.
     pub fn all_runs(&self, mut is_true: impl FnMut(isize, usize) -> bool) -> bool {
         let mut all = true;
@@ -155,6 +162,19 @@ impl Layout {
             unsafe { copy_runs((from, stride), (to, stride), count, bytes) };
         });
     }
+}
+
+fn span(nodes: &[Node]) -> Option<[isize; 2]> {
+    let spans = nodes.iter().filter_map(|node| match node {
+        Node::Run { bytes: 0, .. } | Node::Repeat { count: 0, .. } => None,
+        &Node::Run { at, bytes } => Some([at, at.saturating_add_unsigned(bytes)]),
+        Node::Repeat { at, count, stride, body } => {
+            let last = stride.saturating_mul(isize::try_from(count - 1).unwrap_or(isize::MAX));
+            let [first, end] = span(body)?.map(|of| of.saturating_add(*at));
+            Some([first.saturating_add(last.min(0)), end.saturating_add(last.max(0))])
+        }
+    });
+    spans.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
 }
 
 fn for_each(nodes: &[Node], base: isize, f: &mut impl FnMut(Runs)) {

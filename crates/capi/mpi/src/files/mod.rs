@@ -35,6 +35,8 @@ use view::View;
 
 /// Handles of files: see [`crate::handles`].
 pub const USER_FILE: usize = 0x0b00_0000;
+/// The part of a handle that says what it is of.
+const KIND: usize = 0xff00_0000;
 pub const FILE_NULL: usize = 0x118;
 
 /// A file that was found, by its handle.
@@ -67,6 +69,12 @@ pub struct Split {
     place: &'static str,
 }
 
+/// That a handle is no file.
+#[cold]
+pub fn no_file(name: &str, handle: usize) -> Error {
+    bad_handle(Class::File, name, handle, "MPI_FILE_NULL", FILE_NULL, "file")
+}
+
 impl Library {
     pub fn find_file(&self, handle: usize) -> Option<&File> {
         self.files.get(handle)
@@ -76,7 +84,25 @@ impl Library {
     pub fn file(&self, name: &str, handle: usize) -> Result<FileId, Error> {
         match self.find_file(handle) {
             Some(_) => Ok(FileId(handle)),
-            None => Err(bad_handle(Class::File, name, handle, "MPI_FILE_NULL", FILE_NULL, "file")),
+            None => Err(no_file(name, handle)),
+        }
+    }
+
+    /// The error handler of a file. One that is closed, and so `MPI_FILE_NULL`, has that of files to come.
+    pub fn errhandler_of_file(&self, handle: usize) -> Option<usize> {
+        let is_file = handle == FILE_NULL || handle & KIND == USER_FILE;
+        let of_others = is_file.then_some(self.null_file_errhandler);
+        self.find_file(handle).map(|file| file.errhandler).or(of_others)
+    }
+
+    /// Its place.
+    pub fn errhandler_place(&mut self, name: &str, handle: usize) -> Result<&mut usize, Error> {
+        match handle {
+            FILE_NULL => Ok(&mut self.null_file_errhandler),
+            _ => {
+                let file = self.file(name, handle)?;
+                Ok(&mut self.of_file(file).errhandler)
+            }
         }
     }
 

@@ -1,0 +1,282 @@
+//! Operations: put, get, accumulates, and those of them that have a request.
+
+use super::WinId;
+use crate::buffer::Buffer;
+use crate::library::Library;
+use crate::operations::{Reduction, check_defined};
+use crate::requests::{EMPTY, Request};
+use crate::types::Type;
+use netloom_mpi::datatype::{Kind, Predefined};
+use netloom_mpi::error::{Class, Error};
+use netloom_mpi::one_sided::{Accumulate, At, Data};
+use netloom_mpi::op::Op;
+use std::borrow::Cow;
+use std::ffi::{c_int, c_void};
+
+/// Data of a target, as the program describes it.
+pub struct Remote {
+    rank: c_int,
+    displacement: isize,
+    /// Without an address.
+    buffer: Buffer,
+}
+
+impl Remote {
+    pub fn new(rank: c_int, displacement: isize, count: impl Into<i64>, of: usize) -> Self {
+        let names = ["the target's data", "target_count", "target_datatype"];
+        Remote { rank, displacement, buffer: Buffer::new(names, std::ptr::null(), count, of) }
+    }
+}
+
+impl Library {
+    /// Where an operation is carried out; `None` for `MPI_PROC_NULL`.
+    fn at(&mut self, win: WinId, remote: Remote) -> Result<Option<At>, Error> {
+        let layout = remote.buffer.layout()?;
+        let rank = self.target("target_rank", win, remote.rank)?;
+        Ok(rank.map(|rank| At { rank, displacement: remote.displacement as i64, layout }))
+    }
+}
+
+/// The one predefined type of which a type consists.
+fn basic(of: &Type) -> Option<&'static Predefined> {
+    match of {
+        Type::Predefined(of) => Some(of),
+        Type::Derived(made) => made.of.basic(),
+    }
+}
+
+/// How an accumulate combines data of these types.
+fn combining(op: Reduction, types: &[&Buffer], target: &Buffer) -> Result<Accumulate, Error> {
+    let Reduction::Predefined(op) = op else {
+        return Err(Error::new(Class::Op, "op is one of the program, and windows take predefined ones"));
+    };
+    let of = target.of()?;
+    let element = basic(of);
+    // No data may be of any type.
+    if target.layout()?.bytes() == 0 || matches!(op, Op::Replace | Op::NoOp) {
+        return Ok(Accumulate { op, element });
+    }
+    let Some(element) = element else {
+        return Err(Error::new(
+            Class::Type,
+            "target_datatype has elements of several types, and an accumulate needs one",
+        ));
+    };
+    check_defined(op, element)?;
+    for other in types {
+        let of = basic(other.of()?);
+        if of.is_none_or(|of| (of.kind, of.size) != (element.kind, element.size)) {
+            let text = format!(
+                "the types of origin and target differ: the target has elements of MPI_{}",
+                element.name
+            );
+            return Err(Error::new(Class::Type, text));
+        }
+    }
+    Ok(Accumulate { op, element: Some(element) })
+}
+
+/// A put; the request, if it is to be one.
+unsafe fn any_put(
+    library: &mut Library,
+    origin: Buffer,
+    at: Remote,
+    win: WinId,
+    is_awaited: bool,
+) -> Result<Request, Error> {
+    // SAFETY: the program gave the buffer.
+    let data = unsafe { origin.bytes(1)? };
+    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
+    let window = library.window(win);
+    let data = match &data {
+        Cow::Borrowed(data) => Data::Stays(data),
+        Cow::Owned(packed) => Data::Lent(packed),
+    };
+    let started = library.block_on(window.put(at, data, is_awaited))?;
+    Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
+}
+
+pub unsafe fn put(library: &mut Library, origin: Buffer, at: Remote, win: WinId) -> Result<(), Error> {
+    // SAFETY: the program gave the buffer.
+    unsafe { any_put(library, origin, at, win, false) }.map(|_| ())
+}
+
+pub unsafe fn rput(
+    library: &mut Library,
+    origin: Buffer,
+    at: Remote,
+    win: WinId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave buffer and place.
+    unsafe {
+        let started = any_put(library, origin, at, win, true)?;
+        library.hand_out(started, request)
+    }
+}
+
+/// A get; the request, if it is to be one.
+unsafe fn any_get(
+    library: &mut Library,
+    origin: Buffer,
+    at: Remote,
+    win: WinId,
+    is_awaited: bool,
+) -> Result<Request, Error> {
+    let place = origin.place()?;
+    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
+    let window = library.window(win);
+    let started = library.block_on(window.get(at, place, is_awaited))?;
+    Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
+}
+
+pub unsafe fn get(library: &mut Library, origin: Buffer, at: Remote, win: WinId) -> Result<(), Error> {
+    // SAFETY: the program gave the buffer.
+    unsafe { any_get(library, origin, at, win, false) }.map(|_| ())
+}
+
+pub unsafe fn rget(
+    library: &mut Library,
+    origin: Buffer,
+    at: Remote,
+    win: WinId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave buffer and place.
+    unsafe {
+        let started = any_get(library, origin, at, win, true)?;
+        library.hand_out(started, request)
+    }
+}
+
+pub unsafe fn accumulate(
+    library: &mut Library,
+    origin: Buffer,
+    at: Remote,
+    op: Reduction,
+    win: WinId,
+) -> Result<(), Error> {
+    let how = combining(op, &[&origin], &at.buffer)?;
+    // SAFETY: the program gave the buffer.
+    let data = unsafe { origin.bytes(1)? };
+    let Some(at) = library.at(win, at)? else { return Ok(()) };
+    let window = library.window(win);
+    library.block_on(window.accumulate(at, &data, how))
+}
+
+pub unsafe fn raccumulate(
+    library: &mut Library,
+    origin: Buffer,
+    at: Remote,
+    op: Reduction,
+    win: WinId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave buffer and place.
+    unsafe {
+        accumulate(library, origin, at, op, win)?;
+        library.hand_out(Request::Ended(Ok(EMPTY)), request)
+    }
+}
+
+/// An accumulate with a result; the request, if it is to be one.
+unsafe fn any_get_accumulate(
+    library: &mut Library,
+    [origin, result]: [Buffer; 2],
+    at: Remote,
+    op: Reduction,
+    win: WinId,
+    is_awaited: bool,
+) -> Result<Request, Error> {
+    let is_no_op = matches!(op, Reduction::Predefined(Op::NoOp));
+    let buffers = [&origin, &result];
+    let how = combining(op, if is_no_op { &[] } else { &buffers }, &at.buffer)?;
+    // SAFETY: the program gave the buffer, which is not used without an operation.
+    let data = if is_no_op { (&[]).into() } else { unsafe { origin.bytes(1)? } };
+    let place = result.place()?;
+    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
+    let window = library.window(win);
+    let started = library.block_on(window.get_accumulate(at, &data, how, place, is_awaited))?;
+    Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
+}
+
+pub unsafe fn get_accumulate(
+    library: &mut Library,
+    origin: Buffer,
+    result: Buffer,
+    at: Remote,
+    op: Reduction,
+    win: WinId,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the buffers.
+    unsafe { any_get_accumulate(library, [origin, result], at, op, win, false) }.map(|_| ())
+}
+
+pub unsafe fn rget_accumulate(
+    library: &mut Library,
+    origin: Buffer,
+    result: Buffer,
+    at: Remote,
+    op: Reduction,
+    win: WinId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave buffers and place.
+    unsafe {
+        let started = any_get_accumulate(library, [origin, result], at, op, win, true)?;
+        library.hand_out(started, request)
+    }
+}
+
+/// One element of a predefined type.
+fn element(name: &'static str, address: *const c_void, of: &Predefined) -> Buffer {
+    Buffer::new([name, "count", "datatype"], address, 1, of.handle)
+}
+
+fn check_predefined(of: Type) -> Result<&'static Predefined, Error> {
+    match of {
+        Type::Predefined(of) => Ok(of),
+        Type::Derived(_) => Err(Error::new(Class::Type, "datatype is not a predefined type")),
+    }
+}
+
+pub unsafe fn fetch_and_op(
+    library: &mut Library,
+    origin: *const c_void,
+    result: *mut c_void,
+    datatype: Type,
+    target: c_int,
+    displacement: isize,
+    op: Reduction,
+    win: WinId,
+) -> Result<(), Error> {
+    let of = check_predefined(datatype)?;
+    let (origin, result) = (element("origin_addr", origin, of), element("result_addr", result, of));
+    let at = Remote::new(target, displacement, 1, of.handle);
+    // SAFETY: the program gave the buffers.
+    unsafe { get_accumulate(library, origin, result, at, op, win) }
+}
+
+pub unsafe fn compare_and_swap(
+    library: &mut Library,
+    origin: *const c_void,
+    compare: *const c_void,
+    result: *mut c_void,
+    datatype: Type,
+    target: c_int,
+    displacement: isize,
+    win: WinId,
+) -> Result<(), Error> {
+    let of = check_predefined(datatype)?;
+    if !matches!(of.kind, Kind::Signed | Kind::Unsigned | Kind::Logical | Kind::Byte) {
+        let text = format!("datatype is MPI_{}, and must be an integer, a logical type or MPI_BYTE", of.name);
+        return Err(Error::new(Class::Type, text));
+    }
+    let place = element("result_addr", result, of).place()?;
+    let operands = [element("origin_addr", origin, of), element("compare_addr", compare, of)];
+    // SAFETY: the program gave the buffers.
+    let [new, compared] = unsafe { [operands[0].bytes(1)?, operands[1].bytes(1)?] };
+    let Some(at) = library.at(win, Remote::new(target, displacement, 1, of.handle))? else { return Ok(()) };
+    let window = library.window(win);
+    library.block_on(window.compare_and_swap(at, [&new, &compared], place))
+}

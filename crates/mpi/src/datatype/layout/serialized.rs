@@ -1,0 +1,66 @@
+//! Layouts as bytes, which one process sends to another: the tree of loops, in words of eight bytes.
+
+use super::{Layout, Node};
+use std::rc::Rc;
+
+/// The first word of a run; that of a loop is 1 + the number of nodes of its body.
+const RUN: u64 = 0;
+
+fn put(words: &[u64], to: &mut Vec<u8>) {
+    words.iter().for_each(|word| to.extend(word.to_le_bytes()));
+}
+
+fn encode(nodes: &[Node], to: &mut Vec<u8>) {
+    for node in nodes {
+        match node {
+            Node::Run { at, bytes } => put(&[RUN, *at as u64, *bytes as u64], to),
+            Node::Repeat { at, count, stride, body } => {
+                put(&[1 + body.len() as u64, *at as u64, *count as u64, *stride as u64], to);
+                encode(body, to);
+            }
+        }
+    }
+}
+
+/// Takes the next word.
+fn word(bytes: &mut &[u8]) -> Option<u64> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u64::from_le_bytes(*first))
+}
+
+/// Takes the next node; with the bytes of its data.
+fn decode(bytes: &mut &[u8]) -> Option<(Node, usize)> {
+    let (kind, at) = (word(bytes)?, word(bytes)? as isize);
+    if kind == RUN {
+        let run = usize::try_from(word(bytes)?).ok()?;
+        return Some((Node::Run { at, bytes: run }, run));
+    }
+    let (count, stride) = (usize::try_from(word(bytes)?).ok()?, word(bytes)? as isize);
+    let (mut body, mut data) = (vec![], 0usize);
+    for _ in 1..kind {
+        let (node, more) = decode(bytes)?;
+        body.push(node);
+        data = data.checked_add(more)?;
+    }
+    let data = data.checked_mul(count)?;
+    Some((Node::Repeat { at, count, stride, body: Rc::new(body) }, data))
+}
+
+impl Layout {
+    /// Adds it to bytes.
+    pub fn encode(&self, to: &mut Vec<u8>) {
+        encode(&self.nodes, to);
+    }
+
+    /// The reverse of [`Self::encode`]; `None` if the bytes are no layout.
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let (mut nodes, mut data) = (vec![], 0usize);
+        while !bytes.is_empty() {
+            let (node, more) = decode(&mut bytes)?;
+            nodes.push(node);
+            data = data.checked_add(more)?;
+        }
+        Some(Layout { nodes: Rc::new(nodes), bytes: data })
+    }
+}

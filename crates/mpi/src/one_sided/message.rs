@@ -1,0 +1,159 @@
+//! Messages of windows: what they are, and what an operation tells its target.
+
+use crate::datatype::Layout;
+use crate::matching::Envelope;
+use crate::op::Op;
+
+/// The context of messages of windows.
+pub const CONTEXT: u32 = u32::MAX - 1;
+
+/// What a message is: its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    // From an origin to a target. Operations, with a `Header`.
+    Put,
+    Accumulate,
+    Get,
+    GetAccumulate,
+    CompareAndSwap,
+    // Synchronization, without data.
+    LockShared,
+    LockExclusive,
+    Unlock,
+    Flush,
+    Complete,
+    /// Asks where the window's memory is at the target.
+    Locate,
+    // From a target to an origin.
+    Post,
+    Granted,
+    /// The answer: the address for the transport.
+    Located,
+    /// What a token waits for, perhaps with data.
+    Result,
+}
+
+const KINDS: [Kind; 15] = [
+    Kind::Put,
+    Kind::Accumulate,
+    Kind::Get,
+    Kind::GetAccumulate,
+    Kind::CompareAndSwap,
+    Kind::LockShared,
+    Kind::LockExclusive,
+    Kind::Unlock,
+    Kind::Flush,
+    Kind::Complete,
+    Kind::Locate,
+    Kind::Post,
+    Kind::Granted,
+    Kind::Located,
+    Kind::Result,
+];
+
+/// What an origin waits for, by number.
+pub type Token = u32;
+
+/// A message of a window without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// What it is.
+    pub kind: Kind,
+    /// The window; of a result, whether the access was [out of range](OUT_OF_RANGE).
+    pub window: u32,
+    /// The token to which the result belongs, if there is to be one.
+    pub token: Token,
+}
+
+/// In place of a result's window: nothing is wrong.
+pub const DONE: u32 = 0;
+/// In place of a result's window: the target memory is not part of the window.
+pub const OUT_OF_RANGE: u32 = 1;
+
+impl Label {
+    /// The envelope of such a message.
+    pub fn envelope(self, bytes: usize) -> Envelope {
+        Envelope {
+            context: CONTEXT,
+            source: self.token as i32,
+            tag: self.kind as i32,
+            bytes: bytes as u64,
+            acknowledge: self.window,
+        }
+    }
+
+    /// The reverse; `None` if there is no such kind.
+    pub fn of(envelope: &Envelope) -> Option<Self> {
+        let kind = *KINDS.get(usize::try_from(envelope.tag).ok()?)?;
+        Some(Label { kind, window: envelope.acknowledge, token: envelope.source as Token })
+    }
+}
+
+/// What an operation does at its target, before its data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// From the window's base, or in a dynamic window the address, bytes.
+    pub offset: i64,
+    /// The reduction of an accumulate.
+    pub op: Op,
+    /// The handle of the predefined type of an accumulate.
+    pub element: u32,
+    /// Where the target's data is, from the offset on.
+    pub layout: Layout,
+}
+
+/// A part of fixed length: offset, reduction and type, the length of one run, the length of another layout.
+const FIXED: usize = 28;
+
+impl Header {
+    /// As bytes.
+    pub fn encode(&self, to: &mut Vec<u8>) {
+        let op = crate::op::OPS.iter().find(|of| of.2 == self.op).map_or(0, |of| of.0 as u16);
+        let run = self.layout.as_run();
+        let offset = self.offset.wrapping_add(run.unwrap_or(0) as i64);
+        to.extend(offset.to_le_bytes());
+        to.extend(op.to_le_bytes());
+        to.extend((self.element as u16).to_le_bytes());
+        to.extend((self.layout.bytes() as u64).to_le_bytes());
+        let at = to.len();
+        to.extend([0; 8]);
+        if run.is_none() {
+            self.layout.encode(to);
+            let bytes = (to.len() - at - 8) as u64;
+            to[at..at + 8].copy_from_slice(&bytes.to_le_bytes());
+        }
+    }
+
+    /// The reverse, and the data behind it; `None` if it is no header.
+    pub fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (fixed, rest) = bytes.split_first_chunk::<FIXED>()?;
+        let word = |at: usize| fixed[at..at + 8].try_into().map(u64::from_le_bytes).ok();
+        let short = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
+        let (run, other) = (usize::try_from(word(12)?).ok()?, usize::try_from(word(20)?).ok()?);
+        let (layout, data) = rest.split_at_checked(other)?;
+        let layout = if other == 0 { Layout::run(0, run) } else { Layout::decode(layout)? };
+        let (offset, element) = (word(0)? as i64, short(10).into());
+        let op = crate::op::predefined(short(8).into())?;
+        Some((Header { offset, op, element, layout }, data))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_at_their_tags_and_headers_survive() {
+        assert!(KINDS.iter().enumerate().all(|(at, &kind)| kind as usize == at));
+        let label = Label { kind: Kind::Unlock, window: 8, token: 77 };
+        assert_eq!(Label::of(&label.envelope(3)), Some(label));
+        for layout in [Layout::default(), Layout::run(0, 12), Layout::run(0, 3).repeated(4, 10)] {
+            let header = Header { offset: -7, op: Op::Band, element: 0x209, layout };
+            let mut bytes = vec![];
+            header.encode(&mut bytes);
+            bytes.extend([1, 2, 3]);
+            assert_eq!(Header::decode(&bytes), Some((header, &[1, 2, 3][..])));
+            assert_eq!(Header::decode(&bytes[..FIXED - 1]), None);
+        }
+    }
+}

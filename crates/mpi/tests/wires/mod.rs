@@ -1,0 +1,225 @@
+//! A transport in memory that delivers in a random order, and ranks over it that are polled in a random
+//! order.
+#![allow(dead_code)] // Each test uses a part.
+
+use netloom_mpi::collective::Operation;
+use netloom_mpi::group::{Group, Members};
+use netloom_mpi::matching::Envelope;
+use netloom_mpi::point_to_point::PointToPoint;
+use netloom_mpi::transport::{Memory, Process, Refused, Transport};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// A message under way. Of a long one, the data is read when it is delivered.
+enum Packet {
+    Short(Envelope, Vec<u8>),
+    Long(Envelope, Memory, u64),
+}
+
+/// A put or a get, done when it is delivered.
+struct Transfer {
+    from: Memory,
+    to: u64,
+    origin: Process,
+    number: u64,
+}
+
+/// Addresses are others where they are exposed.
+const EXPOSED: u64 = 1 << 60;
+
+/// Messages under way, by sender and receiver.
+struct Wires {
+    processes: u32,
+    short_max_bytes: usize,
+    /// Whether processes reach memory of others.
+    is_reaching: bool,
+    transfers: RefCell<Vec<Transfer>>,
+    queues: RefCell<Vec<VecDeque<Packet>>>,
+    random: Cell<u64>,
+}
+
+impl Wires {
+    fn random(&self) -> u64 {
+        // Knuth's linear congruential generator, of which the upper bits are good.
+        let next =
+            self.random.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random.set(next);
+        next >> 33
+    }
+
+    fn push(&self, from: Process, to: Process, packet: Packet) {
+        self.queues.borrow_mut()[(from * self.processes + to) as usize].push_back(packet);
+    }
+}
+
+pub struct Wire {
+    own: Process,
+    wires: Rc<Wires>,
+}
+
+/// A copy of memory.
+pub fn bytes_of(memory: Memory) -> Vec<u8> {
+    let at = memory.address as *const u8;
+    // SAFETY: the tests keep what they send until it is delivered.
+    #[allow(unsafe_code)]
+    unsafe {
+        if memory.bytes == 0 {
+            vec![]
+        } else {
+            std::slice::from_raw_parts(at, memory.bytes as usize).to_vec()
+        }
+    }
+}
+
+/// Writes to memory.
+pub fn write(bytes: &[u8], to: u64) {
+    // SAFETY: a receive has this space.
+    #[allow(unsafe_code)]
+    unsafe {
+        (to as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+    }
+}
+
+impl Transport for Wire {
+    fn processes(&self) -> u32 {
+        self.wires.processes
+    }
+    fn own(&self) -> Process {
+        self.own
+    }
+    fn short_max_bytes(&self) -> usize {
+        self.wires.short_max_bytes
+    }
+    fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused> {
+        self.wires.push(self.own, to, Packet::Short(envelope, bytes_of(data)));
+        Ok(())
+    }
+    fn send(&self, to: Process, envelope: Envelope, data: Memory, number: u64) -> Result<(), Refused> {
+        self.wires.push(self.own, to, Packet::Long(envelope, data, number));
+        Ok(())
+    }
+    fn advance(&self) {}
+    fn poll(&self) {}
+    fn expose(&self, memory: Memory) -> Option<u64> {
+        self.wires.is_reaching.then_some(memory.address + EXPOSED)
+    }
+    fn put(&self, _: Process, data: Memory, exposed: u64, number: u64) -> Result<(), Refused> {
+        let (from, to, origin) = (data, exposed - EXPOSED, self.own);
+        self.wires.transfers.borrow_mut().push(Transfer { from, to, origin, number });
+        Ok(())
+    }
+    fn get(&self, _: Process, exposed: u64, space: Memory, number: u64) -> Result<(), Refused> {
+        let (from, to, origin) = (Memory { address: exposed - EXPOSED, ..space }, space.address, self.own);
+        self.wires.transfers.borrow_mut().push(Transfer { from, to, origin, number });
+        Ok(())
+    }
+    fn store(&self, bytes: &[u8], to: u64) {
+        write(bytes, to);
+    }
+}
+
+/// Data of a long message that was announced and is not there yet.
+struct Moving {
+    from: Process,
+    sent: u64,
+    to: Process,
+    received: u64,
+    data: Vec<u8>,
+    address: u64,
+}
+
+pub struct Job {
+    wires: Rc<Wires>,
+    pub ranks: Vec<Rc<PointToPoint<Wire>>>,
+    moving: RefCell<Vec<Moving>>,
+}
+
+impl Job {
+    /// So many processes; messages up to a length are sent within the call. With an odd seed processes reach
+    /// memory of others.
+    pub fn new(processes: u32, short_max_bytes: usize, seed: u64) -> Self {
+        let (is_reaching, transfers) = (seed % 2 == 1, RefCell::default());
+        let queues = RefCell::new((0..processes * processes).map(|_| VecDeque::new()).collect());
+        let wires = Rc::new(Wires {
+            processes,
+            short_max_bytes,
+            is_reaching,
+            transfers,
+            queues,
+            random: Cell::new(seed),
+        });
+        let rank = |own| Rc::new(PointToPoint::new(Wire { own, wires: Rc::clone(&wires) }));
+        let ranks = (0..processes).map(rank).collect();
+        Job { wires, ranks, moving: RefCell::default() }
+    }
+
+    /// The seventh collective of all ranks.
+    pub fn operation(&self, rank: u32) -> Operation<Wire> {
+        let size = self.wires.processes;
+        let group = Group { members: Members::World, rank, size, context: 4 };
+        Operation::new(Rc::clone(&self.ranks[rank as usize]), group, 7)
+    }
+
+    /// Delivers one of the messages under way; returns whether there was one.
+    pub fn deliver(&self) -> bool {
+        let transfers = self.wires.transfers.borrow().len();
+        if transfers > 0 && self.wires.random().is_multiple_of(3) {
+            let at = self.wires.random() as usize % transfers;
+            let Transfer { from, to, origin, number } = self.wires.transfers.borrow_mut().swap_remove(at);
+            write(&bytes_of(from), to);
+            self.ranks[origin as usize].transferred(number, false);
+            return true;
+        }
+        let moving = self.moving.borrow().len();
+        if moving > 0 && self.wires.random().is_multiple_of(3) {
+            let at = self.wires.random() as usize % moving;
+            let Moving { from, sent, to, received, data, address } = self.moving.borrow_mut().swap_remove(at);
+            write(&data, address);
+            self.ranks[to as usize].received(received, false);
+            self.ranks[from as usize].sent(sent, false);
+            return true;
+        }
+        let (size, mut queues) = (self.wires.processes, self.wires.queues.borrow_mut());
+        let ready: Vec<usize> = (0..queues.len()).filter(|&at| !queues[at].is_empty()).collect();
+        if ready.is_empty() {
+            return moving + transfers > 0;
+        }
+        let at = ready[self.wires.random() as usize % ready.len()];
+        let packet = queues[at].pop_front().expect("it is not empty");
+        drop(queues);
+        let (from, to) = (at as u32 / size, at as u32 % size);
+        let receiver = &self.ranks[to as usize];
+        match packet {
+            Packet::Short(envelope, data) => receiver.arrived(from, envelope, &data),
+            Packet::Long(envelope, data, number) => {
+                let place = receiver.announced(from, envelope);
+                let (received, address) = (place.number, place.address);
+                let moving = Moving { from, sent: number, to, received, data: bytes_of(data), address };
+                self.moving.borrow_mut().push(moving);
+            }
+        }
+        true
+    }
+
+    /// Runs what all ranks do to its end, polling them in a random order.
+    pub fn run<'a>(&self, program: impl Fn(u32) -> Pin<Box<dyn Future<Output = ()> + 'a>>) {
+        let mut list: Vec<_> = (0..self.wires.processes).map(|rank| Some(program(rank))).collect();
+        let mut idle = 0;
+        while list.iter().any(Option::is_some) {
+            let at = self.wires.random() as usize % list.len();
+            if let Some(future) = &mut list[at]
+                && let Poll::Ready(()) = future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+            {
+                list[at] = None;
+            }
+            let is_busy = self.wires.random().is_multiple_of(2) && self.deliver();
+            idle = if is_busy { 0 } else { idle + 1 };
+            assert!(idle < 100_000, "all wait for ever");
+        }
+        assert!(!self.deliver(), "a message was not received");
+    }
+}
