@@ -188,6 +188,13 @@ static void handler(MPI_File * file, int * code, ...)
   handled++;
 }
 
+static void representations(void)
+{
+  CHECK(MPI_Register_datarep("own", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, NULL, NULL) == MPI_SUCCESS);
+  CHECK(class_of(MPI_Register_datarep("own", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, NULL, NULL)) == MPI_ERR_DUP_DATAREP);
+  CHECK(class_of(MPI_Register_datarep("native", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, NULL, NULL)) == MPI_ERR_DUP_DATAREP);
+}
+
 static void handlers(void)
 {
   MPI_File       file;
@@ -281,6 +288,7 @@ int main(int argc, char ** argv)
   atomic(file);
   CHECK(MPI_File_close(&file) == MPI_SUCCESS && access(path, F_OK) == 0);
   handlers();
+  representations();
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0)
     CHECK(MPI_File_delete(path, MPI_INFO_NULL) == MPI_SUCCESS);

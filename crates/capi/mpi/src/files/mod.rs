@@ -17,6 +17,7 @@ mod view;
 pub use access::*;
 pub use open::{close, delete, open};
 pub use pointers::*;
+pub use representation::register_datarep;
 pub use size::*;
 pub use view::{byte_offset, get_view, set_view, type_extent};
 
@@ -28,7 +29,7 @@ use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::Processes;
 use netloom_mpi::point_to_point::Ended;
 use shared::SharedPointer;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::path::PathBuf;
 use transfer::Direction;
 use view::View;
@@ -147,26 +148,6 @@ pub unsafe fn get_atomicity(library: &mut Library, file: FileId, flag: *mut c_in
     // SAFETY: the program gave the place.
     unsafe { *flag = library.of_file(file).is_atomic.into() };
     Ok(())
-}
-
-/// Data representations of the program are not supported.
-pub unsafe fn register_datarep(
-    _: &mut Library,
-    datarep: *const c_char,
-    _: usize,
-    _: usize,
-    _: usize,
-    _: *mut std::ffi::c_void,
-) -> Result<(), Error> {
-    // SAFETY: the program gave a string.
-    let name = unsafe { std::ffi::CStr::from_ptr(datarep) }.to_string_lossy();
-    Err(match representation::Representation::find(&name) {
-        Some(_) => Error::new(Class::DupDatarep, format!("datarep is {name}, which is predefined")),
-        None => Error::new(
-            Class::UnsupportedOperation,
-            format!("datarep is {name}: netloom has no data representations but those of the standard"),
-        ),
-    })
 }
 
 /// The status of an access to so many bytes.

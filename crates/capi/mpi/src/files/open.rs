@@ -81,8 +81,10 @@ pub unsafe fn open(
     let point_to_point = Rc::clone(&library.point_to_point);
 
     let of_first = broadcast(library, &members.operation(&point_to_point), amode as u64)?;
-    let not_same = || Error::new(Class::NotSame, format!("amode is {amode}, and {of_first} at rank 0"));
+    let not_same =
+        || Error::new(Class::NotSame, format!("amode is {amode}, and {} at rank 0", of_first as c_int));
     let checked = check_mode(amode).and_then(|()| {
+        // SAFETY: the program gave a string.
         let (path, info) = (unsafe { path_of(filename)? }, crate::info::copy(info)?);
         if of_first == amode as u64 { Ok((path, info)) } else { Err(not_same()) }
     });

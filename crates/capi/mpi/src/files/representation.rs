@@ -1,8 +1,11 @@
 //! Data representations: how data is in a file (MPI 5.0, section 14.5).
 
+use crate::library::Library;
 use netloom_mpi::datatype::{Datatype, external};
 use netloom_mpi::error::{Class, Error};
 use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How data is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +37,45 @@ impl Scale {
     }
 }
 
+/// Names of those that the program registered.
+fn registered() -> MutexGuard<'static, Vec<String>> {
+    static NAMES: Mutex<Vec<String>> = Mutex::new(vec![]);
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the name alone: no view has such a representation.
+pub unsafe fn register_datarep(
+    _: &mut Library,
+    datarep: *const c_char,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: *mut c_void,
+) -> Result<(), Error> {
+    // SAFETY: the program gave a string.
+    let name = unsafe { CStr::from_ptr(datarep) }.to_string_lossy().into_owned();
+    let mut names = registered();
+    if predefined(&name).is_some() || names.contains(&name) {
+        return Err(Error::new(Class::DupDatarep, format!("datarep is {name}, which is there already")));
+    }
+    names.push(name);
+    Ok(())
+}
+
+fn predefined(name: &str) -> Option<Representation> {
+    ALL.iter().find(|of| of.1 == name).map(|of| of.0)
+}
+
 impl Representation {
-    pub fn find(name: &str) -> Option<Self> {
-        ALL.iter().find(|of| of.1 == name).map(|of| of.0)
+    /// That of a name.
+    pub fn find(name: &str) -> Result<Self, Error> {
+        predefined(name).ok_or_else(|| {
+            let text = match registered().iter().any(|of| of == name) {
+                true => "netloom converts no data by functions of the program",
+                false => "there are native, internal and external32",
+            };
+            Error::new(Class::UnsupportedDatarep, format!("datarep is {name}: {text}"))
+        })
     }
 
     pub fn name(self) -> &'static str {

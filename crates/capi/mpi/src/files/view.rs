@@ -209,10 +209,7 @@ impl Tiles {
 impl File {
     /// A view that the program describes.
     fn view_of(&self, disp: i64, types: [Type; 2], datarep: &str) -> Result<View, Error> {
-        let representation = Representation::find(datarep).ok_or_else(|| {
-            let text = format!("datarep is {datarep}, and there are native, internal and external32");
-            Error::new(Class::UnsupportedDatarep, text)
-        })?;
+        let representation = Representation::find(datarep)?;
         let disp = match (self.mode & SEQUENTIAL != 0, disp) {
             (true, DISPLACEMENT_CURRENT) => self.view.offset(self.view.stream(self.shared.get())?)? as i64,
             (false, DISPLACEMENT_CURRENT) => {
