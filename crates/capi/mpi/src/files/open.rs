@@ -2,11 +2,12 @@
 
 use super::errors::of_system;
 use super::members::{Members, agree, barrier, broadcast};
-use super::shared::SharedPointer;
+use super::shared::{self, SharedPointer};
 use super::view::View;
 use super::{FILE_NULL, File};
 use crate::communicators::agree_context;
 use crate::library::{CommId, Library};
+use crate::memory;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::Group;
 use std::ffi::{CStr, OsStr, c_char, c_int};
@@ -91,34 +92,30 @@ pub unsafe fn open(
     let (path, info) = agree(library, &members.operation(&point_to_point), checked)?;
 
     // The first process creates the file, and others open what is there then.
-    let own = |error| of_system("the shared file pointer", &error);
-    let begun = members
-        .is_first()
-        .then(|| Ok((open_here(&path, amode, true)?, SharedPointer::create().map_err(own)?)))
-        .transpose();
+    let of_pointer = |error| of_system("the shared file pointer", &error);
+    let first = || Ok((open_here(&path, amode, true)?, shared::create().map_err(of_pointer)?));
+    let begun = members.is_first().then(first).transpose();
     let begun = agree(library, &members.operation(&point_to_point), begun)?;
-    let key = begun.as_ref().map_or(0, |(_, (_, memory))| SharedPointer::key(memory));
+    let key = begun.as_ref().map_or(0, |(_, pointer)| memory::key(pointer));
     let key = broadcast(library, &members.operation(&point_to_point), key)?;
-    let (opened, kept) = match begun {
-        Some((file, (shared, memory))) => (Ok((file, shared)), Some(memory)),
-        None => (
-            open_here(&path, amode, false)
-                .and_then(|file| Ok((file, SharedPointer::open(key).map_err(own)?))),
-            None,
-        ),
+    let opened = match begun {
+        Some(begun) => Ok(begun),
+        None => {
+            open_here(&path, amode, false).and_then(|file| Ok((file, memory::open(key).map_err(of_pointer)?)))
+        }
     };
     // Nobody writes before all have seen the length.
-    let opened = opened.and_then(|(file, shared)| {
+    let opened = opened.and_then(|(file, pointer)| {
         let failed = |error| of_system(path.display(), &error);
         let bytes = if amode & APPEND != 0 { file.metadata().map_err(failed)?.len() } else { 0 };
+        let shared = SharedPointer::of(&pointer).map_err(of_pointer)?;
         if members.is_first() {
             shared.set(bytes as i64);
         }
-        Ok((file, shared, bytes as i64))
+        // The first process keeps this file until others have opened theirs.
+        Ok((file, (shared, pointer), bytes as i64))
     });
-    let (file, shared, position) = agree(library, &members.operation(&point_to_point), opened)?;
-    // Until now others have needed it.
-    drop(kept);
+    let (file, (shared, _), position) = agree(library, &members.operation(&point_to_point), opened)?;
 
     crate::waiting::names().insert(context, format!("file {}", path.display()));
     let errhandler = library.null_file_errhandler;
