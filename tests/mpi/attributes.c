@@ -24,6 +24,44 @@ static int removed(MPI_Comm from, int key, void * value, void * extra)
   return MPI_SUCCESS;
 }
 
+static int type_deletes;
+static int removed_type(MPI_Datatype type, int key, void * value, void * extra)
+{
+  CHECK(type != MPI_DATATYPE_NULL && key != MPI_KEYVAL_INVALID && value && !extra);
+  type_deletes++;
+  return MPI_SUCCESS;
+}
+
+static void types(void)
+{
+  static char  text[4] = "abc";
+  char *       value;
+  int          first, second, flag;
+  MPI_Datatype type, other;
+  MPI_Type_create_keyval(MPI_TYPE_DUP_FN, removed_type, &first, NULL);
+  MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &second, NULL);
+  MPI_Type_contiguous(2, MPI_INT, &type);
+  MPI_Type_set_attr(type, first, text);
+  MPI_Type_set_attr(type, second, text + 1);
+  MPI_Type_dup(type, &other);
+  MPI_Type_get_attr(other, first, &value, &flag);
+  CHECK(flag && value == text);
+  MPI_Type_get_attr(other, second, &value, &flag);
+  CHECK(!flag);
+  MPI_Type_delete_attr(other, first);
+  CHECK(type_deletes == 1);
+  MPI_Type_free(&other);
+  MPI_Type_free(&type);
+  CHECK(type_deletes == 2 && type == MPI_DATATYPE_NULL);
+  /* Predefined types have attributes too. */
+  MPI_Type_set_attr(MPI_INT, second, text + 2);
+  MPI_Type_get_attr(MPI_INT, second, &value, &flag);
+  CHECK(flag && value == text + 2);
+  MPI_Type_delete_attr(MPI_INT, second);
+  MPI_Type_free_keyval(&first), MPI_Type_free_keyval(&second);
+  CHECK(first == MPI_KEYVAL_INVALID);
+}
+
 int main(int argc, char ** argv)
 {
   static char text[64] = "abcdefgh", none[64] = "nnnnnnnn", stays[64] = "xxxx";
@@ -31,6 +69,7 @@ int main(int argc, char ** argv)
   int         first, second, third, flag, size, *upper;
   MPI_Comm    comm, other;
   MPI_Init(&argc, &argv);
+  types();
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_create_keyval(copy, removed, &first, &copies);
   MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &second, NULL);

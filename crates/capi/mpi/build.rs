@@ -11,10 +11,14 @@ mod table {
 use table::{Function, Parameter, parse, rust_result, rust_type};
 
 /// How a parameter is passed to the function that carries a call out.
-fn argument(function: &str, kind: &str, name: &str, is_long: bool) -> String {
+fn argument(function: &Function, kind: &str, name: &str, is_long: bool) -> String {
     match kind {
         // Null handles have names too.
-        "comm" | "type" | "win" if function.ends_with("get_name") => name.into(),
+        "comm" | "type" | "win" if function.name.ends_with("get_name") => name.into(),
+        // Attributes belong to the handle.
+        "type" if function.carried_out_by.as_ref().is_some_and(|by| by.starts_with("attributes::")) => {
+            name.into()
+        }
         "count" => format!("Count::check(\"{name}\", {name})?"),
         "extent" | "step" if is_long => name.into(),
         "extent" | "unit" | "step" => format!("{name} as i64"),
@@ -31,8 +35,9 @@ fn argument(function: &str, kind: &str, name: &str, is_long: bool) -> String {
         "comm" => format!("library.comm(\"{name}\", {name})?"),
         "win" => format!("library.win(\"{name}\", {name})?"),
         // Error handlers are those of MPI_FILE_NULL, too.
-        "file" if function.ends_with("errhandler") => name.into(),
+        "file" if function.name.ends_with("errhandler") => name.into(),
         "file" => format!("library.file(\"{name}\", {name})?"),
+        "session" => format!("library.session(\"{name}\", {name})?"),
         "*unit" if is_long => format!("CountPlace::Long({name}.cast())"),
         "*unit" => format!("CountPlace::Short({name})"),
         _ => name.into(),
@@ -130,7 +135,7 @@ fn export(function: &Function, is_long: bool) -> String {
                 _ if function.needs_no_library && matches!(&*first.kind, "comm" | "win") => {
                     first.name.clone()
                 }
-                _ => argument(&function.name, &first.kind, &first.name, is_long),
+                _ => argument(function, &first.kind, &first.name, is_long),
             });
         }
         list
@@ -145,7 +150,7 @@ fn export(function: &Function, is_long: bool) -> String {
         // These have no file yet.
         "File_open" | "File_delete" | "Register_datarep" => "crate::files::FILE_NULL",
         _ => {
-            let named = ["comm", "win", "file"].into_iter().find_map(raised_on);
+            let named = ["comm", "win", "session", "file"].into_iter().find_map(raised_on);
             named.or(freed.as_deref()).unwrap_or("0")
         }
     };

@@ -59,6 +59,7 @@ pub enum Class {
     Win = 56,
     RmaFlavor = 57,
     ProcAborted = 58,
+    Session = 60,
     Errhandler = 61,
 }
 

@@ -1,10 +1,11 @@
-//! Attributes of communicators and windows (MPI 5.0, section 7.7). Functions of the program are called when they are copied or deleted; they may
+//! Attributes of communicators, types and windows (MPI 5.0, section 7.7). Functions of the program are called when they are copied or deleted; they may
 //! make calls, so the library is borrowed only between them.
 
 use crate::abi::*;
 use crate::communicators;
 use crate::library::{CommId, Library, library};
 use crate::requests::{EMPTY, Request};
+use crate::types;
 use crate::windows::{Win, WinId};
 use netloom_mpi::error::{Class, Error};
 use std::ffi::{c_int, c_void};
@@ -17,6 +18,7 @@ const KEYVAL_INVALID: c_int = 0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     Comm,
+    Type,
     Win,
 }
 
@@ -25,6 +27,7 @@ impl Carrier {
     fn name(self) -> &'static str {
         match self {
             Carrier::Comm => "comm",
+            Carrier::Type => "datatype",
             Carrier::Win => "win",
         }
     }
@@ -73,6 +76,10 @@ impl Library {
             Carrier::Comm => {
                 let comm = self.comm(name, handle)?;
                 &mut self.of(comm).attributes
+            }
+            Carrier::Type => {
+                types::find(name, handle)?;
+                self.type_attributes.entry(handle).or_default()
             }
             Carrier::Win => {
                 let win = self.win(name, handle)?;
@@ -210,6 +217,7 @@ macro_rules! functions {
     };
 }
 functions!(Comm: create_keyval free_keyval set delete);
+functions!(Type: create_type_keyval free_type_keyval set_of_type delete_of_type);
 functions!(Win: create_win_keyval free_win_keyval set_of_win delete_of_win);
 
 pub unsafe fn free(comm: *mut usize) -> Result<(), Error> {
@@ -259,14 +267,16 @@ pub unsafe fn idup_with_info(
     }
 }
 
-pub unsafe fn dup(comm: usize, made: *mut usize) -> Result<(), Error> {
-    // SAFETY: the library is borrowed for each statement alone; the program gave functions and place.
+/// What a copy of a carrier has.
+///
+/// # Safety
+/// The program makes one call at a time.
+unsafe fn copies(carrier: Carrier, handle: usize) -> Result<Vec<(c_int, usize)>, Error> {
+    let mut copies = vec![];
+    // SAFETY: the library is borrowed for each statement alone; the program gave the functions.
     unsafe {
-        let at = now().comm("comm", comm)?;
-        let attributes = now().of(at).attributes.clone();
-        let mut copies = vec![];
-        for (key, value) in attributes {
-            let keyval = now().keyval(Carrier::Comm, key)?;
+        for (key, value) in now().attributes(carrier, handle)?.clone() {
+            let keyval = now().keyval(carrier, key)?;
             match keyval.copy {
                 0 => {}
                 DUP_FN => copies.push((key, value)),
@@ -274,7 +284,7 @@ pub unsafe fn dup(comm: usize, made: *mut usize) -> Result<(), Error> {
                     let copy = std::mem::transmute::<usize, Copy>(function);
                     let (mut new, mut flag) = (std::ptr::null_mut(), 0);
                     let (extra, value) = (keyval.extra as *mut c_void, value as *mut c_void);
-                    let code = copy(comm, key, extra, value, &mut new, &mut flag);
+                    let code = copy(handle, key, extra, value, &mut new, &mut flag);
                     if code != SUCCESS {
                         return Err(failed("copies", code));
                     }
@@ -282,6 +292,48 @@ pub unsafe fn dup(comm: usize, made: *mut usize) -> Result<(), Error> {
                 }
             }
         }
+    }
+    Ok(copies)
+}
+
+pub unsafe fn dup_type(datatype: usize, (newtype, is_long): (*mut usize, bool)) -> Result<(), Error> {
+    let of = types::find("datatype", datatype)?;
+    // SAFETY: the library is borrowed for each statement alone; the program gave functions and place.
+    unsafe {
+        let copies = copies(Carrier::Type, datatype)?;
+        crate::constructors::dup(of, (newtype, is_long))?;
+        now().type_attributes.insert(*newtype, copies);
+    }
+    Ok(())
+}
+
+pub unsafe fn free_type(datatype: *mut usize) -> Result<(), Error> {
+    // SAFETY: the library is borrowed for each statement alone; the program gave the place.
+    unsafe {
+        types::check_free(*datatype)?;
+        delete_all(Carrier::Type, *datatype)?;
+        now().type_attributes.remove(&*datatype);
+        types::free(datatype)
+    }
+}
+
+pub unsafe fn get_of_type(
+    library: &mut Library,
+    datatype: usize,
+    key: c_int,
+    value: *mut c_void,
+    flag: *mut c_int,
+) -> Result<(), Error> {
+    let own = find(library.attributes(Carrier::Type, datatype)?, key);
+    // SAFETY: the program gave the places.
+    unsafe { hand_out(library, Carrier::Type, key, [None, own], value, flag) }
+}
+
+pub unsafe fn dup(comm: usize, made: *mut usize) -> Result<(), Error> {
+    // SAFETY: the library is borrowed for each statement alone; the program gave functions and place.
+    unsafe {
+        let at = now().comm("comm", comm)?;
+        let copies = copies(Carrier::Comm, comm)?;
         let handle = communicators::dup(now(), at)?;
         let new = now().comm("newcomm", handle)?;
         now().of(new).attributes = copies;

@@ -198,6 +198,52 @@ impl Buffer {
         })
     }
 
+    /// Writes its data to memory, one byte after the other; how many.
+    ///
+    /// # Safety
+    /// As [`Self::bytes`]; `to` finds the memory for this many bytes, or fails.
+    pub unsafe fn pack(&self, to: impl FnOnce(usize) -> Result<*mut u8, Error>) -> Result<usize, Error> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.data(1)? {
+                Data::Run(Memory { address, bytes }) => {
+                    let bytes = bytes as usize;
+                    to(bytes)?.copy_from_nonoverlapping(address as *const u8, bytes);
+                    Ok(bytes)
+                }
+                Data::Scattered(Scattered { address, layout }) => {
+                    layout.pack_to(address as *const u8, to(layout.bytes())?);
+                    Ok(layout.bytes())
+                }
+            }
+        }
+    }
+
+    /// The reverse: as many bytes as it has are there.
+    ///
+    /// # Safety
+    /// As [`Self::space`]; `from` finds the memory for this many bytes, or fails.
+    pub unsafe fn unpack(
+        &self,
+        from: impl FnOnce(usize) -> Result<*const u8, Error>,
+    ) -> Result<usize, Error> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.data(1)? {
+                Data::Run(Memory { address, bytes }) => {
+                    let bytes = bytes as usize;
+                    (address as *mut u8).copy_from_nonoverlapping(from(bytes)?, bytes);
+                    Ok(bytes)
+                }
+                Data::Scattered(Scattered { address, layout }) => {
+                    let packed = std::slice::from_raw_parts(from(layout.bytes())?, layout.bytes());
+                    layout.unpack(packed, address as *mut u8);
+                    Ok(layout.bytes())
+                }
+            }
+        }
+    }
+
     /// The same, to be written.
     ///
     /// # Safety
@@ -348,9 +394,13 @@ impl Scattered {
     /// # Safety
     /// The program has this memory.
     unsafe fn packed(&self) -> Vec<u8> {
-        let mut packed = vec![0; self.layout.bytes()];
-        // SAFETY: the caller's promise.
-        unsafe { self.layout.pack(self.address as *const u8, &mut packed) };
+        let bytes = self.layout.bytes();
+        let mut packed = Vec::with_capacity(bytes);
+        // SAFETY: the caller's promise; all bytes are written, without being cleared first.
+        unsafe {
+            self.layout.pack_to(self.address as *const u8, packed.as_mut_ptr());
+            packed.set_len(bytes);
+        }
         packed
     }
 }

@@ -6,6 +6,7 @@ use crate::library::{CommId, Library};
 use crate::numbers::{Count, CountPlace};
 use crate::requests::Request;
 use crate::sends::Mode;
+use crate::sessions::{SessionId, USER_SESSION};
 use netloom_mpi::error::{Class, Error};
 use std::ffi::{c_int, c_void};
 
@@ -14,10 +15,13 @@ const AUTOMATIC: usize = 2;
 /// `MPI_BSEND_OVERHEAD`.
 const OVERHEAD: usize = 512;
 
+/// Whose messages a buffer is for: those of a communicator, by its index, of those of a session, by its handle, or of
+/// all others.
+type Key = Option<usize>;
+
 /// A buffer that the program attached.
 pub struct Attached {
-    /// Its communicator; those of others use the one without.
-    of: Option<usize>,
+    of: Key,
     address: usize,
     bytes: usize,
     /// Sends that have not ended, and the room that they take.
@@ -25,8 +29,7 @@ pub struct Attached {
 }
 
 impl Library {
-    fn attached(&mut self, of: Option<CommId>) -> Option<&mut Attached> {
-        let of = of.map(|comm| comm.0);
+    fn attached(&mut self, of: Key) -> Option<&mut Attached> {
         self.attached.iter_mut().find(|attached| attached.of == of)
     }
 
@@ -40,7 +43,13 @@ impl Library {
     ) -> Result<(), Error> {
         // SAFETY: the program gave the buffer.
         let data = unsafe { buf.bytes(1)? }.into_owned();
-        let of = self.attached(Some(comm)).is_some().then_some(comm);
+        // That of the communicator, or of the process; a communicator does not know its session.
+        let of_session = || self.attached.iter().find_map(|of| of.of.filter(|&key| key >= USER_SESSION));
+        let of = match self.attached.iter().any(|of| of.of == Some(comm.0)) {
+            true => Some(comm.0),
+            false if self.attached.iter().any(|of| of.of.is_none()) => None,
+            false => of_session(),
+        };
         let room = data.len() + OVERHEAD;
         self.forget_sent();
         if self.attached(of).is_some_and(|attached| attached.free() < room) {
@@ -76,13 +85,13 @@ impl Library {
     }
 
     /// Whether all that was sent from a buffer has left.
-    pub fn is_flushed(&self, of: Option<usize>) -> bool {
+    pub fn is_flushed(&self, of: Key) -> bool {
         let mut buffers = self.attached.iter().filter(|attached| attached.of == of);
         buffers.all(|attached| attached.sends.iter().all(|(send, _)| self.has_ended(send)))
     }
 
-    fn flush(&mut self, of: Option<CommId>) {
-        while !self.is_flushed(of.map(|comm| comm.0)) {
+    fn flush(&mut self, of: Key) {
+        while !self.is_flushed(of) {
             self.progress();
         }
         self.forget_sent();
@@ -90,32 +99,25 @@ impl Library {
 
     /// Waits for all buffered sends.
     pub fn flush_all(&mut self) {
-        let all: Vec<_> = self.attached.iter().map(|attached| attached.of.map(CommId)).collect();
+        let all: Vec<Key> = self.attached.iter().map(|attached| attached.of).collect();
         all.into_iter().for_each(|of| self.flush(of));
     }
 
-    fn attach(&mut self, of: Option<CommId>, buffer: *mut c_void, Count(bytes): Count) -> Result<(), Error> {
+    fn attach(&mut self, of: Key, buffer: *mut c_void, Count(bytes): Count) -> Result<(), Error> {
         if self.attached(of).is_some() {
             return Err(Error::new(Class::Buffer, "a buffer is attached already"));
         }
-        let (address, of) = (buffer as usize, of.map(|comm| comm.0));
-        self.attached.push(Attached { of, address, bytes, sends: vec![] });
+        self.attached.push(Attached { of, address: buffer as usize, bytes, sends: vec![] });
         Ok(())
     }
 
     /// # Safety
     /// The program gave the places.
-    unsafe fn detach(
-        &mut self,
-        of: Option<CommId>,
-        buffer: *mut c_void,
-        size: CountPlace,
-    ) -> Result<(), Error> {
+    unsafe fn detach(&mut self, of: Key, buffer: *mut c_void, size: CountPlace) -> Result<(), Error> {
         if self.attached(of).is_none() {
             return Err(Error::new(Class::Buffer, "no buffer is attached"));
         }
         self.flush(of);
-        let of = of.map(|comm| comm.0);
         let at = self.attached.iter().position(|attached| attached.of == of).expect("it was found");
         let attached = self.attached.remove(at);
         // SAFETY: the caller's promise; that of the buffer is for a pointer.
@@ -128,7 +130,7 @@ impl Library {
 
     /// A communicator is freed: its messages are sent, and its buffer is the program's again.
     pub fn detach_freed(&mut self, comm: CommId) {
-        self.flush(Some(comm));
+        self.flush(Some(comm.0));
         self.attached.retain(|attached| attached.of != Some(comm.0));
     }
 }
@@ -150,7 +152,7 @@ pub unsafe fn attach_comm(
     buffer: *mut c_void,
     size: Count,
 ) -> Result<(), Error> {
-    library.attach(Some(comm), buffer, size)
+    library.attach(Some(comm.0), buffer, size)
 }
 
 pub unsafe fn detach(library: &mut Library, buffer: *mut c_void, size: CountPlace) -> Result<(), Error> {
@@ -165,7 +167,7 @@ pub unsafe fn detach_comm(
     size: CountPlace,
 ) -> Result<(), Error> {
     // SAFETY: the program gave the places.
-    unsafe { library.detach(Some(comm), buffer, size) }
+    unsafe { library.detach(Some(comm.0), buffer, size) }
 }
 
 pub unsafe fn flush(library: &mut Library) -> Result<(), Error> {
@@ -174,7 +176,7 @@ pub unsafe fn flush(library: &mut Library) -> Result<(), Error> {
 }
 
 pub unsafe fn flush_comm(library: &mut Library, comm: CommId) -> Result<(), Error> {
-    library.flush(Some(comm));
+    library.flush(Some(comm.0));
     Ok(())
 }
 
@@ -186,4 +188,37 @@ pub unsafe fn iflush(library: &mut Library, request: *mut usize) -> Result<(), E
 pub unsafe fn iflush_comm(library: &mut Library, comm: CommId, request: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave the place.
     unsafe { library.hand_out(Request::Flush(Some(comm.0)), request) }
+}
+
+pub unsafe fn attach_session(
+    library: &mut Library,
+    session: SessionId,
+    buffer: *mut c_void,
+    size: Count,
+) -> Result<(), Error> {
+    library.attach(Some(session.0), buffer, size)
+}
+
+pub unsafe fn detach_session(
+    library: &mut Library,
+    session: SessionId,
+    buffer: *mut c_void,
+    size: CountPlace,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the places.
+    unsafe { library.detach(Some(session.0), buffer, size) }
+}
+
+pub unsafe fn flush_session(library: &mut Library, session: SessionId) -> Result<(), Error> {
+    library.flush(Some(session.0));
+    Ok(())
+}
+
+pub unsafe fn iflush_session(
+    library: &mut Library,
+    session: SessionId,
+    request: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: the program gave the place.
+    unsafe { library.hand_out(Request::Flush(Some(session.0)), request) }
 }

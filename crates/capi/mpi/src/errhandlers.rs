@@ -101,7 +101,7 @@ pub unsafe fn get_of_file(library: &mut Library, file: usize, errhandler: *mut u
 
 /// # Safety
 /// The program gave the place.
-unsafe fn hand_out(library: &mut Library, handle: usize, errhandler: *mut usize) -> Result<(), Error> {
+pub unsafe fn hand_out(library: &mut Library, handle: usize, errhandler: *mut usize) -> Result<(), Error> {
     // It is as if it were made again: the program may free it.
     if let Some(handler) = library.errhandlers.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
         handler.1 = false;
@@ -151,7 +151,7 @@ pub unsafe fn call_of_file(file: usize, errorcode: c_int) -> c_int {
 
 /// # Safety
 /// The program makes one call at a time.
-unsafe fn call_of(
+pub unsafe fn call_of(
     name: &str,
     handle: usize,
     errorcode: c_int,

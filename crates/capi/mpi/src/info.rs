@@ -18,7 +18,7 @@ const MAX_INFO_VAL: usize = 1024;
 pub struct Info(Vec<(String, String)>);
 
 impl Info {
-    fn set(&mut self, key: &str, value: &str) {
+    pub fn set(&mut self, key: &str, value: &str) {
         match self.0.iter_mut().find(|of| of.0 == key) {
             Some(found) => found.1 = value.into(),
             None => self.0.push((key.into(), value.into())),

@@ -7,7 +7,7 @@
 //! | types and constants | `abi.rs` |
 //! | the library of a process; handles; errors | `library.rs`; `handles.rs`; `entry.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
-//! | start and end | `start.rs` |
+//! | start and end; sessions | `start.rs`; `sessions.rs` |
 //! | communicators; between two groups; their attributes; groups; topologies | `communicators.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
 //! | sends, receives, probes; buffered, persistent, partitioned, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
@@ -63,6 +63,7 @@ mod persistent;
 mod requests;
 mod selection;
 mod sends;
+mod sessions;
 mod start;
 mod status;
 mod types;

@@ -13,6 +13,7 @@ use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
 use crate::requests::{EMPTY, Request};
+use crate::sessions::{Session, USER_SESSION};
 use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
 use netloom_mpi::collective::inter::Inter;
@@ -23,6 +24,7 @@ use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::topology::Topology;
 use netloom_mpi::transport::{Process, Team, Transport};
 use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -118,6 +120,9 @@ pub struct Library {
     pub collectives_under_way: usize,
     /// Groups that the program made.
     pub groups: Handles<Processes>,
+    pub sessions: Handles<Session>,
+    /// Attributes of types, by handle.
+    pub type_attributes: BTreeMap<usize, Vec<(c_int, usize)>>,
     /// Keys of attributes.
     pub keyvals: Vec<Keyval>,
     /// Error handlers that the program made: the function, and whether the program has freed it.
@@ -188,6 +193,8 @@ impl Library {
             messages: Handles::new(USER_MESSAGE),
             collectives_under_way: 0,
             groups: Handles::new(USER_GROUP),
+            sessions: Handles::new(USER_SESSION),
+            type_attributes: BTreeMap::new(),
             keyvals: vec![],
             errhandlers: vec![],
             files: Handles::new(USER_FILE),
@@ -218,7 +225,9 @@ impl Library {
     pub fn errhandler_of(&self, handle: usize) -> Option<usize> {
         let of_comm = self.find_comm(handle).map(|comm| comm.errhandler);
         let of_win = || self.find_win(handle).map(|win| win.errhandler);
-        of_comm.or_else(of_win).or_else(|| self.errhandler_of_file(handle))
+        let of_session = || self.sessions.get(handle).map(|session| session.errhandler);
+        let of_file = || self.errhandler_of_file(handle);
+        of_comm.or_else(of_win).or_else(of_session).or_else(of_file)
     }
 
     /// The number of a communicator.

@@ -33,10 +33,12 @@ pub unsafe fn pack(
 ) -> Result<(), Error> {
     // SAFETY: the program gave the buffers and the place.
     unsafe {
-        let data = inbuf.bytes(1)?;
-        let from = step(position, data.len(), outsize, "outbuf")?;
-        outbuf.cast::<u8>().wrapping_add(from).copy_from_nonoverlapping(data.as_ptr(), data.len());
-        position.set(Some((from + data.len()) as u64));
+        let mut from = 0;
+        let bytes = inbuf.pack(|bytes| {
+            from = step(position, bytes, outsize, "outbuf")?;
+            Ok(outbuf.cast::<u8>().wrapping_add(from))
+        })?;
+        position.set(Some((from + bytes) as u64));
     }
     Ok(())
 }
@@ -51,11 +53,11 @@ pub unsafe fn unpack(
 ) -> Result<(), Error> {
     // SAFETY: the program gave the buffers and the place.
     unsafe {
-        let mut space = outbuf.space(1)?;
-        let from = step(position, space.len(), insize, "inbuf")?;
-        let bytes = space.len();
-        space.as_mut_ptr().copy_from_nonoverlapping(inbuf.cast::<u8>().wrapping_add(from), bytes);
-        space.finish();
+        let mut from = 0;
+        let bytes = outbuf.unpack(|bytes| {
+            from = step(position, bytes, insize, "inbuf")?;
+            Ok(inbuf.cast::<u8>().wrapping_add(from))
+        })?;
         position.set(Some((from + bytes) as u64));
     }
     Ok(())

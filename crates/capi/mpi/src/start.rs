@@ -2,13 +2,14 @@
 
 use crate::abi::*;
 use crate::attributes::Carrier;
-use crate::entry::tell;
+use crate::entry::{outside, tell};
 use crate::library::{Library, library, set_library};
 use crate::pami::Pami;
 use netloom_mpi::collective;
 use netloom_mpi::error::Error;
 use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// 0: not begun; 1: between `MPI_Init` and `MPI_Finalize`; 2: ended.
@@ -35,6 +36,22 @@ fn begin(name: &str, level: c_int) -> c_int {
         tell(&format!("{name} is called twice, or after MPI_Finalize; a program initialises MPI once"));
         std::process::exit(1);
     }
+    // SAFETY: the program makes one call at a time.
+    match unsafe { library() } {
+        // A session is open.
+        Some(library) => library.thread_level = level,
+        None => begin_library(name, level),
+    }
+    SUCCESS
+}
+
+/// Whether it is between `MPI_Init` and `MPI_Finalize`.
+pub fn is_world_model() -> bool {
+    STATE.load(Ordering::Relaxed) == 1
+}
+
+/// Begins the library.
+pub fn begin_library(name: &str, level: c_int) {
     let pami = Pami::start().unwrap_or_else(|why| {
         tell(&format!("{name}: {why}"));
         std::process::exit(1);
@@ -44,9 +61,11 @@ fn begin(name: &str, level: c_int) -> c_int {
     // SAFETY: the program makes one call at a time; the function is called once, with what is given here.
     unsafe {
         set_library(Some(library));
-        on_exit(ends, std::process::id() as usize as *mut c_void);
+        static IS_SET: Once = Once::new();
+        IS_SET.call_once(|| {
+            on_exit(ends, std::process::id() as usize as *mut c_void);
+        });
     }
-    SUCCESS
 }
 
 unsafe extern "C" {
@@ -80,26 +99,46 @@ unsafe extern "C" fn ends(status: c_int, process: *mut c_void) {
 pub unsafe fn finalize() -> c_int {
     // SAFETY: the program makes one call at a time.
     unsafe {
-        // The attributes of MPI_COMM_SELF go first, while all works (section 11.2.4).
-        if crate::library::is_running() {
-            let _ = crate::attributes::delete_all(Carrier::Comm, COMM_SELF);
+        if !is_world_model() {
+            return outside("MPI_Finalize");
         }
-        let end = crate::entry::run(&"MPI_Finalize", 0, |library| {
+        // The attributes of MPI_COMM_SELF go first, while all works (section 11.2.4).
+        let _ = crate::attributes::delete_all(Carrier::Comm, COMM_SELF);
+        STATE.store(2, Ordering::Relaxed);
+        crate::entry::run_alone(&"MPI_Finalize", 0, || match crate::sessions::are_open() {
+            true => Ok(()),
+            false => end_library(),
+        })
+    }
+}
+
+/// Ends the library when all processes do.
+///
+/// # Safety
+/// The program makes one call at a time, and the library is not used any more.
+pub unsafe fn end_library() -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let end = {
+            let library = library().expect("it runs");
             library.flush_all();
             library.point_to_point.transport().send_all();
             while library.point_to_point.transport().frees_teams() {
                 library.progress();
             }
             let operation = library.operation(crate::library::CommId(0));
-            library.block_on(collective::barrier(operation))?;
-            library.point_to_point.transport().end();
-            Ok(())
-        });
-        // What arrives during the end of the context may still be told to it.
-        let kept = library().map(|library| Rc::clone(&library.point_to_point));
-        set_library(None);
-        drop(kept);
-        STATE.store(2, Ordering::Relaxed);
+            let end = library.block_on(collective::barrier(operation));
+            if end.is_ok() {
+                library.point_to_point.transport().end();
+            }
+            end
+        };
+        if end.is_ok() {
+            // What arrives during the end of the context may still be told to it.
+            let kept = library().map(|library| Rc::clone(&library.point_to_point));
+            set_library(None);
+            drop(kept);
+        }
         end
     }
 }

@@ -172,20 +172,22 @@ pub unsafe fn get_name(
     Ok(())
 }
 
+/// That a type can be freed.
+pub fn check_free(handle: usize) -> Result<(), Error> {
+    let why = match find("datatype", handle)? {
+        Type::Predefined(of) => format!("datatype is MPI_{}, which is predefined, and stays", of.name),
+        Type::Derived(made) if made.same_as.is_some() => {
+            "datatype is one of Fortran's ranges, and stays".into()
+        }
+        Type::Derived(_) => return Ok(()),
+    };
+    Err(Error::new(Class::Type, why))
+}
+
 /// What is under way with it goes on.
 pub unsafe fn free(datatype: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave the place.
     let handle = unsafe { &mut *datatype };
-    if let Type::Predefined(of) = find("datatype", *handle)? {
-        return Err(Error::new(
-            Class::Type,
-            format!("datatype is MPI_{}, which is predefined, and stays", of.name),
-        ));
-    }
-    let is_predefined = |made: &Rc<Derived>| made.same_as.is_some();
-    if with_made(|list| list.get(*handle).is_some_and(is_predefined)) {
-        return Err(Error::new(Class::Type, "datatype is one of Fortran's ranges, and stays"));
-    }
     with_made(|list| list.remove(*handle));
     *handle = datatype::NULL;
     Ok(())

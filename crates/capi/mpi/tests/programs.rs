@@ -113,6 +113,7 @@ const CHECKED: &[&str] = &[
     "ring",
     "shared_files",
     "shared_windows",
+    "sessions",
     "sleeps",
     "tool",
     "windows",

@@ -121,7 +121,15 @@ impl Layout {
     /// All runs from `memory` on can be read.
     pub unsafe fn pack(&self, memory: *const u8, packed: &mut [u8]) {
         assert_eq!(packed.len(), self.bytes);
-        let mut to = packed.as_mut_ptr();
+        // SAFETY: the caller's promise; there is this much space.
+        unsafe { self.pack_to(memory, packed.as_mut_ptr()) };
+    }
+
+    /// The same to memory that holds nothing yet.
+    ///
+    /// # Safety
+    /// All runs from `memory` on can be read, and as many bytes as it has from `to` on written.
+    pub unsafe fn pack_to(&self, memory: *const u8, mut to: *mut u8) {
         self.for_each(&mut |Runs { at, stride, count, bytes }| {
             // SAFETY: the caller's promise; the runs have `self.bytes` together.
             unsafe {
@@ -136,6 +144,16 @@ impl Layout {
     /// # Safety
     /// All runs from `memory` on can be written, and are not part of `packed`.
     pub unsafe fn unpack(&self, packed: &[u8], memory: *mut u8) {
+        if packed.len() == self.bytes {
+            let mut from = packed.as_ptr();
+            return self.for_each(&mut |Runs { at, stride, count, bytes }| {
+                // SAFETY: the caller's promise; the runs have `self.bytes` together.
+                unsafe {
+                    copy_runs((from, bytes as isize), (memory.wrapping_offset(at), stride), count, bytes);
+                    from = from.add(count * bytes);
+                }
+            });
+        }
         let mut rest = packed;
         self.for_each(&mut |Runs { at, stride, count, bytes }| {
             let to = memory.wrapping_offset(at);
@@ -203,9 +221,16 @@ unsafe fn copy_runs(from: (*const u8, isize), to: (*mut u8, isize), count: usize
     // SAFETY: the caller's promise.
     unsafe {
         match bytes {
+            // One alone is not worth a choice.
+            _ if count == 1 => to.0.copy_from_nonoverlapping(from.0, bytes),
             4 => copy_words::<u32>(from, to, count),
             8 => copy_words::<u64>(from, to, count),
             16 => copy_words::<u128>(from, to, count),
+            32 => copy_words::<[u128; 2]>(from, to, count),
+            64 => copy_words::<[u128; 4]>(from, to, count),
+            9..16 => copy_ends::<u64>(from, to, count, bytes),
+            17..32 => copy_ends::<u128>(from, to, count, bytes),
+            33..64 => copy_ends::<[u128; 2]>(from, to, count, bytes),
             _ => {
                 for n in 0..count as isize {
                     let to = to.0.wrapping_offset(n * to.1);
@@ -225,5 +250,23 @@ unsafe fn copy_words<W>(from: (*const u8, isize), to: (*mut u8, isize), count: u
         let [from, to] = [from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1).cast_const()];
         // SAFETY: the caller's promise.
         unsafe { to.cast_mut().cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
+    }
+}
+
+/// Copies runs as their first word and their last, which overlap.
+///
+/// # Safety
+/// As [`copy_runs`]; runs are longer than a word, and not longer than two.
+unsafe fn copy_ends<W>(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
+    let last = bytes - size_of::<W>();
+    for n in 0..count as isize {
+        let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = from.cast::<W>().read_unaligned();
+            let second = from.add(last).cast::<W>().read_unaligned();
+            to.cast::<W>().write_unaligned(first);
+            to.add(last).cast::<W>().write_unaligned(second);
+        }
     }
 }
