@@ -34,6 +34,9 @@ fn argument(function: &Function, kind: &str, name: &str, is_long: bool) -> Strin
         "comm" if name == "peer_comm" => name.into(),
         "comm" => format!("library.comm(\"{name}\", {name})?"),
         "win" => format!("library.win(\"{name}\", {name})?"),
+        // Error handlers are those of MPI_FILE_NULL, too.
+        "file" if function.name.ends_with("errhandler") => name.into(),
+        "file" => format!("library.file(\"{name}\", {name})?"),
         "session" => format!("library.session(\"{name}\", {name})?"),
         "*unit" if is_long => format!("CountPlace::Long({name}.cast())"),
         "*unit" => format!("CountPlace::Short({name})"),
@@ -141,9 +144,16 @@ fn export(function: &Function, is_long: bool) -> String {
     let result = rust_result(function);
     // Whose error handler is told of errors.
     let raised_on = |kind: &str| parameters.iter().find(|of| of.kind == kind).map(|of| &*of.name);
-    let freed = raised_on("*win").map(|win| format!("if {win}.is_null() {{ 0 }} else {{ *{win} }}"));
-    let comm =
-        raised_on("comm").or(raised_on("win")).or(raised_on("session")).or(freed.as_deref()).unwrap_or("0");
+    let freed = raised_on("*win").or(raised_on("*file").filter(|_| function.name == "File_close"));
+    let freed = freed.map(|of| format!("if {of}.is_null() {{ 0 }} else {{ *{of} }}"));
+    let comm = match &*function.name {
+        // These have no file yet.
+        "File_open" | "File_delete" | "Register_datarep" => "crate::files::FILE_NULL",
+        _ => {
+            let named = ["comm", "win", "session", "file"].into_iter().find_map(raised_on);
+            named.or(freed.as_deref()).unwrap_or("0")
+        }
+    };
     let body = match &function.carried_out_by {
         None if result == "c_int" => format!("unsupported(&\"MPI_{name}\", {comm})"),
         None => format!("{{ unsupported(&\"MPI_{name}\", 0); Default::default() }}"),

@@ -4,7 +4,7 @@
 use crate::abi::*;
 use crate::communicators;
 use crate::library::{CommId, Library, library};
-use crate::requests::Request;
+use crate::requests::{EMPTY, Request};
 use crate::types;
 use crate::windows::{Win, WinId};
 use netloom_mpi::error::{Class, Error};
@@ -249,7 +249,7 @@ pub unsafe fn idup(comm: usize, made: *mut usize, request: *mut usize) -> Result
     // SAFETY: the program gave the places.
     unsafe {
         dup(comm, made)?;
-        now().hand_out(Request::Ended(Ok(())), request)
+        now().hand_out(Request::Ended(Ok(EMPTY)), request)
     }
 }
 
@@ -263,7 +263,7 @@ pub unsafe fn idup_with_info(
     // SAFETY: the program gave the places.
     unsafe {
         dup_with_info(comm, info, made)?;
-        now().hand_out(Request::Ended(Ok(())), request)
+        now().hand_out(Request::Ended(Ok(EMPTY)), request)
     }
 }
 

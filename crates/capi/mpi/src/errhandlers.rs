@@ -74,6 +74,13 @@ pub unsafe fn set_of_win(library: &mut Library, win: WinId, errhandler: usize) -
     Ok(())
 }
 
+/// That of `MPI_FILE_NULL` is that of files which are opened later.
+pub unsafe fn set_of_file(library: &mut Library, file: usize, errhandler: usize) -> Result<(), Error> {
+    check(library, errhandler)?;
+    *library.errhandler_place("file", file)? = errhandler;
+    Ok(())
+}
+
 pub unsafe fn get(library: &mut Library, comm: CommId, errhandler: *mut usize) -> Result<(), Error> {
     let handle = library.of(comm).errhandler;
     // SAFETY: the program gave the place.
@@ -82,6 +89,12 @@ pub unsafe fn get(library: &mut Library, comm: CommId, errhandler: *mut usize) -
 
 pub unsafe fn get_of_win(library: &mut Library, win: WinId, errhandler: *mut usize) -> Result<(), Error> {
     let handle = library.of_win(win).errhandler;
+    // SAFETY: the program gave the place.
+    unsafe { hand_out(library, handle, errhandler) }
+}
+
+pub unsafe fn get_of_file(library: &mut Library, file: usize, errhandler: *mut usize) -> Result<(), Error> {
+    let handle = *library.errhandler_place("file", file)?;
     // SAFETY: the program gave the place.
     unsafe { hand_out(library, handle, errhandler) }
 }
@@ -98,7 +111,7 @@ pub unsafe fn hand_out(library: &mut Library, handle: usize, errhandler: *mut us
     Ok(())
 }
 
-/// Communicators and windows that have it keep it.
+/// What has it keeps it.
 pub unsafe fn free(library: &mut Library, errhandler: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave it.
     let handle = unsafe { &mut *errhandler };
@@ -123,6 +136,16 @@ pub unsafe fn call_of_win(win: usize, errorcode: c_int) -> c_int {
     // SAFETY: the program makes one call at a time.
     unsafe {
         call_of("MPI_Win_call_errhandler", win, errorcode, |library| library.win("win", win).map(|_| ()))
+    }
+}
+
+/// Calls the handler of a file.
+pub unsafe fn call_of_file(file: usize, errorcode: c_int) -> c_int {
+    // SAFETY: the program makes one call at a time.
+    unsafe {
+        call_of("MPI_File_call_errhandler", file, errorcode, |library| {
+            library.errhandler_of_file(file).map(|_| ()).ok_or_else(|| crate::files::no_file("fh", file))
+        })
     }
 }
 

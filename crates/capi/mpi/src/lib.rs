@@ -13,6 +13,8 @@
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `darray.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
+//! | files: opened and closed, views, accesses, file pointers | `files/` |
+//! | memory that several processes have | `memory.rs` |
 //! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
 //! | info objects | `info.rs` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
@@ -38,6 +40,7 @@ mod entry;
 mod envelope;
 mod environment;
 mod errhandlers;
+mod files;
 mod generalized;
 mod graphs;
 mod grids;
@@ -48,6 +51,7 @@ mod intercollectives;
 mod intercommunicators;
 mod library;
 mod matched;
+mod memory;
 mod neighborhood;
 mod numbers;
 mod operations;

@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
 use crate::entry::tell;
+use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
 use crate::handles::Handles;
 use crate::info::Info;
@@ -11,7 +12,7 @@ use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
-use crate::requests::Request;
+use crate::requests::{EMPTY, Request};
 use crate::sessions::{Session, USER_SESSION};
 use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
@@ -126,6 +127,10 @@ pub struct Library {
     pub keyvals: Vec<Keyval>,
     /// Error handlers that the program made: the function, and whether the program has freed it.
     pub errhandlers: Vec<(usize, bool)>,
+    /// Open files.
+    pub files: Handles<File>,
+    /// The error handler of `MPI_FILE_NULL`, which files have at first.
+    pub null_file_errhandler: usize,
     /// Windows.
     pub windows: Handles<Win>,
     /// Reduction operations that the program made.
@@ -192,6 +197,8 @@ impl Library {
             type_attributes: BTreeMap::new(),
             keyvals: vec![],
             errhandlers: vec![],
+            files: Handles::new(USER_FILE),
+            null_file_errhandler: ERRORS_RETURN,
             operations: Handles::new(USER_OP),
             windows: Handles::new(USER_WIN),
             next_context: 2 * CONTEXTS,
@@ -214,12 +221,13 @@ impl Library {
         self.comms.get(Self::comm_at(handle)?)?.as_ref()
     }
 
-    /// The error handler of a communicator or a window.
+    /// The error handler of a communicator, a window or a file.
     pub fn errhandler_of(&self, handle: usize) -> Option<usize> {
         let of_comm = self.find_comm(handle).map(|comm| comm.errhandler);
         let of_win = || self.find_win(handle).map(|win| win.errhandler);
         let of_session = || self.sessions.get(handle).map(|session| session.errhandler);
-        of_comm.or_else(of_win).or_else(of_session)
+        let of_file = || self.errhandler_of_file(handle);
+        of_comm.or_else(of_win).or_else(of_session).or_else(of_file)
     }
 
     /// The number of a communicator.
@@ -343,7 +351,7 @@ impl Library {
             if let Request::Collective(future) = request
                 && let Poll::Ready(end) = poll(future.as_mut())
             {
-                *request = Request::Ended(end);
+                *request = Request::Ended(end.map(|()| EMPTY));
                 self.collectives_under_way -= 1;
             }
         }
@@ -357,6 +365,7 @@ impl Library {
         let class = error.code();
         let (comm, handler) = match self.errhandler_of(comm) {
             Some(handler) => (comm, handler),
+            None if error.class == Class::File => (FILE_NULL, self.null_file_errhandler),
             None => (COMM_WORLD, world.errhandler),
         };
         if let Some(function) = self.user_handler(handler) {
@@ -374,7 +383,7 @@ impl Library {
 /// What is to be done with an error.
 pub enum Raised {
     Code(c_int),
-    /// A function of the program is called with the communicator, or the window, and the code: the library must not be borrowed then.
+    /// A function of the program is called with the communicator, window or file and the code: the library must not be borrowed then.
     Handler {
         function: usize,
         comm: usize,

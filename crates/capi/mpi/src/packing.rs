@@ -4,7 +4,7 @@ use crate::buffer::Buffer;
 use crate::library::{CommId, Library};
 use crate::numbers::{Count, CountPlace};
 use crate::types::Type;
-use netloom_mpi::datatype::external::{append, read};
+use netloom_mpi::datatype::external::{convert, revert};
 use netloom_mpi::error::{Class, Error};
 use std::ffi::{CStr, c_char, c_void};
 
@@ -102,13 +102,7 @@ pub unsafe fn pack_external(
     unsafe {
         check_representation(datarep)?;
         let (data, of) = (inbuf.bytes(1)?, inbuf.of()?.datatype());
-        let (mut rest, mut external) = (&data[..], vec![]);
-        while !rest.is_empty() {
-            of.each_element(|element| {
-                let own = rest.split_off(..element.bytes).expect("the data is whole elements");
-                append(element, own, &mut external)
-            })?;
-        }
+        let external = convert(&of, &data)?;
         let position = CountPlace::Long(position);
         let from = step(position, external.len(), Count::check("outsize", outsize)?, "outbuf")?;
         outbuf.cast::<u8>().wrapping_add(from).copy_from_nonoverlapping(external.as_ptr(), external.len());
@@ -134,19 +128,11 @@ pub unsafe fn unpack_external(
         let bytes = elements * of.external_bytes() as usize;
         let position = CountPlace::Long(position);
         let from = step(position, bytes, Count::check("insize", insize)?, "inbuf")?;
-        let mut rest = match bytes {
+        let external = match bytes {
             0 => &[],
             _ => std::slice::from_raw_parts(inbuf.cast::<u8>().wrapping_add(from), bytes),
         };
-        let mut native = vec![];
-        while !rest.is_empty() {
-            of.each_element(|element| {
-                let bytes = read(element, rest, &mut native);
-                rest = &rest[bytes..];
-                Ok::<_, Error>(())
-            })?;
-        }
-        space.copy_from_slice(&native);
+        space.copy_from_slice(&revert(&of, external));
         space.finish();
         position.set(Some((from + bytes) as u64));
     }

@@ -34,8 +34,8 @@ pub enum Request {
     /// What the program carries out.
     Generalized(Generalized),
     Partitioned(Box<Active>),
-    /// A send or a collective that has ended.
-    Ended(Result<(), Error>),
+    /// What has ended: a send, a collective, an access to a file.
+    Ended(Result<Ended, Error>),
 }
 
 /// The status of a receive from `MPI_PROC_NULL`.
@@ -174,7 +174,7 @@ impl Library {
             Request::Partitioned(active) => active.sent.as_ref().and_then(|sent| self.ended(sent)),
             Request::Flush(of) => self.is_flushed(*of).then_some(Ok(EMPTY)),
             Request::Generalized(generalized) => generalized.ended(),
-            Request::Ended(end) => Some(end.clone().map(|()| EMPTY)),
+            Request::Ended(end) => Some(end.clone()),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library};
-use crate::requests::{Request, set_status};
+use crate::requests::{EMPTY, Request, set_status};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::matching::{Envelope, Pattern};
 use netloom_mpi::point_to_point::Ended;
@@ -50,7 +50,7 @@ impl Library {
     ) -> Result<Request, Error> {
         self.check_send(dest, tag, comm)?;
         if mode == Mode::Buffered && dest != PROC_NULL {
-            return self.start_buffered(&buf, dest, tag, comm).map(|()| Request::Ended(Ok(())));
+            return self.start_buffered(&buf, dest, tag, comm).map(|()| Request::Ended(Ok(EMPTY)));
         }
         let context = self.of(comm).group.context;
         self.start_send_in(context, mode, &buf, (dest, tag), comm)
@@ -68,7 +68,7 @@ impl Library {
         // SAFETY: the program gave the buffer.
         let (data, kept) = unsafe { buf.outgoing()? };
         if dest == PROC_NULL {
-            return Ok(Request::Ended(Ok(())));
+            return Ok(Request::Ended(Ok(EMPTY)));
         }
         let (source, bytes) = (self.of(comm).group.rank as i32, data.bytes);
         let envelope = Envelope { context, source, tag, bytes, acknowledge: 0 };
@@ -77,7 +77,7 @@ impl Library {
             Mode::Standard | Mode::Buffered => self.point_to_point.send(to, envelope, data)?,
             Mode::Synchronous => Some(self.point_to_point.send_synchronous(to, envelope, data)?),
         };
-        Ok(number.map_or(Request::Ended(Ok(())), |number| Request::Send(number, kept)))
+        Ok(number.map_or(Request::Ended(Ok(EMPTY)), |number| Request::Send(number, kept)))
     }
 
     /// What a receive wants.

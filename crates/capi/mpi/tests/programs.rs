@@ -94,6 +94,8 @@ const CHECKED: &[&str] = &[
     "epochs",
     "errors",
     "external",
+    "file_views",
+    "files",
     "grids",
     "groups",
     "hello",
@@ -109,6 +111,7 @@ const CHECKED: &[&str] = &[
     "pieces",
     "requests",
     "ring",
+    "shared_files",
     "shared_windows",
     "sessions",
     "sleeps",
@@ -198,7 +201,7 @@ fn errors_end_the_job_with_rank_call_argument_and_value() {
     assert!(status == 1 && output.contains("rank 0 ends without MPI_Finalize"), "{status}\n{output}");
     let program = compile(&source("missing"), folder.path());
     let (status, output) = native(&program, 1);
-    let expected = "MPI_File_open: netloom does not have this function yet (MPI_ERR_UNSUPPORTED_OPERATION)";
+    let expected = "MPI_Comm_spawn: netloom does not have this function yet (MPI_ERR_UNSUPPORTED_OPERATION)";
     assert!(status == 55 && output.contains(expected), "{status}\n{output}");
 }
 

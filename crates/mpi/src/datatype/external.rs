@@ -1,8 +1,8 @@
 //! The data representation `external32` (MPI 5.0, section 14.5.2): the most significant byte first, and numbers with a
 //! binary point as IEEE 754 has them.
 
-use super::Kind;
 use super::elements::Element;
+use super::{Datatype, Kind};
 use crate::error::{Class, Error};
 
 /// The x87's numbers of 80 bits, which C calls `long double` here, and Fortran's `real(16)` have this length too; the
@@ -64,6 +64,42 @@ pub fn read(element: &Element, external: &[u8], native: &mut Vec<u8>) -> usize {
             external_bytes
         }
     }
+}
+
+/// The data of elements of a type, converted.
+///
+/// # Errors
+/// As [`append`].
+///
+/// # Panics
+/// If the last element is not whole.
+pub fn convert(of: &Datatype, native: &[u8]) -> Result<Vec<u8>, Error> {
+    let (mut rest, mut external) = (native, vec![]);
+    while !rest.is_empty() {
+        of.each_element(|element| {
+            let own = rest.split_off(..element.bytes).expect("the data is whole elements");
+            append(element, own, &mut external)
+        })?;
+    }
+    Ok(external)
+}
+
+/// The reverse of [`convert`]: as many whole elements as there are.
+pub fn revert(of: &Datatype, external: &[u8]) -> Vec<u8> {
+    let (mut rest, mut native) = (external, vec![]);
+    let mut is_whole = true;
+    while is_whole && !rest.is_empty() {
+        let end = of.each_element(|element| {
+            if rest.len() < element.external_bytes {
+                return Err(());
+            }
+            let bytes = read(element, rest, &mut native);
+            rest = &rest[bytes..];
+            Ok(())
+        });
+        is_whole = end.is_ok();
+    }
+    native
 }
 
 const FRACTION_BITS: u32 = 112;

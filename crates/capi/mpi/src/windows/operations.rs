@@ -4,7 +4,7 @@ use super::WinId;
 use crate::buffer::Buffer;
 use crate::library::Library;
 use crate::operations::{Reduction, check_defined};
-use crate::requests::Request;
+use crate::requests::{EMPTY, Request};
 use crate::types::Type;
 use netloom_mpi::datatype::{Kind, Predefined};
 use netloom_mpi::error::{Class, Error};
@@ -86,14 +86,14 @@ unsafe fn any_put(
 ) -> Result<Request, Error> {
     // SAFETY: the program gave the buffer.
     let data = unsafe { origin.bytes(1)? };
-    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(()))) };
+    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
     let window = library.window(win);
     let data = match &data {
         Cow::Borrowed(data) => Data::Stays(data),
         Cow::Owned(packed) => Data::Lent(packed),
     };
     let started = library.block_on(window.put(at, data, is_awaited))?;
-    Ok(started.map_or(Request::Ended(Ok(())), Request::OneSided))
+    Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 
 pub unsafe fn put(library: &mut Library, origin: Buffer, at: Remote, win: WinId) -> Result<(), Error> {
@@ -124,10 +124,10 @@ unsafe fn any_get(
     is_awaited: bool,
 ) -> Result<Request, Error> {
     let place = origin.place()?;
-    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(()))) };
+    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
     let window = library.window(win);
     let started = library.block_on(window.get(at, place, is_awaited))?;
-    Ok(started.map_or(Request::Ended(Ok(())), Request::OneSided))
+    Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 
 pub unsafe fn get(library: &mut Library, origin: Buffer, at: Remote, win: WinId) -> Result<(), Error> {
@@ -175,7 +175,7 @@ pub unsafe fn raccumulate(
     // SAFETY: the program gave buffer and place.
     unsafe {
         accumulate(library, origin, at, op, win)?;
-        library.hand_out(Request::Ended(Ok(())), request)
+        library.hand_out(Request::Ended(Ok(EMPTY)), request)
     }
 }
 
@@ -194,10 +194,10 @@ unsafe fn any_get_accumulate(
     // SAFETY: the program gave the buffer, which is not used without an operation.
     let data = if is_no_op { (&[]).into() } else { unsafe { origin.bytes(1)? } };
     let place = result.place()?;
-    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(()))) };
+    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
     let window = library.window(win);
     let started = library.block_on(window.get_accumulate(at, &data, how, place, is_awaited))?;
-    Ok(started.map_or(Request::Ended(Ok(())), Request::OneSided))
+    Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 
 pub unsafe fn get_accumulate(

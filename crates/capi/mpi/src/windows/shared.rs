@@ -1,47 +1,32 @@
-//! Memory that all processes of a communicator have, which are on one node: a file without a name, which rank
-//! 0 makes and the others open through its process, so that nothing is left when a process dies.
+//! Memory that all processes of a communicator have, which are on one node.
 
 use super::create::greatest;
 use crate::library::{CommId, Library};
+use crate::memory::{self, SharedMemory};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::one_sided::{Addresses, Extents, Mapped};
-use std::ffi::c_void;
-use std::fs::{File, OpenOptions};
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::fs::File;
 
 /// Memory that other processes have too.
 pub struct Mapping {
-    address: *mut c_void,
-    bytes: usize,
+    /// It stays mapped.
+    _memory: SharedMemory,
     /// Where that of each rank is.
     pub ranks: Mapped,
 }
 
 impl Mapping {
     fn of(file: &File, bytes: usize, places: &Places) -> std::io::Result<Self> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let (shared, descriptor) = (libc::MAP_SHARED, file.as_raw_fd());
-        // SAFETY: a new mapping of a file of that length.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, shared, descriptor, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        let first = address as u64;
+        let shared = SharedMemory::of(file, bytes)?;
+        let first = shared.address() as u64;
         let memory = match &places.starts {
             &Starts::Uniform(stride) => Addresses::Uniform(first, stride),
             Starts::Listed(list) => Addresses::Listed(list.iter().map(|start| first + start).collect()),
         };
         let locks = Addresses::Uniform(first + places.locks, LOCK_B);
         let ranks = Mapped { memory, locks };
-        Ok(Mapping { address, bytes, ranks })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: it is mapped, and the window is freed.
-        unsafe { libc::munmap(self.address, self.bytes) };
+        Ok(Mapping { _memory: shared, ranks })
     }
 }
 
@@ -89,19 +74,6 @@ impl Places {
     }
 }
 
-fn made(bytes: usize) -> std::io::Result<File> {
-    // SAFETY: a name, and a descriptor that nobody else has.
-    let file = unsafe {
-        let descriptor = libc::memfd_create(c"window".as_ptr(), libc::MFD_CLOEXEC);
-        if descriptor < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        File::from_raw_fd(descriptor)
-    };
-    file.set_len(bytes as u64)?;
-    Ok(file)
-}
-
 /// Memory for all ranks of a communicator.
 pub fn map(library: &mut Library, comm: CommId, places: &Places) -> Result<Mapping, Error> {
     let bytes = places.bytes as usize;
@@ -115,21 +87,19 @@ pub fn map(library: &mut Library, comm: CommId, places: &Places) -> Result<Mappi
     let failed = |error: std::io::Error| {
         Error::new(Class::RmaShared, format!("memory of {bytes} B cannot be shared: {error}"))
     };
-    let file = if group.rank == 0 { made(bytes).ok() } else { None };
-    // All ranks hear of it if there is none: then the descriptor is negative.
-    let descriptor = file.as_ref().map_or(-1, |file| file.as_raw_fd());
-    let mut name = [std::process::id().to_ne_bytes(), descriptor.to_ne_bytes()].concat();
+    let file = if group.rank == 0 { memory::create(c"window", bytes).ok() } else { None };
+    // All ranks hear of it if there is none.
+    const NONE: u64 = u64::MAX;
+    let mut key = file.as_ref().map_or(NONE, memory::key).to_ne_bytes();
     let operation = library.operation(comm);
-    library.block_on(collective::broadcast(&operation, &mut name, 0))?;
-    let number = |at: usize| i32::from_ne_bytes(name[at..at + 4].try_into().expect("four bytes"));
-    let (process, descriptor) = (number(0), number(4));
-    if descriptor < 0 {
+    library.block_on(collective::broadcast(&operation, &mut key, 0))?;
+    let key = u64::from_ne_bytes(key);
+    if key == NONE {
         let text = format!("there is no memory for {bytes} B that is shared");
         return Err(Error::new(Class::NoMem, text));
     }
-    let open = || OpenOptions::new().read(true).write(true).open(format!("/proc/{process}/fd/{descriptor}"));
     let mapping = file.as_ref().map_or_else(
-        || open().and_then(|file| Mapping::of(&file, bytes, places)),
+        || memory::open(key).and_then(|file| Mapping::of(&file, bytes, places)),
         |file| Mapping::of(file, bytes, places),
     );
     // Rank 0 keeps its file until all have opened it; none has the memory if one has not.
