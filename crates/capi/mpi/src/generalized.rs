@@ -84,7 +84,7 @@ pub unsafe fn start(
 ) -> Result<(), Error> {
     let generalized = Generalized { query, free, cancel, extra: extra as usize, is_complete: false };
     // SAFETY: the program gave the place.
-    unsafe { library.hand_out(Request::Generalized(generalized), request) }
+    unsafe { library.hand_out(Request::Generalized(Box::new(generalized)), request) }
 }
 
 pub unsafe fn complete(library: &mut Library, handle: usize) -> Result<(), Error> {

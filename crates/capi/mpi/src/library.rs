@@ -351,7 +351,7 @@ impl Library {
             if let Request::Collective(future) = request
                 && let Poll::Ready(end) = poll(future.as_mut())
             {
-                *request = Request::Ended(end.map(|()| EMPTY));
+                *request = Request::Ended(end.map(|()| EMPTY).map_err(Box::new));
                 self.collectives_under_way -= 1;
             }
         }

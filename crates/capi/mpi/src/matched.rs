@@ -45,7 +45,7 @@ impl Library {
             ));
         };
         *handle = MESSAGE_NULL;
-        Ok(Request::Receive(self.point_to_point.receive_taken(taken, space), unpacking))
+        Ok(Request::Receive(self.point_to_point.receive_taken(taken, space), unpacking.map(Box::new)))
     }
 }
 

@@ -147,7 +147,7 @@ pub unsafe fn send_init(
     crate::info::check(info)?;
     let message = Message::plan(library, &buf, partitions, ("dest", dest), tag, comm)?;
     // SAFETY: the program gave the place.
-    unsafe { library.hand_out(Request::Persistent(Plan::PartitionedSend(message), None), request) }
+    unsafe { library.hand_out(Request::Persistent(Box::new(Plan::PartitionedSend(message)), None), request) }
 }
 
 pub unsafe fn receive_init(
@@ -163,7 +163,9 @@ pub unsafe fn receive_init(
     crate::info::check(info)?;
     let message = Message::plan(library, &buf, partitions, ("source", source), tag, comm)?;
     // SAFETY: the program gave the place.
-    unsafe { library.hand_out(Request::Persistent(Plan::PartitionedReceive(message), None), request) }
+    unsafe {
+        library.hand_out(Request::Persistent(Box::new(Plan::PartitionedReceive(message)), None), request)
+    }
 }
 
 pub unsafe fn ready(library: &mut Library, partition: c_int, request: usize) -> Result<(), Error> {
@@ -201,10 +203,8 @@ pub unsafe fn arrived(
     let wrong =
         || Error::new(Class::Request, format!("request is {request:#x}, which is no partitioned receive"));
     let at = library.request_at(request)?.ok_or_else(wrong)?;
-    let partitions = match library.requests[at].as_ref() {
-        Some(Request::Persistent(Plan::PartitionedReceive(message), _)) => message.partitions,
-        _ => return Err(wrong()),
-    };
+    let Some(Request::Persistent(plan, _)) = library.requests[at].as_ref() else { return Err(wrong()) };
+    let Plan::PartitionedReceive(Message { partitions, .. }) = **plan else { return Err(wrong()) };
     if partition < 0 || partition as u32 >= partitions {
         let text = format!("partition is {partition}, and there are {partitions}, from 0 on");
         return Err(Error::new(Class::Arg, text));

@@ -67,7 +67,7 @@ impl Library {
             ));
         }
         let plan = plan.clone();
-        let begun = self.begin(plan.clone())?;
+        let begun = self.begin((*plan).clone())?;
         self.requests[at] = Some(Request::Persistent(plan, Some(Box::new(begun))));
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Library {
     /// The program gave the place.
     unsafe fn plan(&mut self, plan: Plan, request: *mut usize) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        unsafe { self.hand_out(Request::Persistent(plan, None), request) }
+        unsafe { self.hand_out(Request::Persistent(Box::new(plan), None), request) }
     }
 
     /// # Safety

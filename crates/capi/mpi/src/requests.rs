@@ -19,7 +19,7 @@ use std::pin::Pin;
 pub enum Request {
     /// With the packed data, if the type has gaps.
     Send(Number, Option<Vec<u8>>),
-    Receive(Number, Option<Unpacking>),
+    Receive(Number, Option<Box<Unpacking>>),
     /// A receive from `MPI_PROC_NULL`.
     NoReceive,
     /// An operation of a window, by its token.
@@ -28,15 +28,17 @@ pub enum Request {
     /// A send and a receive that end together.
     SendReceive(Box<[Request; 2]>),
     /// What is started again and again, and what it has started that has not been ended.
-    Persistent(Plan, Option<Box<Request>>),
+    Persistent(Box<Plan>, Option<Box<Request>>),
     /// The buffered sends of a communicator, or of those without a buffer of their own.
     Flush(Option<usize>),
     /// What the program carries out.
-    Generalized(Generalized),
+    Generalized(Box<Generalized>),
     Partitioned(Box<Active>),
     /// What has ended: a send, a collective, an access to a file.
-    Ended(Result<Ended, Error>),
+    Ended(Result<Ended, Box<Error>>),
 }
+/// Each message writes one: what is rare and long is boxed.
+const _: () = assert!(size_of::<Option<Request>>() <= 40);
 
 /// The status of a receive from `MPI_PROC_NULL`.
 pub const NO_MESSAGE: Ended = Ended { source: PROC_NULL, tag: ANY_TAG, ..EMPTY };
@@ -164,17 +166,21 @@ impl Library {
                 self.ended(send).and_then(|end| self.ended(receive).map(|received| end.and(received)))
             }
             Request::Persistent(_, None) => Some(Ok(EMPTY)),
-            // A partitioned message has another tag on its way.
-            Request::Persistent(Plan::PartitionedReceive(message), Some(active)) => {
-                self.ended(active).map(|end| {
-                    end.map(|end| Ended { tag: if end.source < 0 { end.tag } else { message.tag() }, ..end })
+            Request::Persistent(plan, Some(active)) => {
+                let end = self.ended(active)?;
+                Some(match &**plan {
+                    // A partitioned message has another tag on its way.
+                    Plan::PartitionedReceive(message) => end.map(|end| Ended {
+                        tag: if end.source < 0 { end.tag } else { message.tag() },
+                        ..end
+                    }),
+                    _ => end,
                 })
             }
-            Request::Persistent(_, Some(active)) => self.ended(active),
             Request::Partitioned(active) => active.sent.as_ref().and_then(|sent| self.ended(sent)),
             Request::Flush(of) => self.is_flushed(*of).then_some(Ok(EMPTY)),
             Request::Generalized(generalized) => generalized.ended(),
-            Request::Ended(end) => Some(end.clone()),
+            Request::Ended(end) => Some(end.clone().map_err(|error| *error)),
         }
     }
 

@@ -107,7 +107,9 @@ impl Library {
     pub fn start_receive_of(&mut self, pattern: Option<Pattern>, buf: &Buffer) -> Result<Request, Error> {
         let (space, unpacking) = buf.incoming()?;
         Ok(match pattern {
-            Some(pattern) => Request::Receive(self.point_to_point.receive(pattern, space), unpacking),
+            Some(pattern) => {
+                Request::Receive(self.point_to_point.receive(pattern, space), unpacking.map(Box::new))
+            }
             None => Request::NoReceive,
         })
     }

@@ -1,5 +1,6 @@
-//! The lock of a window at a target: held by any number of origins, or by one alone; who waits is served in
-//! order.
+//! The lock of a window at a target: held by any number of origins, or by one alone. A shared lock is granted while
+//! others share it, also if somebody waits for it alone: an origin may hold the locks of many targets
+//! (`MPI_Win_lock_all`), and if it waited behind those who wait for an origin that waits for it, none would go on.
 
 use crate::transport::Process;
 use std::collections::VecDeque;
@@ -15,16 +16,13 @@ pub struct Lock {
 impl Lock {
     /// An origin wants it; returns whether it has it now. Otherwise it waits.
     pub fn request(&mut self, from: Process, is_exclusive: bool) -> bool {
-        if !self.waiting.is_empty() || !self.is_free_for(is_exclusive) {
+        let is_free = self.holders == 0 || !is_exclusive && !self.is_exclusive;
+        if is_free {
+            self.grant(is_exclusive);
+        } else {
             self.waiting.push_back((from, is_exclusive));
-            return false;
         }
-        self.grant(is_exclusive);
-        true
-    }
-
-    fn is_free_for(&self, is_exclusive: bool) -> bool {
-        self.holders == 0 || !is_exclusive && !self.is_exclusive
+        is_free
     }
 
     fn grant(&mut self, is_exclusive: bool) {
@@ -32,17 +30,24 @@ impl Lock {
         self.holders += 1;
     }
 
-    /// A holder releases it; returns who has it now that waited.
+    /// A holder releases it; returns who has it now that waited: the first, and if it shares it, all that do.
     pub fn release(&mut self) -> Vec<Process> {
         self.holders = self.holders.saturating_sub(1);
-        let mut granted = vec![];
-        while let Some(&(next, is_exclusive)) = self.waiting.front()
-            && self.is_free_for(is_exclusive)
-        {
-            self.waiting.pop_front();
-            self.grant(is_exclusive);
-            granted.push(next);
-        }
+        let Some(&(first, is_exclusive)) = self.waiting.front().filter(|_| self.holders == 0) else {
+            return vec![];
+        };
+        let granted: Vec<Process> = match is_exclusive {
+            true => {
+                self.waiting.pop_front();
+                vec![first]
+            }
+            false => {
+                let shared = self.waiting.iter().filter(|of| !of.1).map(|of| of.0).collect();
+                self.waiting.retain(|of| of.1);
+                shared
+            }
+        };
+        granted.iter().for_each(|_| self.grant(is_exclusive));
         granted
     }
 }
@@ -52,18 +57,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locks_are_granted_in_order_and_shared_ones_together() {
+    fn who_waits_is_served_in_order_and_shared_locks_are_shared_at_once() {
         let mut lock = Lock::default();
         assert!(lock.request(1, false) && lock.request(2, false));
         assert!(!lock.request(3, true));
-        // It waits behind the exclusive one.
-        assert!(!lock.request(4, false) && !lock.request(5, false) && !lock.request(6, true));
-        assert_eq!(lock.release(), []);
+        // It does not wait behind the exclusive one.
+        assert!(lock.request(4, false));
+        assert_eq!([lock.release(), lock.release()], [[], []]);
         assert_eq!(lock.release(), [3]);
-        assert_eq!(lock.release(), [4, 5]);
+        assert!(!lock.request(5, false) && !lock.request(6, true) && !lock.request(7, false));
+        assert_eq!(lock.release(), [5, 7]);
         assert_eq!(lock.release(), []);
         assert_eq!(lock.release(), [6]);
         assert_eq!(lock.release(), []);
-        assert!(lock.request(7, true));
+        assert!(lock.request(8, true));
+    }
+
+    /// Origins that share the locks of two targets do not wait for those that wait for one of them alone, each for
+    /// another.
+    #[test]
+    fn sharing_two_locks_is_no_deadlock() {
+        let [mut a, mut b] = [Lock::default(), Lock::default()];
+        assert!(a.request(1, false) && b.request(2, false));
+        assert!(!a.request(3, true) && !b.request(4, true));
+        assert!(b.request(1, false) && a.request(2, false));
     }
 }
