@@ -278,9 +278,12 @@ impl Context {
 
 /// The limits of the protocols.
 fn limits(job: &Job) -> Limits {
+    /// Between processes of this computer packets carry up to 8 KiB sooner than the kernel's copy, which takes
+    /// two messages and two system calls first.
+    const NATIVE_RENDEZVOUS_FROM_BYTES: u64 = (8 << 10) + 1;
     let simulated = job.simulated.map(|guest| guest::lock(guest).facts().rendezvous_from_bytes);
-    let usual = Limits::default();
-    Limits { rendezvous_from_bytes: simulated.unwrap_or(usual.rendezvous_from_bytes), ..usual }
+    let rendezvous_from_bytes = simulated.unwrap_or(NATIVE_RENDEZVOUS_FROM_BYTES);
+    Limits { rendezvous_from_bytes, ..Limits::default() }
 }
 
 #[unsafe(no_mangle)]
