@@ -64,6 +64,15 @@ static void interleaved(void)
   CHECK(count == 3);
   CHECK(MPI_File_seek(file, -1, MPI_SEEK_END) == MPI_SUCCESS && MPI_File_get_position(file, &at) == MPI_SUCCESS);
   CHECK(at == 2 * BLOCKS - 1);
+  /* The file ends within a block of rank 0, and then within one of its elements. */
+  for (int more = 4; more <= 6; more += 2)
+  {
+    CHECK(MPI_File_set_size(file, 6 + 8 * size + more) == MPI_SUCCESS);
+    CHECK(MPI_File_seek(file, 0, MPI_SEEK_END) == MPI_SUCCESS && MPI_File_get_position(file, &at) == MPI_SUCCESS);
+    CHECK(at == (rank > 0 ? 2 : more == 4 ? 3 : 4));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_write_at_all(file, 0, own, 2 * BLOCKS, MPI_INT, &status) == MPI_SUCCESS);
   CHECK(MPI_File_get_byte_offset(file, 5, &bytes) == MPI_SUCCESS && bytes == 6 + 8 * rank + 2 * 8 * size + 4);
   /* An integral number of elementary types, and of bytes. */
   CHECK(class_of(MPI_File_read_at(file, 0, got, 3, MPI_CHAR, &status)) == MPI_ERR_IO);
@@ -166,6 +175,18 @@ static void sparse(void)
     }
     MPI_Type_free(&filetype);
   }
+  /* Instances of the type that are not one after the other in the file. */
+  int          displacements[2] = {0, 10};
+  MPI_Datatype runs;
+  MPI_Type_create_indexed_block(2, 1, displacements, MPI_INT, &runs);
+  MPI_Type_create_resized(runs, 0, 4, &filetype);
+  MPI_Type_commit(&filetype);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, filetype, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at(file, 3, got, 9, MPI_INT, &status) == MPI_SUCCESS && bytes_of(&status) == 36);
+  for (int n = 0; n < 9; n++)
+    CHECK(got[n] == 3 * ((n + 3) / 2 + (n + 3) % 2 * 10));
+  MPI_Type_free(&filetype);
+  MPI_Type_free(&runs);
   /* A rank may have no part. */
   MPI_Datatype none;
   MPI_Type_contiguous(rank == 0 ? 0 : 1, MPI_INT, &none);

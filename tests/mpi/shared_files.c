@@ -45,6 +45,24 @@ static void appended(MPI_File file)
     CHECK(seen[n] == ROUNDS);
 }
 
+/* No step of the pointer is lost, and a new view begins at its beginning. */
+static void steps(MPI_File file)
+{
+  enum { STEPS = 20000 };
+  int        none;
+  MPI_Offset at;
+  MPI_Status status;
+  CHECK(MPI_File_set_size(file, 0) == MPI_SUCCESS && MPI_File_seek_shared(file, 0, MPI_SEEK_SET) == MPI_SUCCESS);
+  for (int n = 0; n < STEPS; n++)
+    CHECK(MPI_File_read_shared(file, &none, 1, MPI_INT, &status) == MPI_SUCCESS && bytes_of(&status) == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_get_position_shared(file, &at) == MPI_SUCCESS && at == size * STEPS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_get_position_shared(file, &at) == MPI_SUCCESS && at == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* All read integers: each is read by one rank, and none twice. */
 static void taken(MPI_File file)
 {
@@ -156,6 +174,7 @@ int main(int argc, char ** argv)
   CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) == MPI_SUCCESS);
   appended(file);
   MPI_Barrier(MPI_COMM_WORLD);
+  steps(file);
   taken(file);
   MPI_Barrier(MPI_COMM_WORLD);
   ordered(file);

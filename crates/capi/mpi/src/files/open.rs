@@ -137,8 +137,7 @@ pub unsafe fn open(
     Ok(())
 }
 
-/// Others may open the file in the same call after it, so it is deleted when all have closed it, and before they
-/// return.
+/// A file that is to be deleted is when all are in the call, and before they return.
 pub unsafe fn close(library: &mut Library, fh: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave the place.
     let handle = unsafe { &mut *fh };

@@ -1,5 +1,5 @@
-//! The shared file pointer: a number in memory of all processes of a file, which atomic operations change, so that
-//! no process waits for another.
+//! The shared file pointer: a number in memory of all processes of a file, which atomic operations change, so
+//! that no process waits for another.
 
 use crate::memory::SharedMemory;
 use std::fs::File;
