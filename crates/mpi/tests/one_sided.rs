@@ -206,6 +206,10 @@ impl Windows {
         match epoch {
             Epoch::Fence => window.fence(true).await.unwrap(),
             Epoch::LockAll { is_unchecked } => {
+                // That nobody is in an earlier epoch is the program's promise then.
+                if is_unchecked {
+                    window.barrier().await.unwrap();
+                }
                 window.lock_all(is_unchecked, std::iter::once(rank)).await.unwrap();
             }
             Epoch::Locks { .. } => {}
