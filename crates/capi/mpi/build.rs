@@ -219,8 +219,8 @@ fn export(function: &Function, is_long: bool) -> String {
         "{unused}#[unsafe(no_mangle)] pub unsafe extern \"C\" fn PMPI_{name}({}) -> {result} {{ unsafe {{ {body} }} }}",
         declared.join(", ")
     );
-    // The name that tools replace, in a library of theirs that is found first. It would be weak for static linking, which
-    // rustc cannot express and a shared library does not need.
+    // The name that tools replace, in a library of theirs that is found first. It would be weak for static
+    // linking, which rustc cannot express and a shared library does not need.
     let _ = writeln!(
         text,
         "#[unsafe(naked)] #[unsafe(no_mangle)] pub unsafe extern \"C\" fn MPI_{name}() \

@@ -141,8 +141,8 @@ pub struct PamiConfig {
     pub collective_ns: f64,
     /// The same for a reduction, in addition: types and operation are looked up, ns.
     pub reduction_ns: f64,
-    /// An atomic operation of the L2, or a load of a line that another core has written: how processes of a node pass
-    /// packets to each other, ns.
+    /// An atomic operation of the L2, or a load of a line that another core has written: how processes of a
+    /// node pass packets to each other, ns.
     pub atomic_ns: f64,
     /// How fast a processor copies data between a packet and memory, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]

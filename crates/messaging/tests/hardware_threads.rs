@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex};
 
 const MESSAGES: u32 = 20;
 
-/// Process 0 of node 1 sends packets to node 0, where process 0 takes them and process 1 notes what has happened, as a
-/// thread of the same task that is resumed in between does.
+/// Process 0 of node 1 sends packets to node 0, where process 0 takes them and process 1 notes what has
+/// happened, as a thread of the same task that is resumed in between does.
 #[test]
 fn a_packet_is_not_lost_while_another_thread_collects() {
     let (network, unit) = (units::network(&[2], false), units::unit());

@@ -1,4 +1,5 @@
-//! PAMI's collective operations by the network: what each task gets, by groups of all shapes, and how long they take.
+//! PAMI's collective operations by the network: what each task gets, by groups of all shapes, and how long
+//! they take.
 
 mod units;
 
@@ -15,7 +16,8 @@ fn doubles(numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
     numbers.into_iter().flat_map(f64::to_be_bytes).collect()
 }
 
-/// Kinds of operations: barrier, two broadcasts, allreduce; and, for a group that shares no node with another, reduce.
+/// Kinds of operations: barrier, two broadcasts, allreduce; and, for a group that shares no node with
+/// another, reduce.
 const OF_ANY_GROUP: u64 = 4;
 const OF_THE_ONLY_GROUP: u64 = 5;
 
@@ -86,7 +88,8 @@ fn all_get_what_they_should() {
     }
 }
 
-/// The whole machine, its halves and its rows: groups that share nodes, of which disjoint ones have the same class.
+/// The whole machine, its halves and its rows: groups that share nodes, of which disjoint ones have the same
+/// class.
 #[test]
 fn groups_do_not_disturb_each_other() {
     for seed in 0..6 {
@@ -159,8 +162,8 @@ fn a_reduction_ends_at_its_root() {
     });
 }
 
-/// A long allreduce is as fast as the network, whose packets of 512 B follow each other every 298 ns, however many
-/// processes a node has: their work overlaps.
+/// A long allreduce is as fast as the network, whose packets of 512 B follow each other every 298 ns, however
+/// many processes a node has: their work overlaps.
 #[test]
 fn long_sums_overlap_with_the_network() {
     const BYTES: u64 = 512 << 10;

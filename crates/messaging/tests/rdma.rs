@@ -1,4 +1,5 @@
-//! PAMI's puts and gets on Message Units: RDMA between neighbours, while the target's processor does something else.
+//! PAMI's puts and gets on Message Units: RDMA between neighbours, while the target's processor does
+//! something else.
 
 mod units;
 

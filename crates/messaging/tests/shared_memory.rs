@@ -1,5 +1,5 @@
-//! Messages between the processes of a node: all that is sent arrives, in order, also where a queue is full; and how long
-//! that takes.
+//! Messages between the processes of a node: all that is sent arrives, in order, also where a queue is full;
+//! and how long that takes.
 
 mod units;
 

@@ -1,4 +1,5 @@
-//! MPI over any transport, free of I/O, of C and of threads: requests, matching, datatypes, reductions, collectives.
+//! MPI over any transport, free of I/O, of C and of threads: requests, matching, datatypes, reductions,
+//! collectives.
 //!
 //! - [`transport`] – what carries messages.
 //! - [`point_to_point`] – sends, receives, their requests.

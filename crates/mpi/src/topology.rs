@@ -29,9 +29,9 @@ impl Topology {
         }
     }
 
-    /// The order in which blocks are received: of those from one rank, the first is the first that it sent. What
-    /// is sent down a dimension of a grid comes from above, also where both neighbors are the same rank (section
-    /// 8.6).
+    /// The order in which blocks are received: of those from one rank, the first is the first that it sent.
+    /// What is sent down a dimension of a grid comes from above, also where both neighbors are the same rank
+    /// (section 8.6).
     pub fn receive_order(&self, blocks: usize) -> Vec<usize> {
         match self {
             Topology::Cartesian(_) => (0..blocks).map(|block| block ^ 1).collect(),
@@ -119,8 +119,8 @@ impl Cartesian {
     }
 }
 
-/// Lengths of `free` dimensions whose product is `nodes`, the longest first and as equal as can be: the longest as short as
-/// possible, then the next.
+/// Lengths of `free` dimensions whose product is `nodes`, the longest first and as equal as can be: the
+/// longest as short as possible, then the next.
 pub fn balanced(nodes: u32, free: usize) -> Vec<u32> {
     fn search(nodes: u32, free: usize, most: u32, divisors: &[u32]) -> Option<Vec<u32>> {
         if free == 0 {

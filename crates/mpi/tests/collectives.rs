@@ -1,5 +1,6 @@
-//! Collectives, and messages of any length, over a transport in memory that delivers in a random order, against plain loops. The
-//! operation is one in whose order it matters: affine maps, applied one after the other.
+//! Collectives, and messages of any length, over a transport in memory that delivers in a random order,
+//! against plain loops. The operation is one in whose order it matters: affine maps, applied one after the
+//! other.
 
 mod wires;
 
@@ -94,7 +95,8 @@ proptest! {
         }));
     }
 
-    /// Messages with random lengths and tags; receives, some with wildcards, some too short, before and after their messages.
+    /// Messages with random lengths and tags; receives, some with wildcards, some too short, before and after
+    /// their messages.
     #[test]
     fn messages_reach_the_receives_that_want_them_in_order(
         lengths in prop::collection::vec(0usize..40, 1..40), wild: bool, late in 0usize..40, seed: u64

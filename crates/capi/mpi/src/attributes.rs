@@ -1,5 +1,5 @@
-//! Attributes of communicators, types and windows (MPI 5.0, section 7.7). Functions of the program are called when they are copied or deleted; they may
-//! make calls, so the library is borrowed only between them.
+//! Attributes of communicators, types and windows (MPI 5.0, section 7.7). Functions of the program are called
+//! when they are copied or deleted; they may make calls, so the library is borrowed only between them.
 
 use crate::abi::*;
 use crate::communicators;
@@ -33,7 +33,8 @@ impl Carrier {
     }
 }
 
-/// `MPI_COMM_DUP_FN`; NULL is `MPI_COMM_NULL_COPY_FN`, and of functions that delete, `MPI_COMM_NULL_DELETE_FN`.
+/// `MPI_COMM_DUP_FN`; NULL is `MPI_COMM_NULL_COPY_FN`, and of functions that delete,
+/// `MPI_COMM_NULL_DELETE_FN`.
 const DUP_FN: usize = 1;
 
 /// A key: what is done when an attribute is copied and deleted.

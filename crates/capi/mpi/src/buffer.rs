@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// A buffer, as the program describes it. Count and type are checked where they are used: those of `MPI_IN_PLACE`, and those of
-/// the root's buffer at other ranks, may be anything.
+/// A buffer, as the program describes it. Count and type are checked where they are used: those of
+/// `MPI_IN_PLACE`, and those of the root's buffer at other ranks, may be anything.
 #[derive(Clone)]
 pub struct Buffer {
     /// The names of address, count and type.

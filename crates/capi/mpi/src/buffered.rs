@@ -1,5 +1,5 @@
-//! Buffered sends (MPI 5.0, section 3.6): the data is copied, and the program goes on. Copies are in memory of the
-//! library; the buffer that the program attaches says how much it may be.
+//! Buffered sends (MPI 5.0, section 3.6): the data is copied, and the program goes on. Copies are in memory
+//! of the library; the buffer that the program attaches says how much it may be.
 
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library};
@@ -15,8 +15,8 @@ const AUTOMATIC: usize = 2;
 /// `MPI_BSEND_OVERHEAD`.
 const OVERHEAD: usize = 512;
 
-/// Whose messages a buffer is for: those of a communicator, by its index, of those of a session, by its handle, or of
-/// all others.
+/// Whose messages a buffer is for: those of a communicator, by its index, of those of a session, by its
+/// handle, or of all others.
 type Key = Option<usize>;
 
 /// A buffer that the program attached.

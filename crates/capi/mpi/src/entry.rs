@@ -30,8 +30,9 @@ pub unsafe fn run(
     }
 }
 
-/// Carries out a call that needs MPI to be initialised, but not the library throughout: a reduction of the program may make it
-/// while the library is in use, or it calls functions of the program that may make calls. `comm` as for [`run`].
+/// Carries out a call that needs MPI to be initialised, but not the library throughout: a reduction of the
+/// program may make it while the library is in use, or it calls functions of the program that may make calls.
+/// `comm` as for [`run`].
 ///
 /// # Safety
 /// As [`run`], apart from reductions.

@@ -1,5 +1,5 @@
-//! Generalized requests: what the program carries out itself (MPI 5.0, section 13.2). Its functions may write statuses,
-//! and must call nothing else of MPI.
+//! Generalized requests: what the program carries out itself (MPI 5.0, section 13.2). Its functions may write
+//! statuses, and must call nothing else of MPI.
 
 use crate::abi::*;
 use crate::library::Library;

@@ -161,7 +161,8 @@ unsafe fn ranges(group: &Processes, n: c_int, ranges: *const c_int) -> Result<Ve
     check_ranks(group, ranks.into_iter())
 }
 
-/// Functions that make a group of a part of another: with or without some ranks, which they read as they are told.
+/// Functions that make a group of a part of another: with or without some ranks, which they read as they are
+/// told.
 macro_rules! of_part {
     ($($name:ident = $part:ident $read:ident;)*) => {$(
         pub unsafe fn $name(

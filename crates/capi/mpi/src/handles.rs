@@ -1,5 +1,5 @@
-//! Handles that the program makes: the kind in the upper bits, so that each is known for what it is; none is in
-//! the range of predefined handles, and each fits an `int`, as `MPI_Comm_toint` and its kin need.
+//! Handles that the program makes: the kind in the upper bits, so that each is known for what it is; none is
+//! in the range of predefined handles, and each fits an `int`, as `MPI_Comm_toint` and its kin need.
 
 /// The objects of one kind, by handle. The handle of an object that was removed is given to another.
 pub struct Handles<T> {

@@ -199,7 +199,8 @@ fn across(
     Ok((operation, remote_leader as u32))
 }
 
-/// A communicator of both groups: the one with a false `high` first, or that whose leader is the lower process.
+/// A communicator of both groups: the one with a false `high` first, or that whose leader is the lower
+/// process.
 pub unsafe fn merge(library: &mut Library, comm: CommId, high: c_int, made: *mut usize) -> Result<(), Error> {
     let remote = library.remote(comm)?;
     let local = Processes::from(&library.of(comm).group);

@@ -1,5 +1,5 @@
-//! `libmpi_abi.so.1`: MPI with the standard ABI. What it does is in `netloom_mpi`; here are handles, checks of arguments,
-//! and PAMI as its transport.
+//! `libmpi_abi.so.1`: MPI with the standard ABI. What it does is in `netloom_mpi`; here are handles, checks
+//! of arguments, and PAMI as its transport.
 //!
 //! | what | file |
 //! |---|---|
@@ -22,8 +22,8 @@
 //! | for what a call waits, in words | `waiting.rs` |
 //!
 //! # One thread at a time
-//! `MPI_THREAD_SERIALIZED` is the highest level that is provided, so the program makes one call at a time; what calls refer to
-//! is theirs alone.
+//! `MPI_THREAD_SERIALIZED` is the highest level that is provided, so the program makes one call at a time;
+//! what calls refer to is theirs alone.
 #![allow(unsafe_code)] // Each function takes pointers from C.
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)] // Functions are documented in the standard.
 #![allow(clippy::too_many_arguments)] // They are the standard's.

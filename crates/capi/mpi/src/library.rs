@@ -37,8 +37,8 @@ pub const USER_COMM: usize = 0x0100_0000;
 pub const USER_REQUEST: usize = 0x0200_0000;
 const NUMBERS: usize = 0x00ff_ffff;
 
-/// Contexts of each communicator: those of its messages and of its collectives, and those within the groups of an
-/// intercommunicator.
+/// Contexts of each communicator: those of its messages and of its collectives, and those within the groups
+/// of an intercommunicator.
 pub const CONTEXTS: u32 = 4;
 const WITHIN: u32 = 2;
 /// Partitioned messages have the context that collectives within the groups leave free.
@@ -383,7 +383,8 @@ impl Library {
 /// What is to be done with an error.
 pub enum Raised {
     Code(c_int),
-    /// A function of the program is called with the communicator, window or file and the code: the library must not be borrowed then.
+    /// A function of the program is called with the communicator, window or file and the code: the library
+    /// must not be borrowed then.
     Handler {
         function: usize,
         comm: usize,

@@ -1,4 +1,5 @@
-//! Matched probes and receives (MPI 5.0, section 3.8.2): who probes a message gets it, whatever others receive.
+//! Matched probes and receives (MPI 5.0, section 3.8.2): who probes a message gets it, whatever others
+//! receive.
 
 use crate::abi::*;
 use crate::buffer::Buffer;

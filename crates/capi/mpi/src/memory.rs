@@ -1,5 +1,5 @@
-//! Memory that several processes of this computer have: a file without a name, which one process makes and the
-//! others open through it, so that nothing is left when a process dies.
+//! Memory that several processes of this computer have: a file without a name, which one process makes and
+//! the others open through it, so that nothing is left when a process dies.
 
 use std::ffi::{CStr, c_void};
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! Partitioned messages (MPI 5.0, chapter 4): a persistent send whose partitions become ready one by one. The message
-//! leaves in one piece when all are, so the partitions of a receive arrive together.
+//! Partitioned messages (MPI 5.0, chapter 4): a persistent send whose partitions become ready one by one. The
+//! message leaves in one piece when all are, so the partitions of a receive arrive together.
 
 use crate::abi::*;
 use crate::buffer::Buffer;
@@ -19,8 +19,8 @@ pub struct Message {
     /// The other rank, or `MPI_PROC_NULL`.
     peer: c_int,
     tag: c_int,
-    /// The tag that it has on its way: messages match in the order in which they were planned, not in that in which
-    /// they are started.
+    /// The tag that it has on its way: messages match in the order in which they were planned, not in that in
+    /// which they are started.
     number: c_int,
     comm: CommId,
 }

@@ -92,8 +92,8 @@ impl Library {
         unsafe { self.plan(Plan::Collective(comm, number, Rc::new(plan)), request) }
     }
 
-    /// How many ranks a collective sends to and receives from with arrays that are read here, and how many this
-    /// group has; none, if the arrays are the root's and this rank is another.
+    /// How many ranks a collective sends to and receives from with arrays that are read here, and how many
+    /// this group has; none, if the arrays are the root's and this rank is another.
     pub fn significant(&mut self, comm: CommId, root: Option<c_int>, is_near: bool) -> [Option<u32>; 3] {
         let comm = self.of(comm);
         let rank = comm.group.rank;

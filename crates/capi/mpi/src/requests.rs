@@ -260,8 +260,8 @@ impl Library {
         Ok(end)
     }
 
-    /// Whether a handle is `MPI_REQUEST_NULL` or that of a persistent request that is not started: calls for one of several
-    /// requests leave such out.
+    /// Whether a handle is `MPI_REQUEST_NULL` or that of a persistent request that is not started: calls for
+    /// one of several requests leave such out.
     fn is_inactive(&self, handle: usize) -> bool {
         let request = self.requests.get(handle.wrapping_sub(USER_REQUEST)).and_then(Option::as_ref);
         handle == REQUEST_NULL || matches!(request, Some(Request::Persistent(_, None)))

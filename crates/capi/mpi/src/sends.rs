@@ -180,8 +180,8 @@ pub unsafe fn irecv(
 type Side = (c_int, c_int);
 
 impl Library {
-    /// Starts to send and to receive. Both are checked before one begins: a receive of a call that failed would still write to
-    /// its buffer.
+    /// Starts to send and to receive. Both are checked before one begins: a receive of a call that failed
+    /// would still write to its buffer.
     fn start_both(
         &mut self,
         sendbuf: Buffer,

@@ -1,5 +1,5 @@
-//! Sessions (MPI 5.0, section 11.3): a program may begin with them instead of `MPI_Init`. The library runs from the
-//! first session, or `MPI_Init`, to the end of the last one.
+//! Sessions (MPI 5.0, section 11.3): a program may begin with them instead of `MPI_Init`. The library runs
+//! from the first session, or `MPI_Init`, to the end of the last one.
 
 use crate::abi::*;
 use crate::environment::write;

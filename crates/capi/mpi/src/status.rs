@@ -24,7 +24,8 @@ pub unsafe fn elements(status: *const Status, of: Type, count: impl Into<CountPl
     Ok(())
 }
 
-/// The reverse of [`elements`]: elements of a predefined type, or whole ones of another, which is as exact as sizes are.
+/// The reverse of [`elements`]: elements of a predefined type, or whole ones of another, which is as exact as
+/// sizes are.
 pub unsafe fn set_elements(status: *mut Status, of: Type, Count(count): Count) -> Result<(), Error> {
     let bytes = of.datatype().bytes_of_elements(count as u64).ok_or_else(|| {
         Error::new(Class::Count, format!("{count} elements of datatype are longer than memory"))

@@ -16,7 +16,8 @@ pub fn call_begins(name: &'static &'static str) {
     CALL.store(std::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
 }
 
-/// The same for a call that a function of the program may make during another call, which has its name again afterwards.
+/// The same for a call that a function of the program may make during another call, which has its name again
+/// afterwards.
 pub fn in_call<R>(name: &'static &'static str, call: impl FnOnce() -> R) -> R {
     let outer = CALL.load(Ordering::Relaxed);
     call_begins(name);

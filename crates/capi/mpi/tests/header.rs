@@ -1,4 +1,5 @@
-//! `mpi.h` and the list of functions in docs/mpi.md are those of the table. With `NETLOOM_UPDATE=1` they are written anew.
+//! `mpi.h` and the list of functions in docs/mpi.md are those of the table. With `NETLOOM_UPDATE=1` they are
+//! written anew.
 
 use std::fmt::Write as _;
 use std::path::Path;

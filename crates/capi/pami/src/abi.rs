@@ -1,5 +1,5 @@
-//! The structures and constants of `pami.h` that the functions use. The layout is checked against the header by
-//! `tests/pami/layout.c`.
+//! The structures and constants of `pami.h` that the functions use. The layout is checked against the header
+//! by `tests/pami/layout.c`.
 
 use std::ffi::{c_char, c_int, c_void};
 

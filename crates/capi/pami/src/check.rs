@@ -1,6 +1,6 @@
-//! `NETLOOM_CHECK=1`: reports on stderr of misuse that the interface leaves undefined. A report says which function,
-//! what is wrong and what to do. A call that could not be carried out safely returns `PAMI_INVAL`; others are carried
-//! out as usual. While the checks are off, each costs a load and a branch.
+//! `NETLOOM_CHECK=1`: reports on stderr of misuse that the interface leaves undefined. A report says which
+//! function, what is wrong and what to do. A call that could not be carried out safely returns `PAMI_INVAL`;
+//! others are carried out as usual. While the checks are off, each costs a load and a branch.
 
 use crate::client::{fail, task};
 use crate::communication_thread;

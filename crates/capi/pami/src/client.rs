@@ -89,8 +89,8 @@ fn start() -> std::result::Result<Job, String> {
     let tasks = segment.tasks();
     // The launcher pins a task to a core where there are enough: then this process sees one.
     let is_oversubscribed = tasks as usize > cores && cores > 1 || is_shared(tasks);
-    // Where tasks share cores they sleep at almost every wait. A fence of others by the kernel takes up to 100 us then,
-    // and tasks queue for it; one's own takes 20 ns for each message.
+    // Where tasks share cores they sleep at almost every wait. A fence of others by the kernel takes up to
+    // 100 us then, and tasks queue for it; one's own takes 20 ns for each message.
     if !is_oversubscribed {
         doorbell::spare_fences();
     }

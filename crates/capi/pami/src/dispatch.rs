@@ -45,8 +45,8 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     if hints.is_invalid() {
         return fail(INVAL, "PAMI_Dispatch_set: a hint has an invalid value");
     }
-    // The segment stands for the network and for the shared memory of a node, so both hints about them are honoured
-    // by the same queues.
+    // The segment stands for the network and for the shared memory of a node, so both hints about them are
+    // honoured by the same queues.
     if hints.remote_async_progress() == HINT_ENABLE && !communication_thread::is_enabled(&context) {
         let remedy = "enable EXT_async_progress for the context before, at all tasks";
         return fail(

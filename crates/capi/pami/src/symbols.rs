@@ -1,5 +1,5 @@
-//! Data symbols: null handles, predefined types, data functions. A predefined type is a number that no pointer
-//! has; a data function is one that is never called, because the library knows it by its address.
+//! Data symbols: null handles, predefined types, data functions. A predefined type is a number that no
+//! pointer has; a data function is one that is never called, because the library knows it by its address.
 
 use crate::abi::{DataFunction, DataPointer};
 use netloom_messaging::pami::reduce::{ELEMENTS, Element, OPERATIONS, Operation};

@@ -1,6 +1,6 @@
-//! Programs that fork, loop without a call, or close their output, natively and as guests: they keep working, or the
-//! job ends in a bounded time and says what happened. Nothing is left of them. `tests/pami/sloppy.c`, which closes the
-//! library's descriptors, runs with the other programs.
+//! Programs that fork, loop without a call, or close their output, natively and as guests: they keep working,
+//! or the job ends in a bounded time and says what happened. Nothing is left of them. `tests/pami/sloppy.c`,
+//! which closes the library's descriptors, runs with the other programs.
 
 #[allow(dead_code)] // The programs are texts here.
 mod common;
@@ -110,8 +110,8 @@ fn a_child_that_stays_behind_is_ended() {
     assert_nothing_left(&program, &before);
 }
 
-/// A task that computes for ever, and takes no signal that asks it to end: the time limit ends the job, and who ran is
-/// said.
+/// A task that computes for ever, and takes no signal that asks it to end: the time limit ends the job, and
+/// who ran is said.
 #[test]
 fn a_loop_without_a_call_is_ended_by_the_time_limit() {
     let _alone = alone();

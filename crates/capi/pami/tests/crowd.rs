@@ -1,5 +1,5 @@
-//! More guests than cores: 128 of them run on what this computer has, and their simulated time is the same beside other
-//! work.
+//! More guests than cores: 128 of them run on what this computer has, and their simulated time is the same
+//! beside other work.
 #![allow(unsafe_code)]
 
 #[allow(dead_code)] // The program is a text here.
@@ -62,7 +62,8 @@ int main(void)
 
 /// A thread that computes on this core until it is over.
 fn spin(core: usize, is_over: &AtomicBool) {
-    // SAFETY: a set is valid with all bytes zero; a system call that reads it. Where there is no such core it fails.
+    // SAFETY: a set is valid with all bytes zero; a system call that reads it. Where there is no such core it
+    // fails.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(core, &mut set);
@@ -109,7 +110,8 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// A job whose time is over ends then, whatever is still to be simulated: here minutes of data between all tasks.
+/// A job whose time is over ends then, whatever is still to be simulated: here minutes of data between all
+/// tasks.
 #[test]
 fn a_job_ends_when_its_time_is_over() {
     let _alone = alone();

@@ -1,5 +1,5 @@
-//! The C programs of `tests/pami` as jobs: compiled against `pami.h`, linked with `libpami.so`, with 1 to 8 tasks, and
-//! once more where no task may read another's memory. Each checks its data itself.
+//! The C programs of `tests/pami` as jobs: compiled against `pami.h`, linked with `libpami.so`, with 1 to 8
+//! tasks, and once more where no task may read another's memory. Each checks its data itself.
 
 mod common;
 

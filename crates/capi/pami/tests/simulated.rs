@@ -1,5 +1,5 @@
-//! The same C programs as guests of a simulated Blue Gene/Q: what they check natively holds there too. And guests
-//! that misbehave: what happened is told, and nothing is left.
+//! The same C programs as guests of a simulated Blue Gene/Q: what they check natively holds there too. And
+//! guests that misbehave: what happened is told, and nothing is left.
 
 mod common;
 mod guests;
@@ -260,7 +260,8 @@ fn a_task_that_fails_ends_the_job() {
     assert!(reason.contains("memory"), "{outcome:?}");
 }
 
-/// The Message Unit serves puts and gets of memory regions: their target reads the clock until it sees the data.
+/// The Message Unit serves puts and gets of memory regions: their target reads the clock until it sees the
+/// data.
 #[test]
 fn rdma_needs_no_processor_of_its_target() {
     let _alone = alone();

@@ -1,5 +1,5 @@
-//! Random operations between eight tasks for a time, with all data checked; and the same with one task killed at a random
-//! time; both also by communication threads. A few seconds, or minutes with `NETLOOM_LONG=1`.
+//! Random operations between eight tasks for a time, with all data checked; and the same with one task killed
+//! at a random time; both also by communication threads. A few seconds, or minutes with `NETLOOM_LONG=1`.
 
 mod common;
 

@@ -45,8 +45,8 @@ fn simulated_times_are_the_same_on_every_run() {
     }
 }
 
-/// Also that of a communication thread, which has most signals blocked: here reading a clock can be a system call, which
-/// is trapped by one.
+/// Also that of a communication thread, which has most signals blocked: here reading a clock can be a system
+/// call, which is trapped by one.
 #[test]
 fn computing_counts_on_request() {
     let _alone = alone();

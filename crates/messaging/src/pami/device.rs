@@ -97,15 +97,16 @@ pub enum Collective {
         /// How.
         combine: Combine,
     },
-    /// The same, and one member gets the result. The others are done when their data has been taken, so they may begin
-    /// their next operation before this one has ended: only for a group that shares no node with another, since packets
-    /// of two trees could wait for each other.
+    /// The same, and one member gets the result. The others are done when their data has been taken, so they
+    /// may begin their next operation before this one has ended: only for a group that shares no node with
+    /// another, since packets of two trees could wait for each other.
     Reduce {
         /// That member's task.
         root: u32,
         /// What a member contributes.
         source: Range,
-        /// Where the result goes; at the other members memory that the processes of a node use for their sums.
+        /// Where the result goes; at the other members memory that the processes of a node use for their
+        /// sums.
         target: Range,
         /// How.
         combine: Combine,
@@ -240,16 +241,17 @@ pub trait PamiDevice {
         exposed
     }
 
-    /// Moves data between this task's memory and another's. A get ends when the data is in this task's memory. A put
-    /// ends when this task may reuse its own; if that is later, [`Self::flush`] tells when the data is at its target.
+    /// Moves data between this task's memory and another's. A get ends when the data is in this task's
+    /// memory. A put ends when this task may reuse its own; if that is later, [`Self::flush`] tells when the
+    /// data is at its target.
     ///
     /// # Errors
     /// If it cannot.
     fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64)
     -> Result<Begun, Remote>;
 
-    /// Moves the first of several pieces, as many as it has space for, as one operation. Returns their number, which
-    /// is not 0. After an error, some may have moved.
+    /// Moves the first of several pieces, as many as it has space for, as one operation. Returns their
+    /// number, which is not 0. After an error, some may have moved.
     ///
     /// # Errors
     /// If it cannot.
@@ -262,7 +264,8 @@ pub trait PamiDevice {
         Err(Remote::Unsupported)
     }
 
-    /// Begins an operation that ends when the data of all earlier puts to an endpoint is in its task's memory.
+    /// Begins an operation that ends when the data of all earlier puts to an endpoint is in its task's
+    /// memory.
     ///
     /// # Errors
     /// If it cannot.
@@ -284,14 +287,14 @@ pub trait PamiDevice {
         None
     }
 
-    /// The classes that a group of tasks may take, one bit each, as far as this task knows: ranges of tasks, both ends
-    /// included, of which it is one. None if the device has no collective network for them.
+    /// The classes that a group of tasks may take, one bit each, as far as this task knows: ranges of tasks,
+    /// both ends included, of which it is one. None if the device has no collective network for them.
     fn free_classes(&mut self, _tasks: &[(u32, u32)]) -> u64 {
         0
     }
 
-    /// Sets up a group of tasks, with a class that is free at all of them. Returns its number. Nobody may use it before
-    /// all have set it up.
+    /// Sets up a group of tasks, with a class that is free at all of them. Returns its number. Nobody may use
+    /// it before all have set it up.
     ///
     /// # Panics
     /// If the device has no collective network.
@@ -302,7 +305,8 @@ pub trait PamiDevice {
     /// Frees the class of a group, of which no operation is in progress anywhere.
     fn leave(&mut self, _group: usize) {}
 
-    /// Begins a collective operation of a group that was set up for this context; [`Arrival::Finished`] reports its end.
+    /// Begins a collective operation of a group that was set up for this context; [`Arrival::Finished`]
+    /// reports its end.
     ///
     /// # Panics
     /// If the device has none.

@@ -1,5 +1,5 @@
-//! Members of a geometry: an ordered set of endpoints (Kumar et al., section III.D). A topology takes as little
-//! memory as its form permits: a range of tasks is two numbers, whatever its length.
+//! Members of a geometry: an ordered set of endpoints (Kumar et al., section III.D). A topology takes as
+//! little memory as its form permits: a range of tasks is two numbers, whatever its length.
 
 use super::Endpoint;
 

@@ -1,5 +1,5 @@
-//! PAMI, the Parallel Active Messaging Interface (Kumar et al., section III): the protocols of a context, as a
-//! state machine without I/O, clock or threads. It runs over any [`device::PamiDevice`].
+//! PAMI, the Parallel Active Messaging Interface (Kumar et al., section III): the protocols of a context, as
+//! a state machine without I/O, clock or threads. It runs over any [`device::PamiDevice`].
 //!
 //! - [`endpoint`] – addresses.
 //! - [`packet`] – what packets say.

@@ -23,11 +23,11 @@ pub enum Kind {
     StreamRequest,
     /// Data of a request: the receiver's request, data.
     Stream,
-    /// Data of a put, where the sender cannot write the target's memory: in the last packet the sender's request, else
-    /// [`NO_REQUEST`]; then pieces, each with address, length, data.
+    /// Data of a put, where the sender cannot write the target's memory: in the last packet the sender's
+    /// request, else [`NO_REQUEST`]; then pieces, each with address, length, data.
     Store,
-    /// A get, where the sender cannot read the target's memory: the sender's request for the stream; then address and
-    /// length of each piece.
+    /// A get, where the sender cannot read the target's memory: the sender's request for the stream; then
+    /// address and length of each piece.
     Load,
     /// An integer operation on the receiver's memory; see [`super::rmw`].
     Rmw,
@@ -53,9 +53,9 @@ const KINDS: [Kind; 12] = [
 /// No request, where one may stand.
 pub const NO_REQUEST: u64 = u64::MAX;
 
-/// The head of a packet: one word of 64 bits, so that it travels in a register. Fields that are stored one by one
-/// and loaded as one make the processor wait until all stores before them are done, also those to lines that another
-/// core has.
+/// The head of a packet: one word of 64 bits, so that it travels in a register. Fields that are stored one by
+/// one and loaded as one make the processor wait until all stores before them are done, also those to lines
+/// that another core has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Head(u64);
@@ -64,8 +64,8 @@ impl Head {
     /// Number of dispatch identifiers.
     pub const DISPATCHES: usize = 1 << 12;
 
-    /// The head of a packet of this kind, with the identifier of a dispatch function, below [`Head::DISPATCHES`], and
-    /// the length of the program's header, from this sender.
+    /// The head of a packet of this kind, with the identifier of a dispatch function, below
+    /// [`Head::DISPATCHES`], and the length of the program's header, from this sender.
     #[inline]
     pub fn new(kind: Kind, dispatch: u16, header_bytes: u16, origin: Endpoint) -> Self {
         debug_assert!(usize::from(dispatch) < Self::DISPATCHES);

@@ -1,5 +1,5 @@
-//! Atomic operations on integers in another task's memory. They are executed by the target, in its own turn, so
-//! they are atomic with respect to each other and to the target's own atomic operations.
+//! Atomic operations on integers in another task's memory. They are executed by the target, in its own turn,
+//! so they are atomic with respect to each other and to the target's own atomic operations.
 
 /// An operation on an integer of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! A task of PAMI as an `async fn` on a simulated node: the same protocols as those of a program in C, without a
-//! process of its own.
+//! A task of PAMI as an `async fn` on a simulated node: the same protocols as those of a program in C,
+//! without a process of its own.
 
 use super::Endpoint;
 use super::context::{Context, Event, Limits};

@@ -1,12 +1,12 @@
 //! The queue of work that any thread posts to a context, and the thread that advances the context takes
-//! (section III.B, *Lockless queues*): a fixed array whose elements are claimed by a bounded increment, and an
-//! overflow queue behind it, accessed through a mutex, for when the array is full.
+//! (section III.B, *Lockless queues*): a fixed array whose elements are claimed by a bounded increment, and
+//! an overflow queue behind it, accessed through a mutex, for when the array is full.
 //!
 //! # Invariants
 //! 1. `head <= tail <= head + SLOTS`. Only the thread that moved `tail` from `n` to `n + 1` stores to element
 //!    `n % SLOTS`; only the taker clears it, before it moves `head` past `n`.
-//! 2. While `has_overflow`, all posts go to the overflow queue, so what one thread posts is taken in its order: the
-//!    taker empties the array before it takes what overflowed *before that*, under the mutex.
+//! 2. While `has_overflow`, all posts go to the overflow queue, so what one thread posts is taken in its
+//!    order: the taker empties the array before it takes what overflowed *before that*, under the mutex.
 
 #[cfg(all(loom, test))]
 use loom::sync::{

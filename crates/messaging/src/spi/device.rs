@@ -70,8 +70,8 @@ impl UnitDevice {
         self.process
     }
 
-    /// Another process of the node takes over what this device submits, until the next call: a hardware thread
-    /// that works for this one.
+    /// Another process of the node takes over what this device submits, until the next call: a hardware
+    /// thread that works for this one.
     pub fn run_as(&mut self, process: u8) {
         self.runs_as = process;
     }
@@ -154,7 +154,8 @@ impl UnitDevice {
         Ok(())
     }
 
-    /// Frees a class route, whose settings remain until it is allocated again: packets that come late have a route.
+    /// Frees a class route, whose settings remain until it is allocated again: packets that come late have a
+    /// route.
     ///
     /// # Errors
     /// If it was not allocated.
@@ -335,8 +336,8 @@ impl UnitDevice {
         contents.store(to, bytes as usize, data.as_deref());
     }
 
-    /// Adds to a word of the node's memory by an atomic operation of the L2, which other processes see later: one
-    /// store.
+    /// Adds to a word of the node's memory by an atomic operation of the L2, which other processes see later:
+    /// one store.
     pub fn add_word(&self, address: u64, value: u64) {
         self.thread.submit(Command::AddWord(address, value));
         self.spend(Step::Store);

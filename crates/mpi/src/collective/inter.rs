@@ -1,5 +1,5 @@
-//! Collectives of two groups (MPI 5.0, section 6.2.2): within each group as those of one, with rank 0 as the leader that
-//! speaks to the other's.
+//! Collectives of two groups (MPI 5.0, section 6.2.2): within each group as those of one, with rank 0 as the
+//! leader that speaks to the other's.
 
 use super::movement;
 use super::reduction::{self, Combine};

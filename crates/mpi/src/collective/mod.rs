@@ -3,7 +3,8 @@
 //!
 //! - `barrier` – dissemination.
 //! - `inter` – between two groups.
-//! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in pairs.
+//! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in
+//!   pairs.
 //! - `neighborhood` – messages with some of the ranks.
 //! - `reduction` – reduce along a binomial tree, all-reduce by recursive doubling, scans.
 //!

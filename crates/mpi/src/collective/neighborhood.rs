@@ -4,8 +4,8 @@ use super::Operation;
 use crate::error::Error;
 use crate::transport::Transport;
 
-/// Sends each piece to its rank, and receives a piece from each rank, all at the same time. Of the pieces from one
-/// rank, the first is the first that it sent.
+/// Sends each piece to its rank, and receives a piece from each rank, all at the same time. Of the pieces
+/// from one rank, the first is the first that it sent.
 ///
 /// # Errors
 /// If a process has ended, or lengths differ.

@@ -16,8 +16,8 @@ pub struct Datatype {
     pub true_lower: i64,
     /// Where data ends.
     pub true_upper: i64,
-    /// Whether `MPI_Type_create_resized` gave the bounds, its own or those of a part: then they are not rounded, and other
-    /// parts do not count.
+    /// Whether `MPI_Type_create_resized` gave the bounds, its own or those of a part: then they are not
+    /// rounded, and other parts do not count.
     is_bounded: bool,
     /// The strictest alignment of an element, bytes.
     alignment: i64,
@@ -118,7 +118,8 @@ impl Datatype {
         self.elements.within(bytes)
     }
 
-    /// The bytes of so many predefined elements of this type, the reverse; `None` if it is longer than memory.
+    /// The bytes of so many predefined elements of this type, the reverse; `None` if it is longer than
+    /// memory.
     pub fn bytes_of_elements(&self, count: u64) -> Option<u64> {
         self.elements.bytes_of(count)
     }
@@ -208,8 +209,8 @@ impl Datatype {
         Ok(Datatype { lower, upper, is_bounded: true, ..self.clone() })
     }
 
-    /// The elements of one dimension of a distributed array: runs of indices with their lengths, `stride` bytes from
-    /// each index to the next.
+    /// The elements of one dimension of a distributed array: runs of indices with their lengths, `stride`
+    /// bytes from each index to the next.
     ///
     /// # Errors
     /// As [`Self::of_blocks`].
@@ -220,8 +221,8 @@ impl Datatype {
         Datatype::of_blocks(places.into_iter())
     }
 
-    /// A part of an array, whose last index is the next in memory: for each dimension the array's length, the part's, and
-    /// where it starts (`MPI_Type_create_subarray` with `MPI_ORDER_C`).
+    /// A part of an array, whose last index is the next in memory: for each dimension the array's length, the
+    /// part's, and where it starts (`MPI_Type_create_subarray` with `MPI_ORDER_C`).
     ///
     /// # Errors
     /// As [`Self::of_blocks`].

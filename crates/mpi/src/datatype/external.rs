@@ -1,12 +1,12 @@
-//! The data representation `external32` (MPI 5.0, section 14.5.2): the most significant byte first, and numbers with a
-//! binary point as IEEE 754 has them.
+//! The data representation `external32` (MPI 5.0, section 14.5.2): the most significant byte first, and
+//! numbers with a binary point as IEEE 754 has them.
 
 use super::elements::Element;
 use super::{Datatype, Kind};
 use crate::error::{Class, Error};
 
-/// The x87's numbers of 80 bits, which C calls `long double` here, and Fortran's `real(16)` have this length too; the
-/// latter are IEEE 754's already, but no predefined type of C is.
+/// The x87's numbers of 80 bits, which C calls `long double` here, and Fortran's `real(16)` have this length
+/// too; the latter are IEEE 754's already, but no predefined type of C is.
 const LONG_DOUBLE_BYTES: usize = 16;
 
 /// Appends an element.

@@ -1,4 +1,5 @@
-//! Where data is in memory: loops over runs of bytes, in the order in which they are sent. A type is compiled to them once.
+//! Where data is in memory: loops over runs of bytes, in the order in which they are sent. A type is compiled
+//! to them once.
 #![allow(unsafe_code)] // Gaps between runs may not be accessed, so no slice can stand for the memory.
 
 mod serialized;

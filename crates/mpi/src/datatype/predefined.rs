@@ -47,8 +47,8 @@ const fn of(handle: usize, name: &'static str, size: usize, extent: usize, kind:
 /// `MPI_DATATYPE_NULL`.
 pub const NULL: usize = 0x200;
 
-/// All predefined types, by handle. Those of Fortran have the sizes of gfortran. `MPI_LOGICAL4` and so on: from 0x240 on
-/// bits 3 to 5 of the handle are the logarithm of the size.
+/// All predefined types, by handle. Those of Fortran have the sizes of gfortran. `MPI_LOGICAL4` and so on:
+/// from 0x240 on bits 3 to 5 of the handle are the logarithm of the size.
 pub const PREDEFINED: [Predefined; 70] = [
     of(0x201, "AINT", 8, 8, Signed),
     of(0x202, "COUNT", 8, 8, Signed),

@@ -1,6 +1,7 @@
-//! The lock of a window at a target: held by any number of origins, or by one alone. A shared lock is granted while
-//! others share it, also if somebody waits for it alone: an origin may hold the locks of many targets
-//! (`MPI_Win_lock_all`), and if it waited behind those who wait for an origin that waits for it, none would go on.
+//! The lock of a window at a target: held by any number of origins, or by one alone. A shared lock is granted
+//! while others share it, also if somebody waits for it alone: an origin may hold the locks of many targets
+//! (`MPI_Win_lock_all`), and if it waited behind those who wait for an origin that waits for it, none would
+//! go on.
 
 use crate::transport::Process;
 use std::collections::VecDeque;
@@ -73,8 +74,8 @@ mod tests {
         assert!(lock.request(8, true));
     }
 
-    /// Origins that share the locks of two targets do not wait for those that wait for one of them alone, each for
-    /// another.
+    /// Origins that share the locks of two targets do not wait for those that wait for one of them alone,
+    /// each for another.
     #[test]
     fn sharing_two_locks_is_no_deadlock() {
         let [mut a, mut b] = [Lock::default(), Lock::default()];

@@ -1,5 +1,5 @@
-//! The functions that read and write (MPI 5.0, section 14.4). Each carries its access out: what does not block
-//! returns a request that has ended, and a split collective is done when it has begun.
+//! The functions that read and write (MPI 5.0, section 14.4). Each carries its access out: what does not
+//! block returns a request that has ended, and a split collective is done when it has begun.
 
 use super::transfer::{Direction, Place};
 use super::{FileId, Split};

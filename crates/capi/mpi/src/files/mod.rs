@@ -1,8 +1,8 @@
 //! Files (MPI 5.0, chapter 14): their handles, and what belongs to one.
 //!
 //! A file is a POSIX file that each process has open. Processes exchange messages where a call needs all of
-//! them, and share memory for the shared file pointer; data goes from each process to the file and back, without
-//! others.
+//! them, and share memory for the shared file pointer; data goes from each process to the file and back,
+//! without others.
 
 mod access;
 mod errors;

@@ -174,7 +174,8 @@ algorithms! {
     AMREDUCE ActiveMessage, c"I0:Linear:P2P:P2P" ALL NOTHING;
 }
 
-/// The algorithms of a collective in a geometry, by number: those that always work there, and those that must be checked.
+/// The algorithms of a collective in a geometry, by number: those that always work there, and those that must
+/// be checked.
 pub fn of_kind(kind: u32, has_class: bool) -> [Vec<usize>; 2] {
     let own = ALGORITHMS.iter().enumerate().filter(|(_, algorithm)| algorithm.kind == kind);
     let listed = own.filter(|(_, algorithm)| has_class || !algorithm.needs.class);

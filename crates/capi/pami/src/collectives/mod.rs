@@ -1,9 +1,9 @@
-//! Collectives of a context: schedules of `netloom_messaging::pami::collectives` run over messages of a reserved
-//! dispatch identifier.
+//! Collectives of a context: schedules of `netloom_messaging::pami::collectives` run over messages of a
+//! reserved dispatch identifier.
 //!
-//! A message names the geometry, the number of the operation in it, and the sender's member index. A message that
-//! arrives before this member has called, or even before it has created the geometry, is kept until then. Messages
-//! between two members match by their order, which the protocols keep.
+//! A message names the geometry, the number of the operation in it, and the sender's member index. A message
+//! that arrives before this member has called, or even before it has created the geometry, is kept until
+//! then. Messages between two members match by their order, which the protocols keep.
 //!
 //! - `operation` – an operation in progress.
 //! - `messages` – its messages, sent, expected or kept.
@@ -75,7 +75,8 @@ impl Collectives {
 }
 
 impl Context {
-    /// The caller's operation begins. It may end before the call returns; the program learns of it when it advances.
+    /// The caller's operation begins. It may end before the call returns; the program learns of it when it
+    /// advances.
     pub fn start_collective(&self, key: Key, members: &Arc<Topology>, me: usize, plan: Plan, done: Done) {
         let mut operation = Operation {
             members: Arc::clone(members),
@@ -165,8 +166,8 @@ impl Context {
         }
     }
 
-    /// Operations that wait for messages, in a geometry of which a task has ended, are over. The message may be one
-    /// of a member that runs, but that member may wait for the one that has ended.
+    /// Operations that wait for messages, in a geometry of which a task has ended, are over. The message may
+    /// be one of a member that runs, but that member may wait for the one that has ended.
     pub fn report_gone_members(&self) {
         let device = self.core().device();
         let mut over = vec![];

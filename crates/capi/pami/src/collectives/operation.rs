@@ -102,7 +102,8 @@ impl Operation {
                 Local::Copy { from, to } => {
                     let (from, to) = (self.address(from), self.address(to));
                     if from != to && step.bytes() > 0 {
-                        // SAFETY: the plan's areas are as long as its schedule says; they may be the same memory.
+                        // SAFETY: the plan's areas are as long as its schedule says; they may be the same
+                        // memory.
                         unsafe { to.copy_from(from, step.bytes()) };
                     }
                 }

@@ -1,18 +1,18 @@
-//! What the automatic algorithms run. All members choose alike, so only what all of them know counts. The limits are
-//! measured: see `docs/performance.md`.
+//! What the automatic algorithms run. All members choose alike, so only what all of them know counts. The
+//! limits are measured: see `docs/performance.md`.
 
 use super::algorithms::Method;
 use crate::xfer::kind;
 use netloom_messaging::pami::collectives::tree::Tree;
 use netloom_messaging::pami::message_unit::collective::RECTANGLE_FROM_B;
 
-/// Length of data from which a broadcast takes a flat tree, bytes: members read long data from the memory of the
-/// member above, all at the same time.
+/// Length of data from which a broadcast takes a flat tree, bytes: members read long data from the memory of
+/// the member above, all at the same time.
 const BROADCAST_FLAT: usize = 4 << 10;
 /// Length of data from which an allreduce divides it, bytes.
 const ALLREDUCE_LONG: usize = 2 << 10;
-/// Length of all blocks up to which an allgather sends several blocks as one message, bytes: by recursive doubling if
-/// the number of members is a power of two, else by Bruck's algorithm.
+/// Length of all blocks up to which an allgather sends several blocks as one message, bytes: by recursive
+/// doubling if the number of members is a power of two, else by Bruck's algorithm.
 const ALLGATHER_DOUBLING: usize = 8 << 10;
 const ALLGATHER_BRUCK: usize = 1 << 10;
 /// Length of a block up to which an alltoall sends all of them at the same time, bytes.
@@ -28,8 +28,8 @@ pub fn broadcast_by_device(bytes: usize) -> Method {
     if bytes as u64 >= RECTANGLE_FROM_B { Method::Rectangle } else { Method::Device }
 }
 
-/// The method of a collective. `bytes` is the length of the data: of a block in gathers, scatters and alltoalls, of all
-/// blocks in allgathers, of the whole operand in reductions.
+/// The method of a collective. `bytes` is the length of the data: of a block in gathers, scatters and
+/// alltoalls, of all blocks in allgathers, of the whole operand in reductions.
 pub fn choose(collective: u32, members: usize, bytes: usize, is_commutative: bool) -> Method {
     let is_power = members.is_power_of_two();
     match collective {

@@ -8,8 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::{Duration, Instant};
 
-/// Releases of the lock with nothing left to do after which a communication thread takes the lock all the same, for at
-/// most this time: some programs try the lock until it is taken, to see that the thread is there.
+/// Releases of the lock with nothing left to do after which a communication thread takes the lock all the
+/// same, for at most this time: some programs try the lock until it is taken, to see that the thread is
+/// there.
 const VAIN_RELEASES: u32 = 256;
 const SHOWN: Duration = Duration::from_millis(20);
 /// On a simulated node: the time for which it keeps the lock until somebody has seen it, ns.
@@ -155,8 +156,8 @@ impl Context {
         }
     }
 
-    /// Releases the lock, for a thread of the program that has advanced the context, or has done anything else. The
-    /// communication thread learns of what is left to do.
+    /// Releases the lock, for a thread of the program that has advanced the context, or has done anything
+    /// else. The communication thread learns of what is left to do.
     ///
     /// # Safety
     /// The calling thread holds the lock.
@@ -166,9 +167,9 @@ impl Context {
             return unsafe { self.unlock() };
         }
         loop {
-            // A message that came while the lock was taken may have woken the communication thread in vain. It is woken
-            // again only if something is left, since a program may well advance by itself. The exchange makes visible
-            // here what that thread had seen when it set this.
+            // A message that came while the lock was taken may have woken the communication thread in vain.
+            // It is woken again only if something is left, since a program may well advance by itself. The
+            // exchange makes visible here what that thread had seen when it set this.
             self.background.wanted.swap(false, Ordering::AcqRel);
             fence(Ordering::SeqCst);
             let is_left = self.has_something();

@@ -1,16 +1,17 @@
 //! Communication threads (section III.C): threads of the library that advance contexts in the background.
 //!
-//! Each has some contexts of its own. It advances a context under the context's lock, which it only tries to take: if
-//! a thread of the program has it, that thread rings the context's bell when it releases it. When there was nothing to
-//! do for some rounds, it sleeps until a message arrives, work is posted, or a lock is released with something left to
-//! do.
+//! Each has some contexts of its own. It advances a context under the context's lock, which it only tries to
+//! take: if a thread of the program has it, that thread rings the context's bell when it releases it. When
+//! there was nothing to do for some rounds, it sleeps until a message arrives, work is posted, or a lock is
+//! released with something left to do.
 //!
 //! # Invariants
-//! 1. A communication thread uses a context only while [`Thread::current`] points to it. It sets that with the list of
-//!    its contexts locked, after it has found the context there. So [`disable`] removes a context from the list, then
-//!    waits until it is not the current one: from then on the thread does not use it.
-//! 2. A thread that could not take a lock sets `wanted` of the context and tries once more; who releases the lock looks
-//!    at `wanted` after that. With a full fence between the two steps on both sides, one of them sees the other.
+//! 1. A communication thread uses a context only while [`Thread::current`] points to it. It sets that with
+//!    the list of its contexts locked, after it has found the context there. So [`disable`] removes a context
+//!    from the list, then waits until it is not the current one: from then on the thread does not use it.
+//! 2. A thread that could not take a lock sets `wanted` of the context and tries once more; who releases the
+//!    lock looks at `wanted` after that. With a full fence between the two steps on both sides, one of them
+//!    sees the other.
 
 mod background;
 
@@ -38,8 +39,8 @@ const ROUNDS: u32 = 100;
 const SLEEP: Duration = Duration::from_millis(100);
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
-/// On a simulated node: polls after which it looks again where something is left; and how long it waits at most for a
-/// lock, which who has it rings for unless other contexts took its attention, ns.
+/// On a simulated node: polls after which it looks again where something is left; and how long it waits at
+/// most for a lock, which who has it rings for unless other contexts took its attention, ns.
 const POLLS: u64 = 100;
 const LOCKED_NS: f64 = 2e4;
 
@@ -124,8 +125,8 @@ pub fn enable(context: &Context) -> Result {
             list.contexts.push(context);
             let known = list.contexts[0];
             drop(list);
-            // On a simulated node it may sleep, and not yet for this context.
-            // SAFETY: a context is not destroyed before it has been removed from the list, which takes THREADS.
+            // On a simulated node it may sleep, and not yet for this context. SAFETY: a context is not
+            // destroyed before it has been removed from the list, which takes THREADS.
             unsafe { &*known }.ring();
         }
         least.cloned().ok_or_else(|| "PAMI_MAX_COMMTHREADS is 0".to_string())
@@ -165,8 +166,8 @@ fn start(
     Ok(thread)
 }
 
-/// Takes a context from its communication thread. It does not use the context any more when this returns, unless it is
-/// the caller.
+/// Takes a context from its communication thread. It does not use the context any more when this returns,
+/// unless it is the caller.
 pub fn disable(context: &Context) {
     let threads = locked(&THREADS);
     if !context.background.is_on.load(Ordering::Relaxed) {
@@ -195,8 +196,8 @@ pub fn disable(context: &Context) {
     }
 }
 
-/// While it lives, the calling thread gets no signal, and threads that it starts get none for ever: signals are for
-/// the threads of the program.
+/// While it lives, the calling thread gets no signal, and threads that it starts get none for ever: signals
+/// are for the threads of the program.
 struct NoSignals(libc::sigset_t);
 
 impl NoSignals {
@@ -250,8 +251,9 @@ impl Thread {
         }
     }
 
-    /// The same on a simulated node: when there is nothing to do, the thread waits until the wake-up unit sees a message,
-    /// posted work, or a lock that is released with something left to do, and does not poll meanwhile.
+    /// The same on a simulated node: when there is nothing to do, the thread waits until the wake-up unit
+    /// sees a message, posted work, or a lock that is released with something left to do, and does not poll
+    /// meanwhile.
     fn run_on_node(&self) {
         let own = crate::threads::current().expect("it is a guest's");
         loop {
@@ -281,8 +283,8 @@ impl Thread {
         }
     }
 
-    /// Advances each context once, and perhaps looks for tasks that have ended. Returns the best that was found, or
-    /// `None` if the thread has no context any more.
+    /// Advances each context once, and perhaps looks for tasks that have ended. Returns the best that was
+    /// found, or `None` if the thread has no context any more.
     fn round(&self, looks: bool) -> Option<Found> {
         let mut best = Found::Nothing;
         for at in 0.. {

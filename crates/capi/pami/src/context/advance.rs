@@ -11,9 +11,9 @@ use std::time::Duration;
 
 /// Events that one advance handles at most per poll, so that it returns.
 const BATCH: usize = 64;
-/// Polls without an event after which a waiting thread tells its core so; after which it lets others run, sooner
-/// if tasks share cores; after which it sleeps, at most this long, if they do. And polls after which it looks whether
-/// a task has ended: see `count_poll`.
+/// Polls without an event after which a waiting thread tells its core so; after which it lets others run,
+/// sooner if tasks share cores; after which it sleeps, at most this long, if they do. And polls after which
+/// it looks whether a task has ended: see `count_poll`.
 const PAUSE_AFTER: u32 = 1000;
 const YIELD_AFTER: [u32; 2] = [16, 100_000];
 const SLEEP_AFTER: u32 = 400;
@@ -76,8 +76,8 @@ impl Context {
         has_again || !self.work.is_empty()
     }
 
-    /// Looks for tasks that have ended, once in a while. Each poll calls it that finds nothing, or posted work, or as
-    /// many messages as it handles: one that finds messages alone has better things to do.
+    /// Looks for tasks that have ended, once in a while. Each poll calls it that finds nothing, or posted
+    /// work, or as many messages as it handles: one that finds messages alone has better things to do.
     #[cold]
     fn count_poll(&self) {
         let polls = self.polls.get().wrapping_add(1);
@@ -156,8 +156,8 @@ unsafe extern "C" {
 /// `PTHREAD_CANCEL_DISABLE`.
 const CANCEL_DISABLE: c_int = 1;
 
-/// While it lives, the thread cannot be cancelled. Cancellation unwinds the stack, and callbacks have cancellation
-/// points (`printf` is one): it must not unwind through this library.
+/// While it lives, the thread cannot be cancelled. Cancellation unwinds the stack, and callbacks have
+/// cancellation points (`printf` is one): it must not unwind through this library.
 struct NoCancel(c_int);
 
 impl NoCancel {

@@ -51,8 +51,8 @@ impl Context {
         }
     }
 
-    /// Calls the dispatch function of a message that is whole in its packet; `false` if it is to be handled as others
-    /// are.
+    /// Calls the dispatch function of a message that is whole in its packet; `false` if it is to be handled
+    /// as others are.
     #[inline(always)]
     pub(super) fn dispatch_immediate(&self, head: Head, payload: Payload) -> bool {
         let Some(&Some(Dispatch { function, cookie, hints })) =

@@ -67,8 +67,8 @@ pub struct Context {
     pub watch: Watch,
 }
 
-/// Handles of the contexts that there are. Only creation and destruction ask: a program that destroys what is not a
-/// context, as some do, gets an error.
+/// Handles of the contexts that there are. Only creation and destruction ask: a program that destroys what is
+/// not a context, as some do, gets an error.
 pub fn live() -> MutexGuard<'static, BTreeSet<usize>> {
     static LIVE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -278,8 +278,8 @@ impl Context {
 
 /// The limits of the protocols.
 fn limits(job: &Job) -> Limits {
-    /// Between processes of this computer packets carry up to 8 KiB sooner than the kernel's copy, which takes
-    /// two messages and two system calls first.
+    /// Between processes of this computer packets carry up to 8 KiB sooner than the kernel's copy, which
+    /// takes two messages and two system calls first.
     const NATIVE_RENDEZVOUS_FROM_BYTES: u64 = (8 << 10) + 1;
     let simulated = job.simulated.map(|guest| guest::lock(guest).facts().rendezvous_from_bytes);
     let rendezvous_from_bytes = simulated.unwrap_or(NATIVE_RENDEZVOUS_FROM_BYTES);

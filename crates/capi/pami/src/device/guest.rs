@@ -1,5 +1,5 @@
-//! The device of a program that runs on a simulated node: what it does goes to the simulator in lists, and what
-//! has arrived comes back with the node's time.
+//! The device of a program that runs on a simulated node: what it does goes to the simulator in lists, and
+//! what has arrived comes back with the node's time.
 
 use super::{Payload, memory_of, store};
 use crate::context::{Context, context, live};
@@ -40,7 +40,8 @@ extern "C" fn forked() {
 }
 
 impl Guest {
-    /// The guest that this process is as this task, if it runs on a simulated node. The calling thread is its first.
+    /// The guest that this process is as this task, if it runs on a simulated node. The calling thread is its
+    /// first.
     ///
     /// # Errors
     /// If it cannot reach the simulator.
@@ -108,8 +109,8 @@ fn processor_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Ends the process, which cannot go on without the simulator; at once, because what runs at a regular end would
-/// wait for what the caller has locked.
+/// Ends the process, which cannot go on without the simulator; at once, because what runs at a regular end
+/// would wait for what the caller has locked.
 pub fn give_up(why: impl std::fmt::Display) -> ! {
     eprintln!("netloom: process {} on a simulated node: {why}", std::process::id());
     // SAFETY: a library call without pointers.

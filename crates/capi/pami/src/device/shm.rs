@@ -1,5 +1,5 @@
-//! The device between processes of this computer: the context's queue in the segment of the job, the queues of
-//! others, and their memory.
+//! The device between processes of this computer: the context's queue in the segment of the job, the queues
+//! of others, and their memory.
 
 use super::{CONTEXTS_MAX, Payload, memory_of, store};
 use crate::client::Job;

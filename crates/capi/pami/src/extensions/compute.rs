@@ -1,5 +1,5 @@
-//! `NETLOOM_compute`: how long a program computes on the simulated machine, where the program knows that better than a
-//! measurement on this computer. An extension of this library.
+//! `NETLOOM_compute`: how long a program computes on the simulated machine, where the program knows that
+//! better than a measurement on this computer. An extension of this library.
 
 use super::Extension;
 use crate::abi::{INVAL, Result, SUCCESS};

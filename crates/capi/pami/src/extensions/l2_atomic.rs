@@ -1,5 +1,6 @@
-//! `EXT_bgq_l2atomic`: memory for atomic operations. On Blue Gene/Q the L2 cache performs them, in memory that the
-//! kernel has prepared; here the processor does, in any memory, also for guests, whose memory is this computer's.
+//! `EXT_bgq_l2atomic`: memory for atomic operations. On Blue Gene/Q the L2 cache performs them, in memory
+//! that the kernel has prepared; here the processor does, in any memory, also for guests, whose memory is
+//! this computer's.
 
 use super::{Extension, everywhere};
 use crate::abi::*;

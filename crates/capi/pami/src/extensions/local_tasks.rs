@@ -1,5 +1,5 @@
-//! `EXT_is_local_task` and `BGQ_bgq_mapping`: a word for each task, in which a bit says whether the task runs on the
-//! caller's node. Natively all do.
+//! `EXT_is_local_task` and `BGQ_bgq_mapping`: a word for each task, in which a bit says whether the task runs
+//! on the caller's node. Natively all do.
 
 use super::{Extension, everywhere};
 use crate::client::Job;

@@ -1,5 +1,5 @@
-//! `EXT_torus_network`: the torus that a job runs on, if it runs on a simulated machine. The dimension after the
-//! machine's counts the tasks of a node, as on Blue Gene/Q.
+//! `EXT_torus_network`: the torus that a job runs on, if it runs on a simulated machine. The dimension after
+//! the machine's counts the tasks of a node, as on Blue Gene/Q.
 
 use super::Extension;
 use crate::abi::{INVAL, Result, SUCCESS};

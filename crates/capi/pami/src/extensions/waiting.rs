@@ -1,5 +1,5 @@
-//! `NETLOOM_waiting`: a library that stands on PAMI, such as MPI, says in its own words for what a call waits, when a task of
-//! a simulated machine waits for ever. An extension of this library.
+//! `NETLOOM_waiting`: a library that stands on PAMI, such as MPI, says in its own words for what a call
+//! waits, when a task of a simulated machine waits for ever. An extension of this library.
 
 use super::{Extension, everywhere};
 use std::ffi::{c_char, c_void};

@@ -1,7 +1,8 @@
-//! Geometries: creation, destruction, attributes, lists of algorithms. The handle is the address of a [`Geometry`].
+//! Geometries: creation, destruction, attributes, lists of algorithms. The handle is the address of a
+//! [`Geometry`].
 //!
-//! Creation ends with a barrier: over the parent, or else over the first member of each task. So the members of a
-//! geometry that uses an identifier again have all left the one that used it before.
+//! Creation ends with a barrier: over the parent, or else over the first member of each task. So the members
+//! of a geometry that uses an identifier again have all left the one that used it before.
 
 mod optimize;
 
@@ -205,7 +206,8 @@ fn synchronise_leaders(
     }
 }
 
-/// Runs something in a context of this task, whose end is reported in the caller's. Returns whether there is the context.
+/// Runs something in a context of this task, whose end is reported in the caller's. Returns whether there is
+/// the context.
 fn run_in(
     caller: &Context,
     context: *mut Context,
@@ -446,7 +448,8 @@ pub unsafe extern "C" fn PAMI_Geometry_update(
     if let Some(other) = attributes.iter().find(|found| found.name != attribute::GEOMETRY_OPTIMIZE) {
         return fail(INVAL, format!("PAMI_Geometry_update: attribute {} cannot be changed", other.name));
     }
-    // A geometry keeps working where there is no collective hardware, says the reference, and a query shows 0.
+    // A geometry keeps working where there is no collective hardware, says the reference, and a query shows
+    // 0.
     let done = Done { function, cookie };
     let geometries = context.client().geometries.lock().unwrap_or_else(|e| e.into_inner());
     let shared = geometries.get(&found.id).cloned();
@@ -528,8 +531,8 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
     SUCCESS
 }
 
-/// What the program is told about an algorithm. A need that depends on the command, not only on the geometry, must be
-/// checked before each use. All members come to the same result.
+/// What the program is told about an algorithm. A need that depends on the command, not only on the geometry,
+/// must be checked before each use. All members come to the same result.
 fn metadata_of(algorithm: &Algorithm) -> Metadata {
     let needs = algorithm.needs;
     let has_range = needs.bytes_max < usize::MAX;

@@ -1,10 +1,10 @@
-//! `PAMI_GEOMETRY_OPTIMIZE` (Kumar et al., section III.D: "optimize" and "deoptimize"): a geometry takes a class of the
-//! collective network, of which there are few, or gives it back.
+//! `PAMI_GEOMETRY_OPTIMIZE` (Kumar et al., section III.D: "optimize" and "deoptimize"): a geometry takes a
+//! class of the collective network, of which there are few, or gives it back.
 //!
-//! Members agree on a class that is free at all of them by an allreduce over messages, each sets up its part, and a
-//! barrier over messages follows, because nobody may use the class before all have. It is given back after such a
-//! barrier too, when no packet of an operation is under way at any member; and another barrier follows, so that the class is
-//! free at all members for what they do next.
+//! Members agree on a class that is free at all of them by an allreduce over messages, each sets up its part,
+//! and a barrier over messages follows, because nobody may use the class before all have. It is given back
+//! after such a barrier too, when no packet of an operation is under way at any member; and another barrier
+//! follows, so that the class is free at all members for what they do next.
 
 use super::Geometry;
 use crate::abi::*;
@@ -34,7 +34,8 @@ struct Change {
     done: Done,
 }
 
-/// Takes a class, if there is one that is free at all members; then calls the function. The context is the member's.
+/// Takes a class, if there is one that is free at all members; then calls the function. The context is the
+/// member's.
 pub fn optimize(context: &Context, geometry: Arc<Geometry>, done: Done) {
     let tasks = geometry.members.task_ranges();
     let Some(tasks) = tasks.filter(|_| context.core().device().has_groups() && geometry.group().is_none())
@@ -130,8 +131,8 @@ unsafe extern "C" fn all_left(handle: *mut c_void, cookie: *mut c_void, result: 
     context.report_later(change.done, result);
 }
 
-/// Runs a change in the context of this task that is a member of the geometry; the function is called by `context`, also
-/// if that is another. Returns whether there is such a context.
+/// Runs a change in the context of this task that is a member of the geometry; the function is called by
+/// `context`, also if that is another. Returns whether there is such a context.
 pub fn in_member(
     context: &Context,
     geometry: &Arc<Geometry>,

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 /// The environment variable that says whose time clocks tell: `simulated` is the node's.
 pub const ENVIRONMENT: &str = "NETLOOM_CLOCK";
 
-/// The time of day at the start of a simulation, s: the start of the year 2000. The same on every run, as all that a
-/// program may print.
+/// The time of day at the start of a simulation, s: the start of the year 2000. The same on every run, as all
+/// that a program may print.
 const EPOCH_S: i64 = 946_684_800;
 
 /// Whether clocks tell the node's time, and sleeping takes it.

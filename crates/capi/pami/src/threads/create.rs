@@ -41,7 +41,8 @@ fn key() -> pthread_key_t {
     static KEY: OnceLock<pthread_key_t> = OnceLock::new();
     *KEY.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: a place for the key, and a function that lives as long as the library, which is never unloaded.
+        // SAFETY: a place for the key, and a function that lives as long as the library, which is never
+        // unloaded.
         unsafe { libc::pthread_key_create(&raw mut key, Some(ends)) };
         key
     })
@@ -91,7 +92,8 @@ fn key_of(thread: &Thread) -> usize {
 
 /// What a new thread runs.
 unsafe extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
-    // SAFETY: made by `pthread_create` below. It is freed here, since the thread may end inside of its function.
+    // SAFETY: made by `pthread_create` below. It is freed here, since the thread may end inside of its
+    // function.
     let (start, argument) = unsafe { take_begin(begin.cast()) };
     // SAFETY: the program gave them.
     unsafe { start(argument) }

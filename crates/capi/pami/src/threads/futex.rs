@@ -1,9 +1,10 @@
-//! Waits by the kernel's futex, without the C library's functions: those of OpenMP's library (libgomp), of atomic waits
-//! of C++ and of Rust.
+//! Waits by the kernel's futex, without the C library's functions: those of OpenMP's library (libgomp), of
+//! atomic waits of C++ and of Rust.
 //!
-//! What calls `syscall` of the C library calls that of this library. Instructions of other libraries that call the kernel
-//! are trapped: the kernel sends a signal for each that is not in the C library's own text (syscall user dispatch, which
-//! ends with a thread and is not inherited by children). Other system calls are carried out by the signal's handler.
+//! What calls `syscall` of the C library calls that of this library. Instructions of other libraries that
+//! call the kernel are trapped: the kernel sends a signal for each that is not in the C library's own text
+//! (syscall user dispatch, which ends with a thread and is not inherited by children). Other system calls are
+//! carried out by the signal's handler.
 
 use super::{Thread, current_of_several, registry};
 use std::ffi::{c_int, c_long, c_void};
@@ -70,8 +71,8 @@ fn real_syscall(number: c_long, [a, b, c, d, e, f]: Arguments) -> c_long {
     unsafe { super::real::syscall(number, a, b, c, d, e, f) }
 }
 
-/// The C library's function has any number of arguments; on the machines that it is built for they are passed like
-/// these.
+/// The C library's function has any number of arguments; on the machines that it is built for they are passed
+/// like these.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn syscall(
     number: c_long,

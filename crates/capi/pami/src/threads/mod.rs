@@ -1,10 +1,11 @@
-//! Threads of a guest: each is a hardware thread of its simulated node. One of them runs at a time, in the order of
-//! their simulated times, so what they do to each other does not depend on this computer. Therefore this library
-//! has the functions of the C library by which threads are created and wait for each other: programs that are linked
-//! with it call these. On a thread that is not a guest's, they call the C library's.
+//! Threads of a guest: each is a hardware thread of its simulated node. One of them runs at a time, in the
+//! order of their simulated times, so what they do to each other does not depend on this computer. Therefore
+//! this library has the functions of the C library by which threads are created and wait for each other:
+//! programs that are linked with it call these. On a thread that is not a guest's, they call the C library's.
 //!
-//! A call that releases others hands over, so that they go on at its simulated time; one that must wait hands over
-//! until it is released. What a thread did before a call has taken its time when the call is made ([`Thread::settle`]).
+//! A call that releases others hands over, so that they go on at its simulated time; one that must wait hands
+//! over until it is released. What a thread did before a call has taken its time when the call is made
+//! ([`Thread::settle`]).
 //!
 //! - [`clock`] – clocks, which may tell the node's time.
 //! - [`create`] – begin and end of threads.
@@ -115,8 +116,8 @@ impl Registry {
 pub fn registry() -> MutexGuard<'static, Registry> {
     static REGISTRY: Mutex<Registry> =
         Mutex::new(Registry { threads: vec![], ended: vec![], waiting: VecDeque::new(), leaving: vec![] });
-    // Held for moments only. Not by waiting in the kernel: that would be a wait of a guest's thread, which needs the
-    // registry.
+    // Held for moments only. Not by waiting in the kernel: that would be a wait of a guest's thread, which
+    // needs the registry.
     loop {
         match REGISTRY.try_lock() {
             Ok(registry) => return registry,
@@ -148,8 +149,8 @@ impl Thread {
         self.hub().settle(true);
     }
 
-    /// Waits until something is so, which other threads cause and [`Self::wake`] for this address. With a time limit
-    /// it returns whether it is.
+    /// Waits until something is so, which other threads cause and [`Self::wake`] for this address. With a
+    /// time limit it returns whether it is.
     pub fn wait_until(&self, key: usize, at_most_ns: Option<i64>, mut is_so: impl FnMut() -> bool) -> bool {
         let ends_ns = at_most_ns.map(|most| self.hub().last_ns() + most as f64);
         loop {
@@ -163,7 +164,8 @@ impl Thread {
         }
     }
 
-    /// Waits until another thread has taken this one out of those that wait; returns whether one has before this time.
+    /// Waits until another thread has taken this one out of those that wait; returns whether one has before
+    /// this time.
     fn block(&self, key: usize, ends_ns: Option<f64>) -> bool {
         loop {
             let left_ns = ends_ns.map(|ends| ends - self.hub().last_ns());
@@ -184,8 +186,8 @@ impl Thread {
     }
 }
 
-/// Waits until threads that have handed over for the last time have ended in the kernel as well: what they still do,
-/// such as freeing their stacks, must come before what the calling thread does.
+/// Waits until threads that have handed over for the last time have ended in the kernel as well: what they
+/// still do, such as freeing their stacks, must come before what the calling thread does.
 pub fn wait_for_leaving() {
     let leaving = std::mem::take(&mut registry().leaving);
     // The first one stays until all have ended.
@@ -197,8 +199,8 @@ pub fn wait_for_leaving() {
     }
 }
 
-/// Makes the calling thread one of a guest's, which the guest's threads did not create by `pthread_create`. The first
-/// one is that for which the simulator waits.
+/// Makes the calling thread one of a guest's, which the guest's threads did not create by `pthread_create`.
+/// The first one is that for which the simulator waits.
 pub fn adopt(guest: &'static Guest) -> &'static Thread {
     // Before the simulator is told of a thread that it would wait for.
     if Guest::is_forked() {

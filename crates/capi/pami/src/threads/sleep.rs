@@ -32,14 +32,14 @@ pub(super) unsafe fn ns_until(clock: clockid_t, until: *const timespec) -> Optio
         // SAFETY: a time.
         unsafe { ns(&raw const now) }.unwrap_or(0)
     };
-    // A condition may have another clock than the usual one, and does not say so. Its times are those since the start
-    // of this computer, or of the simulation.
+    // A condition may have another clock than the usual one, and does not say so. Its times are those since
+    // the start of this computer, or of the simulation.
     let is_other = clock == libc::CLOCK_REALTIME && until < now(clock) / 2;
     Some((until - now(if is_other { libc::CLOCK_MONOTONIC } else { clock })).max(0))
 }
 
-/// Sleeps in simulated time if the calling thread is a guest's; returns whether it has. The first call makes this
-/// process a guest.
+/// Sleeps in simulated time if the calling thread is a guest's; returns whether it has. The first call makes
+/// this process a guest.
 fn sleep_ns(ns: i64) -> bool {
     let thread = current().or_else(|| guest().map(|(_, thread)| thread));
     let Some(thread) = thread.filter(|thread| thread.hub.try_borrow_mut().is_ok()) else { return false };

@@ -19,9 +19,9 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// The operation of a data function; `None` if it is a reduction that the types do not allow. The elements are
-    /// those of the first type that consists of elements other than bytes, or else of bytes; data of other types comes
-    /// in whole elements.
+    /// The operation of a data function; `None` if it is a reduction that the types do not allow. The
+    /// elements are those of the first type that consists of elements other than bytes, or else of bytes;
+    /// data of other types comes in whole elements.
     pub fn new(data_fn: DataFunction, cookie: *mut c_void, kinds: [*mut c_void; 2]) -> Option<Self> {
         let Some(function) = data_fn else { return Some(Combine::Copy) };
         match symbols::operation(function) {
@@ -46,8 +46,8 @@ impl Combine {
         }
     }
 
-    /// The length that parts of data of these types must be multiples of, so that each can be combined by itself, bytes.
-    /// It is the same at all members of a collective.
+    /// The length that parts of data of these types must be multiples of, so that each can be combined by
+    /// itself, bytes. It is the same at all members of a collective.
     pub fn unit_bytes(self, kinds: [&Type; 2]) -> usize {
         match self {
             Combine::Copy | Combine::Noop => 1,
@@ -56,8 +56,8 @@ impl Combine {
         }
     }
 
-    /// How the collective network of Blue Gene/Q does it: integers of 4 B and more, and doubles (Chen et al., section
-    /// II.C). `None` if it cannot.
+    /// How the collective network of Blue Gene/Q does it: integers of 4 B and more, and doubles (Chen et al.,
+    /// section II.C). `None` if it cannot.
     pub fn words(self) -> Option<device::Combine> {
         use Element::*;
         use Operation::*;

@@ -1,13 +1,13 @@
-//! Reductions that divide the data among the members, so that each combines only a part: Rabenseifner's algorithms.
-//! [`Area::Source`] is the member's operand; [`Area::Scratch`] has at least [`super::reduction::scratch_bytes`]. `unit`
-//! is the length that a part is a multiple of, bytes.
+//! Reductions that divide the data among the members, so that each combines only a part: Rabenseifner's
+//! algorithms. [`Area::Source`] is the member's operand; [`Area::Scratch`] has at least
+//! [`super::reduction::scratch_bytes`]. `unit` is the length that a part is a multiple of, bytes.
 
 use super::reduction::{Group, arriving, prepend};
 use super::{Area, Block, Blocks, Local, Place, Round, Schedule, Transfer, powers};
 use std::iter;
 
-/// Steps of a member of the group: the other side's number, and the parts that are kept and given away, each as the
-/// first part and the end.
+/// Steps of a member of the group: the other side's number, and the parts that are kept and given away, each
+/// as the first part and the end.
 #[derive(Clone, Copy)]
 struct Halving {
     peer: usize,
@@ -15,8 +15,8 @@ struct Halving {
     given: [usize; 2],
 }
 
-/// The steps of a reduce-scatter with recursive vector halving and distance doubling. Neighbours combine first, so
-/// operands stay in order; the part that a member ends with is its number with the bits reversed.
+/// The steps of a reduce-scatter with recursive vector halving and distance doubling. Neighbours combine
+/// first, so operands stay in order; the part that a member ends with is its number with the bits reversed.
 fn halvings(number: usize, count: usize) -> Vec<Halving> {
     let mut parts = [0, count];
     let step = |mask: usize| {
@@ -51,9 +51,9 @@ fn reduce_scatter(
     })
 }
 
-/// Allreduce into [`Area::Target`]: a reduce-scatter by recursive halving, then an allgather by recursive doubling.
-/// Members above the greatest power of two fold into a neighbour first and receive the result from it at the end. All
-/// members compute the same bits.
+/// Allreduce into [`Area::Target`]: a reduce-scatter by recursive halving, then an allgather by recursive
+/// doubling. Members above the greatest power of two fold into a neighbour first and receive the result from
+/// it at the end. All members compute the same bits.
 pub fn rabenseifner_allreduce(place: Place, bytes: usize, unit: usize) -> Schedule {
     let group = Group::new(place.count);
     let target = Block::first(Area::Target, bytes);
@@ -114,8 +114,8 @@ pub fn rabenseifner_reduce(place: Place, root: usize, result: Block, unit: usize
     Box::new(iter::once(begin).chain(fold).chain(reduce).chain(give).chain(collect))
 }
 
-/// Reduce-scatter by recursive halving, for operations that commute and a number of members that is a power of two.
-/// The blocks of the members adjoin, in order; the result arrives in [`Area::Target`].
+/// Reduce-scatter by recursive halving, for operations that commute and a number of members that is a power
+/// of two. The blocks of the members adjoin, in order; the result arrives in [`Area::Target`].
 ///
 /// # Panics
 /// If the number of members is not a power of two.

@@ -1,9 +1,9 @@
-//! Collective algorithms over point-to-point messages, as schedules: what one member sends, receives and computes,
-//! round by round. A schedule knows nothing of the device or of the program's types. It names its data by area and
-//! offset; whoever runs it supplies the memory and moves the messages.
+//! Collective algorithms over point-to-point messages, as schedules: what one member sends, receives and
+//! computes, round by round. A schedule knows nothing of the device or of the program's types. It names its
+//! data by area and offset; whoever runs it supplies the memory and moves the messages.
 //!
-//! Messages between two members match by their order. All sends and receives of a round may be under way at the same
-//! time. The next round begins when they are done and the round's local steps have run.
+//! Messages between two members match by their order. All sends and receives of a round may be under way at
+//! the same time. The next round begins when they are done and the round's local steps have run.
 //!
 //! - [`movement`] – barrier, broadcast, gather, scatter, allgather, alltoall.
 //! - [`tree`] – barrier, broadcast, gather, scatter and reduce along k-nomial and k-ary trees.
@@ -169,7 +169,8 @@ impl Blocks {
         Block { area, at, bytes }
     }
 
-    /// The blocks of several members whose blocks adjoin, from the first up to the last, which is not included.
+    /// The blocks of several members whose blocks adjoin, from the first up to the last, which is not
+    /// included.
     fn span(&self, area: Area, first: usize, end: usize) -> Block {
         if first == end {
             return Block { area, at: 0, bytes: 0 };

@@ -4,7 +4,8 @@ use super::{Area, Block, Blocks, Local, Place, Round, Schedule, Transfer, powers
 use std::iter;
 use std::sync::Arc;
 
-/// Barrier: dissemination. In round n each member signals the `radix - 1` members at multiples of `radix`^n above it.
+/// Barrier: dissemination. In round n each member signals the `radix - 1` members at multiples of `radix`^n
+/// above it.
 pub fn dissemination(place: Place, radix: usize) -> Schedule {
     let nothing = Block::first(Area::Scratch, 0);
     let signal = move |peer| Transfer { peer, block: nothing };
@@ -18,8 +19,8 @@ pub fn dissemination(place: Place, radix: usize) -> Schedule {
     }))
 }
 
-/// Broadcast of the first bytes of [`Area::Target`]: the root scatters parts, which then go around a ring. For long
-/// data: each member sends little more than its own part and the parts of others once.
+/// Broadcast of the first bytes of [`Area::Target`]: the root scatters parts, which then go around a ring.
+/// For long data: each member sends little more than its own part and the parts of others once.
 pub fn scatter_allgather_broadcast(place: Place, root: usize, bytes: usize) -> Schedule {
     let blocks = Arc::new(Blocks::divide(bytes, 1, place.count));
     let part = |member| Transfer { peer: member, block: blocks.of(Area::Target, member) };
@@ -53,8 +54,8 @@ pub fn ring_allgather(place: Place, blocks: Blocks) -> Schedule {
     Box::new(iter::once(own).chain(ring(place, Arc::new(blocks))))
 }
 
-/// Allgather with every block sent directly to every member, one peer per round. Blocks move once each, so members
-/// that are far apart in the ring do not wait for those between.
+/// Allgather with every block sent directly to every member, one peer per round. Blocks move once each, so
+/// members that are far apart in the ring do not wait for those between.
 pub fn pairwise_allgather(place: Place, blocks: Blocks) -> Schedule {
     let to = blocks.of(Area::Target, place.me);
     let from = Block { area: Area::Source, at: 0, ..to };
@@ -65,8 +66,8 @@ pub fn pairwise_allgather(place: Place, blocks: Blocks) -> Schedule {
     Box::new(iter::once(own(from, to)).chain(exchange))
 }
 
-/// Allgather by recursive doubling, for a number of members that is a power of two: in round n a member exchanges the
-/// 2^n blocks that it has with the member whose index differs in bit n.
+/// Allgather by recursive doubling, for a number of members that is a power of two: in round n a member
+/// exchanges the 2^n blocks that it has with the member whose index differs in bit n.
 ///
 /// # Panics
 /// If the number of members is not a power of two.
@@ -86,8 +87,9 @@ pub fn recursive_doubling_allgather(place: Place, blocks: Blocks) -> Schedule {
     Box::new(iter::once(own).chain(exchange))
 }
 
-/// Allgather by Bruck's algorithm: in round n a member sends all that it has, at most 2^n blocks, to the one 2^n below
-/// it. Blocks lie in [`Area::Scratch`], which holds all of them, in the order of the members from this one on.
+/// Allgather by Bruck's algorithm: in round n a member sends all that it has, at most 2^n blocks, to the one
+/// 2^n below it. Blocks lie in [`Area::Scratch`], which holds all of them, in the order of the members from
+/// this one on.
 pub fn bruck_allgather(place: Place, blocks: &Blocks) -> Schedule {
     let Place { me, count } = place;
     let targets: Vec<Block> = (0..count).map(|n| blocks.of(Area::Target, place.above(n))).collect();
@@ -114,8 +116,8 @@ pub fn bruck_allgather(place: Place, blocks: &Blocks) -> Schedule {
     Box::new(iter::once(begin).chain(rounds).chain([end]))
 }
 
-/// Gather: [`Area::Source`] of `bytes` is the member's block. The root, which alone gives `blocks`, receives all in its
-/// [`Area::Target`].
+/// Gather: [`Area::Source`] of `bytes` is the member's block. The root, which alone gives `blocks`, receives
+/// all in its [`Area::Target`].
 pub fn linear_gather(place: Place, root: usize, bytes: usize, blocks: Option<&Blocks>) -> Schedule {
     let source = Block::first(Area::Source, bytes);
     let Some(blocks) = blocks.filter(|_| place.me == root) else {
@@ -128,8 +130,8 @@ pub fn linear_gather(place: Place, root: usize, bytes: usize, blocks: Option<&Bl
     Box::new(iter::once(Round { receives, then, ..Round::default() }))
 }
 
-/// Scatter: the root, which alone gives `blocks`, sends the blocks of its [`Area::Source`]; `bytes` arrive in each
-/// member's [`Area::Target`]. The root copies its own block unless that is in place.
+/// Scatter: the root, which alone gives `blocks`, sends the blocks of its [`Area::Source`]; `bytes` arrive in
+/// each member's [`Area::Target`]. The root copies its own block unless that is in place.
 pub fn linear_scatter(
     place: Place,
     root: usize,
@@ -149,7 +151,8 @@ pub fn linear_scatter(
     Box::new(iter::once(Round { sends, then, ..Round::default() }))
 }
 
-/// Alltoall: pairwise exchange. In round n each member sends to the one n above it and receives from the one n below.
+/// Alltoall: pairwise exchange. In round n each member sends to the one n above it and receives from the one
+/// n below.
 pub fn pairwise_alltoall(place: Place, source: Blocks, target: Blocks) -> Schedule {
     let own = own(source.of(Area::Source, place.me), target.of(Area::Target, place.me));
     let exchange = (1..place.count).map(move |n| {
@@ -159,8 +162,9 @@ pub fn pairwise_alltoall(place: Place, source: Blocks, target: Blocks) -> Schedu
     Box::new(iter::once(own).chain(exchange))
 }
 
-/// Alltoall: exclusive-or exchange, for a number of members that is a power of two. In round n a member exchanges with
-/// the one whose index is its own with the bits of n inverted, so both sides of an exchange wait for each other alone.
+/// Alltoall: exclusive-or exchange, for a number of members that is a power of two. In round n a member
+/// exchanges with the one whose index is its own with the bits of n inverted, so both sides of an exchange
+/// wait for each other alone.
 ///
 /// # Panics
 /// If the number of members is not a power of two.
@@ -184,15 +188,15 @@ pub fn linear_alltoall(place: Place, source: &Blocks, target: &Blocks) -> Schedu
     Box::new(iter::once(Round { sends, receives, then: vec![Local::Copy { from, to }] }))
 }
 
-/// Scratch memory of [`bruck_alltoall`] for blocks of this length, bytes: all blocks, and those of a round that leave
-/// and that arrive.
+/// Scratch memory of [`bruck_alltoall`] for blocks of this length, bytes: all blocks, and those of a round
+/// that leave and that arrive.
 pub fn bruck_alltoall_scratch_bytes(count: usize, bytes: usize) -> usize {
     count * bytes + 2 * count.div_ceil(2) * bytes
 }
 
-/// Alltoall by Bruck's algorithm, for equal blocks of `bytes`: as many rounds as the number of members has bits. In
-/// round n, each block whose distance to its destination has bit n moves 2^n members up. Blocks move several times,
-/// so this is for short ones.
+/// Alltoall by Bruck's algorithm, for equal blocks of `bytes`: as many rounds as the number of members has
+/// bits. In round n, each block whose distance to its destination has bit n moves 2^n members up. Blocks move
+/// several times, so this is for short ones.
 pub fn bruck_alltoall(place: Place, source: &Blocks, target: &Blocks, bytes: usize) -> Schedule {
     let count = place.count;
     let scratch =

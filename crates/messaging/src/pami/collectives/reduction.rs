@@ -1,5 +1,5 @@
-//! Collectives that reduce. All combine operands in the order of the members unless their comment says otherwise.
-//! [`Area::Source`] is the member's operand; [`Area::Scratch`] has at least [`scratch_bytes`].
+//! Collectives that reduce. All combine operands in the order of the members unless their comment says
+//! otherwise. [`Area::Source`] is the member's operand; [`Area::Scratch`] has at least [`scratch_bytes`].
 
 use super::movement::{linear_scatter, ring};
 use super::tree::{Tree, tree_broadcast, tree_reduce};
@@ -22,8 +22,8 @@ pub(super) fn prepend(partial: Block, arrived: Block) -> [Local; 2] {
     [Local::Reduce { into: arrived, from: partial }, Local::Copy { from: arrived, to: partial }]
 }
 
-/// The members of a reduction whose number is a power of two: those that are left when each of the first pairs of
-/// members has become one.
+/// The members of a reduction whose number is a power of two: those that are left when each of the first
+/// pairs of members has become one.
 #[derive(Clone, Copy)]
 pub(super) struct Group {
     /// Their number.
@@ -91,8 +91,8 @@ pub fn recursive_doubling_allreduce(place: Place, bytes: usize) -> Schedule {
     Box::new(iter::once(begin).chain(fold).chain(doubling).chain(unfold))
 }
 
-/// Reduce-scatter around a ring, in the blocks of [`Area::Target`]: the member ends with the result in its own block.
-/// Only for operations that commute.
+/// Reduce-scatter around a ring, in the blocks of [`Area::Target`]: the member ends with the result in its
+/// own block. Only for operations that commute.
 fn ring_reduce(place: Place, blocks: Arc<Blocks>) -> impl Iterator<Item = Round> + Send {
     (1..place.count).map(move |n| {
         let send = blocks.of(Area::Target, place.below(n));
@@ -104,8 +104,8 @@ fn ring_reduce(place: Place, blocks: Arc<Blocks>) -> impl Iterator<Item = Round>
     })
 }
 
-/// Allreduce by a ring: reduce-scatter, then allgather. For long data. `unit` is the length that a part is a multiple
-/// of, bytes. Only for operations that commute.
+/// Allreduce by a ring: reduce-scatter, then allgather. For long data. `unit` is the length that a part is a
+/// multiple of, bytes. Only for operations that commute.
 pub fn ring_allreduce(place: Place, bytes: usize, unit: usize) -> Schedule {
     let target = Block::first(Area::Target, bytes);
     let begin = Round::local(vec![Local::Copy { from: Block::first(Area::Source, bytes), to: target }]);
@@ -113,8 +113,8 @@ pub fn ring_allreduce(place: Place, bytes: usize, unit: usize) -> Schedule {
     Box::new(iter::once(begin).chain(ring_reduce(place, Arc::clone(&blocks))).chain(ring(place, blocks)))
 }
 
-/// Scan by recursive doubling into [`Area::Target`]: in round k each member passes what it has to the one 2^k above it.
-/// An exclusive scan then shifts by one member; member 0 gets nothing.
+/// Scan by recursive doubling into [`Area::Target`]: in round k each member passes what it has to the one 2^k
+/// above it. An exclusive scan then shifts by one member; member 0 gets nothing.
 pub fn scan(place: Place, bytes: usize, is_exclusive: bool) -> Schedule {
     let Place { me, count } = place;
     let partial = Block::first(Area::Scratch, bytes);
@@ -145,8 +145,8 @@ pub fn scan(place: Place, bytes: usize, is_exclusive: bool) -> Schedule {
     Box::new(iter::once(begin).chain(doubling).chain([end]))
 }
 
-/// Scan along a chain into [`Area::Target`]: each member adds its operand to what the one before it sends, and sends
-/// that on. An exclusive scan gives member 0 nothing.
+/// Scan along a chain into [`Area::Target`]: each member adds its operand to what the one before it sends,
+/// and sends that on. An exclusive scan gives member 0 nothing.
 pub fn chain_scan(place: Place, bytes: usize, is_exclusive: bool) -> Schedule {
     let Place { me, count } = place;
     let partial = Block::first(Area::Scratch, bytes);
@@ -191,8 +191,8 @@ pub fn reduce_then_scatter(place: Place, blocks: &Blocks, bytes: usize) -> Sched
     Box::new(reduce.chain(scatter))
 }
 
-/// Reduce-scatter by pairwise exchange: each member receives its block from all others and adds it to its own. Only for
-/// operations that commute. The result arrives in [`Area::Target`].
+/// Reduce-scatter by pairwise exchange: each member receives its block from all others and adds it to its
+/// own. Only for operations that commute. The result arrives in [`Area::Target`].
 pub fn pairwise_reduce_scatter(place: Place, blocks: Blocks) -> Schedule {
     let own = blocks.of(Area::Source, place.me);
     let target = Block { area: Area::Target, at: 0, ..own };

@@ -1,5 +1,5 @@
-//! Schedules run over mailboxes in memory and compared with plain computations. The operation concatenates: two
-//! elements are combined only if the right one continues the left one, so any wrong order is an error.
+//! Schedules run over mailboxes in memory and compared with plain computations. The operation concatenates:
+//! two elements are combined only if the right one continues the left one, so any wrong order is an error.
 
 use super::halving::*;
 use super::movement::*;

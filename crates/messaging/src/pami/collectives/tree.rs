@@ -6,8 +6,8 @@ use std::iter;
 /// A tree of the members. Member numbers are relative to the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tree {
-    /// The parent of a member is the member with the lowest digit that is not 0, in this radix, set to 0. With radix 2
-    /// the tree is binomial. Each subtree is a range of members.
+    /// The parent of a member is the member with the lowest digit that is not 0, in this radix, set to 0.
+    /// With radix 2 the tree is binomial. Each subtree is a range of members.
     Knomial(usize),
     /// A complete tree in which each member has this number of children.
     Kary(usize),
@@ -83,8 +83,8 @@ pub fn tree_broadcast(tree: Tree, place: Place, root: usize, bytes: usize) -> Sc
     Box::new(receive.into_iter().chain([Round { sends, ..Round::default() }]))
 }
 
-/// Broadcast of the first bytes of [`Area::Target`], for a number of members that is a power of two: a scatter along a
-/// binomial tree, then an allgather by recursive doubling.
+/// Broadcast of the first bytes of [`Area::Target`], for a number of members that is a power of two: a
+/// scatter along a binomial tree, then an allgather by recursive doubling.
 ///
 /// # Panics
 /// If the number of members is not a power of two.
@@ -150,8 +150,8 @@ pub fn binomial_gather(place: Place, root: usize, bytes: usize, blocks: Option<&
     Box::new(iter::once(gather).chain(up))
 }
 
-/// Scatter of equal blocks along a binomial tree, the reverse of [`binomial_gather`]. The root gives `blocks` of its
-/// [`Area::Source`], and copies its own to [`Area::Target`] unless that is in place.
+/// Scatter of equal blocks along a binomial tree, the reverse of [`binomial_gather`]. The root gives `blocks`
+/// of its [`Area::Source`], and copies its own to [`Area::Target`] unless that is in place.
 pub fn binomial_scatter(
     place: Place,
     root: usize,
@@ -192,10 +192,10 @@ pub fn binomial_scatter(
     Box::new([begin, Round { sends, then, ..Round::default() }].into_iter())
 }
 
-/// Reduce along a tree into a block of the root. [`Area::Source`] is the member's operand; [`Area::Scratch`] has at
-/// least [`super::reduction::scratch_bytes`]. The tree has its root at member 0, which sends the result on, so that
-/// operands stay in order in a k-nomial tree; operations that commute use a tree with its root at the root itself. A
-/// k-ary tree is only for operations that commute.
+/// Reduce along a tree into a block of the root. [`Area::Source`] is the member's operand; [`Area::Scratch`]
+/// has at least [`super::reduction::scratch_bytes`]. The tree has its root at member 0, which sends the
+/// result on, so that operands stay in order in a k-nomial tree; operations that commute use a tree with its
+/// root at the root itself. A k-ary tree is only for operations that commute.
 pub fn tree_reduce(tree: Tree, place: Place, root: usize, result: Block, is_commutative: bool) -> Schedule {
     let bytes = result.bytes;
     let top = if is_commutative { root } else { 0 };

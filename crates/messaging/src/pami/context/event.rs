@@ -29,8 +29,8 @@ impl Outcome {
 /// What the program must be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<P> {
-    /// A message begins: its dispatch function must be called, then [`Context::accept`](super::Context::accept) or
-    /// [`Context::consumed`](super::Context::consumed).
+    /// A message begins: its dispatch function must be called, then
+    /// [`Context::accept`](super::Context::accept) or [`Context::consumed`](super::Context::consumed).
     Message(Message<P>),
     /// The buffers of a send may be reused.
     Sent(u64, Outcome),
@@ -44,8 +44,8 @@ pub enum Event<P> {
     Collected(u64),
     /// An atomic operation is done and fetched this value.
     Fetched(u64, u64),
-    /// An atomic operation on this task's memory: the program's memory is changed by its owner, who then calls
-    /// [`Context::answer_rmw`](super::Context::answer_rmw).
+    /// An atomic operation on this task's memory: the program's memory is changed by its owner, who then
+    /// calls [`Context::answer_rmw`](super::Context::answer_rmw).
     Rmw {
         /// Who asks.
         origin: Endpoint,
@@ -65,7 +65,8 @@ pub struct Message<P> {
     pub origin: Endpoint,
     /// The packet; the header starts at `header_from`, unless it is long.
     pub payload: P,
-    /// Whether the header came before, in packets of its own: see [`Context::long_header`](super::Context::long_header).
+    /// Whether the header came before, in packets of its own: see
+    /// [`Context::long_header`](super::Context::long_header).
     pub has_long_header: bool,
     /// Where the header starts in the packet.
     pub header_from: usize,

@@ -2,16 +2,17 @@
 //!
 //! - **Immediate**: header and data in one packet, copied when the call is made.
 //! - **Eager**: packets over the device's queue, in order.
-//! - **Rendezvous**: an announcement in a packet; the receiver reads the data from the sender's memory, a piece
-//!   at a time, and acknowledges. Where the device cannot read it, the receiver asks the sender to stream it.
-//! - **One-sided** ([`Rma`]): the device moves the data, if it reaches the target's memory; otherwise packets carry it,
-//!   with as many short pieces in each as it holds.
+//! - **Rendezvous**: an announcement in a packet; the receiver reads the data from the sender's memory, a
+//!   piece at a time, and acknowledges. Where the device cannot read it, the receiver asks the sender to
+//!   stream it.
+//! - **One-sided** ([`Rma`]): the device moves the data, if it reaches the target's memory; otherwise packets
+//!   carry it, with as many short pieces in each as it holds.
 //!
-//! Between two endpoints, messages are announced in the order of their sends, because each destination's packets
-//! pass through one list of what waits for space; the data of a rendezvous arrives when it may.
+//! Between two endpoints, messages are announced in the order of their sends, because each destination's
+//! packets pass through one list of what waits for space; the data of a rendezvous arrives when it may.
 //!
-//! Nothing here calls the program. [`Context::poll`] returns what the program must be told, one event after the
-//! other, so that its callbacks may use the context.
+//! Nothing here calls the program. [`Context::poll`] returns what the program must be told, one event after
+//! the other, so that its callbacks may use the context.
 
 mod event;
 mod one_sided;
@@ -39,7 +40,8 @@ pub use event::{Event, Invalid, Message, Outcome, Receive, Rma, Send};
 pub struct Limits {
     /// Data of this length and more is sent by rendezvous, bytes.
     pub rendezvous_from_bytes: u64,
-    /// Data of a rendezvous, put or get that the device moves at once, bytes: other messages make progress in between.
+    /// Data of a rendezvous, put or get that the device moves at once, bytes: other messages make progress in
+    /// between.
     pub piece_bytes: u64,
 }
 
@@ -186,8 +188,9 @@ impl<D: PamiDevice> Context<D> {
         &mut self.device
     }
 
-    /// What comes next, if it can be told without doing it: the short way of short messages, for which nothing need be
-    /// kept. Its caller handles a message at once and then releases it ([`Self::release`]), or calls [`Self::poll`].
+    /// What comes next, if it can be told without doing it: the short way of short messages, for which
+    /// nothing need be kept. Its caller handles a message at once and then releases it ([`Self::release`]),
+    /// or calls [`Self::poll`].
     #[inline(always)]
     pub fn peek(&mut self) -> Next<D::Payload> {
         let has_other = !self.is_idle() || !self.fences.is_empty() || self.is_postponed;

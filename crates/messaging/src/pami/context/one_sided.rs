@@ -1,10 +1,11 @@
-//! Puts and gets, and the data of a rendezvous: what the device moves between this task's memory and another's.
+//! Puts and gets, and the data of a rendezvous: what the device moves between this task's memory and
+//! another's.
 //!
-//! A device that reaches all memory moves the data of a put or get in the call. Another one reaches only what tasks
-//! have exposed, and finishes later: it moves a part at a time, so that other operations make progress in between, and
-//! what it has no space for waits here. It reports a put as soon as this task's memory is free; that the data is at
-//! its target is the end of a *flush* behind it. Memory that is not exposed takes packets: see
-//! [`packing`](super::packing).
+//! A device that reaches all memory moves the data of a put or get in the call. Another one reaches only what
+//! tasks have exposed, and finishes later: it moves a part at a time, so that other operations make progress
+//! in between, and what it has no space for waits here. It reports a put as soon as this task's memory is
+//! free; that the data is at its target is the end of a *flush* behind it. Memory that is not exposed takes
+//! packets: see [`packing`](super::packing).
 
 use super::*;
 
@@ -199,7 +200,8 @@ impl<D: PamiDevice> Context<D> {
         }
     }
 
-    /// The device cannot read a sender's memory: the sender must stream it. Memory that was exposed is never so.
+    /// The device cannot read a sender's memory: the sender must stream it. Memory that was exposed is never
+    /// so.
     fn request_stream(&mut self, movement: Movement) {
         let from = movement.with;
         match movement.purpose {

@@ -43,8 +43,8 @@ impl<D: PamiDevice> Context<D> {
         &self.long_header
     }
 
-    /// The program has no dispatch function for the message yet. It waits in its packet, and what came after it
-    /// waits behind it, until [`Self::resume`].
+    /// The program has no dispatch function for the message yet. It waits in its packet, and what came after
+    /// it waits behind it, until [`Self::resume`].
     pub fn postpone(&mut self) {
         self.is_postponed = true;
     }

@@ -17,8 +17,8 @@ impl<D: PamiDevice> Context<D> {
         if self.device.has(to) { Ok(()) } else { Err(Invalid::Endpoint) }
     }
 
-    /// Sends header and data in one packet. Both may be reused at once. If there is no space, the packet waits
-    /// in this context if `may_wait`; otherwise nothing is sent, and the result is `false`.
+    /// Sends header and data in one packet. Both may be reused at once. If there is no space, the packet
+    /// waits in this context if `may_wait`; otherwise nothing is sent, and the result is `false`.
     ///
     /// # Errors
     /// If it is invalid.

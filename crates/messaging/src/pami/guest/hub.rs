@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 
 /// A thread's way to the simulator.
 pub trait Link {
-    /// Hands over for the first time, and waits until the thread begins on its node. Allocates no memory before.
+    /// Hands over for the first time, and waits until the thread begins on its node. Allocates no memory
+    /// before.
     fn begin(&mut self) -> Reply;
 
     /// Hands over to the simulator and waits until the thread may go on.
@@ -182,7 +183,8 @@ impl<L: Link> Hub<L> {
         self.now_ns
     }
 
-    /// Packets or other descriptors that a context may send now. If it may not, they must wait; a wait ends when it may.
+    /// Packets or other descriptors that a context may send now. If it may not, they must wait; a wait ends
+    /// when it may.
     pub fn room(&mut self, context: ContextNumber) -> u64 {
         if self.batch_bytes >= BATCH_B {
             self.exchange(Then::Go);
@@ -190,7 +192,8 @@ impl<L: Link> Hub<L> {
         lock(&self.shared.state).contexts.get(&context).map_or(0, |c| c.room)
     }
 
-    /// Sends a packet, or begins another operation of a context, which has room for this number of descriptors.
+    /// Sends a packet, or begins another operation of a context, which has room for this number of
+    /// descriptors.
     pub fn submit(&mut self, context: ContextNumber, descriptors: u64, request: Request) {
         if let Some(context) = lock(&self.shared.state).contexts.get_mut(&context) {
             context.room = context.room.saturating_sub(descriptors);
@@ -249,8 +252,8 @@ impl<L: Link> Hub<L> {
         self.await_arrival(contexts, Then::WakeUp(contexts));
     }
 
-    /// Sleeps until another thread rings for any of these contexts, for at most this time, ns: their lock is taken, and
-    /// what arrives is of no use before it is released.
+    /// Sleeps until another thread rings for any of these contexts, for at most this time, ns: their lock is
+    /// taken, and what arrives is of no use before it is released.
     pub fn sleep_until_rung(&mut self, contexts: Contexts, at_most_ns: f64) {
         lock(&self.shared.state).polling.push((self.number, contexts));
         self.exchange(Then::Block(Some(at_most_ns)));
@@ -284,8 +287,8 @@ impl<L: Link> Hub<L> {
         self.shared.threads.load(Ordering::Relaxed)
     }
 
-    /// Call it before what other threads of the guest see: what this one did until now has then taken its time.
-    /// `is_call` is a call that takes time itself.
+    /// Call it before what other threads of the guest see: what this one did until now has then taken its
+    /// time. `is_call` is a call that takes time itself.
     pub fn settle(&mut self, is_call: bool) {
         if self.threads() < 2 {
             return;

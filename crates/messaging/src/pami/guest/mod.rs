@@ -1,12 +1,12 @@
 //! Guests: real processes that run on simulated nodes. A guest's protocols are in its own process, where the
 //! functions are that they call; its devices are in the simulator. The two exchange lists: what the guest did
-//! since the last time, for which it did not wait, and what it waits for; then what has arrived, and the time.
-//! So what only begins an operation costs no hand-over, and a guest runs only while its node's time stands still:
-//! whatever the computer does meanwhile, the simulated times are the same.
+//! since the last time, for which it did not wait, and what it waits for; then what has arrived, and the
+//! time. So what only begins an operation costs no hand-over, and a guest runs only while its node's time
+//! stands still: whatever the computer does meanwhile, the simulated times are the same.
 //!
-//! Each thread of a guest is a hardware thread of its node, and has a channel to the simulator. Since their node's
-//! time stands still while one of them runs, one runs at a time, in the order of simulated times. A thread that
-//! blocks hands over; who releases it tells the simulator so ([`Request::Unpark`]).
+//! Each thread of a guest is a hardware thread of its node, and has a channel to the simulator. Since their
+//! node's time stands still while one of them runs, one runs at a time, in the order of simulated times. A
+//! thread that blocks hands over; who releases it tells the simulator so ([`Request::Unpark`]).
 //!
 //! - [`hub`] – the guest's side.
 //! - [`process`] – the simulator's side: a hardware thread.
@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 /// The number of a context among those of a task, over all of its clients.
 pub type ContextNumber = u32;
 
-/// The number of a thread among those of a task. The first calls the library first; numbers of threads that have
-/// ended are used again.
+/// The number of a thread among those of a task. The first calls the library first; numbers of threads that
+/// have ended are used again.
 pub type ThreadNumber = u32;
 
 /// Contexts of a task.
@@ -186,9 +186,11 @@ pub enum Then {
     Expose(u64, u64),
     /// The same, with the classes that a context may take for a group: ranges of tasks, both ends included.
     Classes(ContextNumber, Vec<(u32, u32)>),
-    /// When something has arrived at any of these contexts, when it is unparked, or after this number of polls.
+    /// When something has arrived at any of these contexts, when it is unparked, or after this number of
+    /// polls.
     Wait(Contexts, u64),
-    /// When something has arrived at any of these contexts, or another thread unparks it: until then it sleeps.
+    /// When something has arrived at any of these contexts, or another thread unparks it: until then it
+    /// sleeps.
     WakeUp(Contexts),
     /// When it is unparked, or after this time, ns.
     Block(Option<f64>),
@@ -244,8 +246,8 @@ pub struct Facts {
     pub tasks: u32,
     /// See `tasks`. Task *n* runs on node *n* / `tasks_per_node`.
     pub tasks_per_node: u32,
-    /// The dimensions of the machine's torus: the length of each, and whether it closes into a ring. Nodes are numbered
-    /// along the first dimension first.
+    /// The dimensions of the machine's torus: the length of each, and whether it closes into a ring. Nodes
+    /// are numbered along the first dimension first.
     pub torus: Vec<(u32, bool)>,
     /// Contexts that a task may have.
     pub contexts: u32,

@@ -1,5 +1,5 @@
-//! The simulator's side of a guest: a process of a node for each of its threads, which does what the thread asks for,
-//! and lets it go on when that is done.
+//! The simulator's side of a guest: a process of a node for each of its threads, which does what the thread
+//! asks for, and lets it go on when that is done.
 
 use super::task::{Doing, Task};
 use super::valid::Sums;
@@ -25,7 +25,8 @@ pub trait Guest: Send {
     /// Why it does nothing any more.
     fn begin(&mut self) -> Result<Requests, Failure>;
 
-    /// Lets the thread go on, and waits for what it does next; not for long if other threads of its process run.
+    /// Lets the thread go on, and waits for what it does next; not for long if other threads of its process
+    /// run.
     ///
     /// # Errors
     /// Why it does nothing any more.
@@ -66,7 +67,8 @@ pub struct Settings {
     pub world: Option<Members>,
     /// Ticks of a nanosecond.
     pub ticks_per_ns: f64,
-    /// The simulated time after which a guest that polls in vain waits for ever, if no other computes or sleeps.
+    /// The simulated time after which a guest that polls in vain waits for ever, if no other computes or
+    /// sleeps.
     pub patience: Microticks,
     /// Until when at least a guest computes or sleeps, ticks.
     pub busy_until: Arc<AtomicU64>,
@@ -74,7 +76,8 @@ pub struct Settings {
 
 /// Parts of a patience: computing and sleeping that is shorter than one is taken for a part of a poll.
 const SHORT_PARTS: u64 = 100_000;
-/// Patiences after which nobody waits any more for others that compute or sleep: they may do so in a loop without end.
+/// Patiences after which nobody waits any more for others that compute or sleep: they may do so in a loop
+/// without end.
 const PATIENCES: u64 = 100;
 
 impl Settings {
@@ -85,8 +88,8 @@ impl Settings {
         }
     }
 
-    /// Whether nothing will come for who has waited in vain for this long. What others did a patience ago is seen here,
-    /// on any number of threads: no two nodes are as far apart in simulated time.
+    /// Whether nothing will come for who has waited in vain for this long. What others did a patience ago is
+    /// seen here, on any number of threads: no two nodes are as far apart in simulated time.
     pub(super) fn lasts_for_ever(&self, waited: Microticks, now: Microticks) -> bool {
         let busy_until = Microticks::of_ticks(self.busy_until.load(Ordering::Relaxed));
         let is_idle = now.saturating_sub(busy_until) >= self.patience;
@@ -98,7 +101,8 @@ impl Settings {
 const WORLD_CLASS: u8 = 0;
 /// The longest wait of a thread that polls in vain, before it may look at something else.
 const LONGEST_NS: f64 = 1e6;
-/// The same if it reads the clock between its polls: at least so long, or so much of the time that it has waited.
+/// The same if it reads the clock between its polls: at least so long, or so much of the time that it has
+/// waited.
 const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
 const LONGEST_WITH_CLOCK: f64 = 0.01;
 /// Most waits in vain that a thread skips, because it waited for as long before a packet came last.
@@ -133,7 +137,8 @@ struct State {
     began: Microticks,
     ends: Option<Microticks>,
     reads_clock: bool,
-    /// Its own turns that may have changed what other threads look at, and those of others when it looked last.
+    /// Its own turns that may have changed what other threads look at, and those of others when it looked
+    /// last.
     turns: u64,
     seen_turns: u64,
     is_told: bool,
@@ -350,11 +355,12 @@ impl<G: Guest> GuestProcess<G> {
         }
     }
 
-    /// Begins to wait for something to arrive, for at most this number of polls of a thread that has not waited.
+    /// Begins to wait for something to arrive, for at most this number of polls of a thread that has not
+    /// waited.
     fn poll(&mut self, task: &Task, now: Microticks, polls: u64) {
         let state = &mut self.state;
-        // A thread that polls again and again is asked less and less often. What arrives ends the wait at once.
-        // So does what another thread of its task does, which may be a store that it looks at.
+        // A thread that polls again and again is asked less and less often. What arrives ends the wait at
+        // once. So does what another thread of its task does, which may be a store that it looks at.
         let has_news = task.turns - state.turns != state.seen_turns;
         let (growth, polls) = if has_news {
             (1.0, 1)

@@ -1,4 +1,5 @@
-//! What the hardware threads of a task share in the simulator: its contexts' devices, and what each thread does.
+//! What the hardware threads of a task share in the simulator: its contexts' devices, and what each thread
+//! does.
 
 use super::process::{Settings, invalid};
 use super::{Arrived, ContextNumber, Contexts, Reply, Request, ThreadNumber};
@@ -63,8 +64,8 @@ pub struct Task {
     unparked: u64,
     /// Threads that are to begin.
     starting: Vec<ThreadNumber>,
-    /// Operations that its threads have begun, and packets that they have received: those that wait in vain see
-    /// whether there were any.
+    /// Operations that its threads have begun, and packets that they have received: those that wait in vain
+    /// see whether there were any.
     pub(super) progress: u64,
     /// Turns of its threads that may have changed what other threads look at.
     pub(super) turns: u64,
@@ -218,8 +219,8 @@ impl Task {
                 brought = brought.with(*number);
             }
         }
-        // A packet that this thread took out of the FIFO of a context which another one has begun to wait for since:
-        // the FIFO tells that one nothing.
+        // A packet that this thread took out of the FIFO of a context which another one has begun to wait for
+        // since: the FIFO tells that one nothing.
         self.unpark_if(|thread, doing| doing.waits_for(brought) && self.hardware_thread(thread) != process);
     }
 
@@ -378,8 +379,9 @@ impl Task {
     }
 }
 
-/// The process of a node that is a hardware thread of one of its tasks, which has this number among those of the node.
-/// So the threads of a task are on cores of their own as long as there are any, and at most four on each.
+/// The process of a node that is a hardware thread of one of its tasks, which has this number among those of
+/// the node. So the threads of a task are on cores of their own as long as there are any, and at most four on
+/// each.
 pub fn hardware_thread(tasks_per_node: u8, task: u8, thread: ThreadNumber) -> u8 {
     task + tasks_per_node * thread as u8
 }

@@ -1,5 +1,6 @@
-//! What a guest may ask for. Its requests come from another process, whose memory may be corrupt: what no library
-//! sends is refused here, before it is executed, so that the rest of the simulator need not expect it.
+//! What a guest may ask for. Its requests come from another process, whose memory may be corrupt: what no
+//! library sends is refused here, before it is executed, so that the rest of the simulator need not expect
+//! it.
 
 use super::process::invalid;
 use super::task::Task;
@@ -16,11 +17,11 @@ use netloom_node::time::Microticks;
 const DATA_MAX: u64 = 16 << 30;
 /// End of the addresses of a process.
 const ADDRESSES: u64 = 1 << 47;
-/// Length from which it is looked at whether there is memory before it is used: what cannot be read is only noticed
-/// when the unit reads it, and until then a wrong length would be simulated packet by packet.
+/// Length from which it is looked at whether there is memory before it is used: what cannot be read is only
+/// noticed when the unit reads it, and until then a wrong length would be simulated packet by packet.
 const LONG_B: u64 = 1 << 20;
-/// Longest simulated time of what is handed over at once, and last time at which something may be: their sum, and that of
-/// a wait, must be a time.
+/// Longest simulated time of what is handed over at once, and last time at which something may be: their sum,
+/// and that of a wait, must be a time.
 const HAND_OVER_NS: f64 = 5e11;
 const LAST: Microticks = Microticks(u64::MAX / 2);
 
@@ -31,7 +32,8 @@ pub(super) struct Sums {
 }
 
 impl Task {
-    /// Refuses what a library does not send. Returns whether memory was looked at, so that a fault of it may be known.
+    /// Refuses what a library does not send. Returns whether memory was looked at, so that a fault of it may
+    /// be known.
     pub(super) fn check(&self, request: &Request, sums: &mut Sums) -> Result<bool, Failure> {
         let mut is_read = false;
         match request {

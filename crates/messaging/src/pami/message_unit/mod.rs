@@ -1,12 +1,12 @@
-//! PAMI on a simulated Message Unit (Kumar et al., section III.E). Packets are messages to the reception FIFO of
-//! the target's context, by the injection FIFO to which the target's node is pinned, on a fixed route, so that
-//! they stay in order. The data of a rendezvous is fetched by a remote get: a descriptor that makes the sender's
-//! unit write it into the receiver's memory. Puts and gets of exposed memory are RDMA too: see `rdma.rs`. Processes of a
-//! node reach each other by shared memory: see `shared_memory.rs`.
+//! PAMI on a simulated Message Unit (Kumar et al., section III.E). Packets are messages to the reception FIFO
+//! of the target's context, by the injection FIFO to which the target's node is pinned, on a fixed route, so
+//! that they stay in order. The data of a rendezvous is fetched by a remote get: a descriptor that makes the
+//! sender's unit write it into the receiver's memory. Puts and gets of exposed memory are RDMA too: see
+//! `rdma.rs`. Processes of a node reach each other by shared memory: see `shared_memory.rs`.
 //!
-//! What a packet says is in the fourteen bytes of its header that are for software: a [`Head`], and the length
-//! of its message. The unit cuts a message of more than 512 B into packets; those of a packet of the protocols
-//! are put together again here.
+//! What a packet says is in the fourteen bytes of its header that are for software: a [`Head`], and the
+//! length of its message. The unit cuts a message of more than 512 B into packets; those of a packet of the
+//! protocols are put together again here.
 
 pub mod collective;
 pub mod memory;
@@ -268,9 +268,9 @@ impl UnitContext {
         self.collectives.advance(finished);
     }
 
-    /// Sets up the network for a group of which this context's task is a member. Its class must be free at all its
-    /// nodes, and none of them may use it before all have set it up. Returns the group's number, or `None` if the task
-    /// is no member.
+    /// Sets up the network for a group of which this context's task is a member. Its class must be free at
+    /// all its nodes, and none of them may use it before all have set it up. Returns the group's number, or
+    /// `None` if the task is no member.
     pub fn add_group(&mut self, members: &Members, class: u8) -> Option<usize> {
         Some(self.adopt(Group::new(members, class, &self.device)?))
     }
@@ -291,8 +291,8 @@ impl UnitContext {
         self.collectives.nodes(group).is_some_and(|nodes| nodes.contains(at))
     }
 
-    /// Takes the next packet out of the reception FIFO, if there is one. If another hardware thread is about to, it takes
-    /// what follows too.
+    /// Takes the next packet out of the reception FIFO, if there is one. If another hardware thread is about
+    /// to, it takes what follows too.
     pub fn take(&mut self) {
         if self.taken_by.is_none() {
             self.taken_by = Some(self.device.runs_as());

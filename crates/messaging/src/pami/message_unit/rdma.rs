@@ -1,19 +1,20 @@
 //! RDMA reads and writes of memory that tasks have exposed.
 //!
-//! A read is a remote get: a packet with descriptors, which the target's unit executes; each is an RDMA write into this
-//! task's memory, by any route, and all of them decrement one counter here. One packet holds the descriptors of
-//! [`GET_PIECES`] pieces.
+//! A read is a remote get: a packet with descriptors, which the target's unit executes; each is an RDMA write
+//! into this task's memory, by any route, and all of them decrement one counter here. One packet holds the
+//! descriptors of [`GET_PIECES`] pieces.
 //!
-//! A write is a descriptor per piece in the FIFO of sends to its target, on the fixed route of its packets. It ends
-//! here when it has been injected. Nothing reports its end there, so an acknowledgement follows it: a remote get whose
-//! descriptor writes one byte back, and a counter here. It is behind the write in the same injection FIFO, whose
-//! descriptors are injected one after the other by one engine, on the same route and in the same virtual channel, in
-//! which no packet overtakes another. The engine that receives them begins to store them in order; only then is the
-//! descriptor of the byte fetched from the L2, and executed.
+//! A write is a descriptor per piece in the FIFO of sends to its target, on the fixed route of its packets.
+//! It ends here when it has been injected. Nothing reports its end there, so an acknowledgement follows it: a
+//! remote get whose descriptor writes one byte back, and a counter here. It is behind the write in the same
+//! injection FIFO, whose descriptors are injected one after the other by one engine, on the same route and in
+//! the same virtual channel, in which no packet overtakes another. The engine that receives them begins to
+//! store them in order; only then is the descriptor of the byte fetched from the L2, and executed.
 //!
-//! IBM's library sends remote gets over the high-priority virtual channel, in which they would overtake the write.
-//! There the acknowledgement is a packet to a system process of the target's node, on its seventeenth core, which sends
-//! the descriptor that is in it. Here the unit does what that process does, without its time **(ours)**.
+//! IBM's library sends remote gets over the high-priority virtual channel, in which they would overtake the
+//! write. There the acknowledgement is a packet to a system process of the target's node, on its seventeenth
+//! core, which sends the descriptor that is in it. Here the unit does what that process does, without its
+//! time **(ours)**.
 
 use super::resources::bulk_map;
 use super::*;

@@ -1,5 +1,6 @@
-//! How the unit's FIFOs are shared out among the contexts of a node (Kumar et al., section III.E): each context
-//! has its own, so that no two need a lock. All nodes share them out alike, so that senders know the numbers.
+//! How the unit's FIFOs are shared out among the contexts of a node (Kumar et al., section III.E): each
+//! context has its own, so that no two need a lock. All nodes share them out alike, so that senders know the
+//! numbers.
 
 use netloom_fabric::collective::CLASS_ROUTES;
 use netloom_fabric::topology::torus::Torus;
@@ -58,9 +59,10 @@ impl Resources {
     }
 }
 
-/// A number for a process of a node, as another node sees it, which tells the ten directions of the first hop apart:
-/// messages to it, and reads by it, always use the FIFO of this number. So neighbours on different links never share
-/// a FIFO, where there are ten. Where both directions are as short, the processes of the node take turns.
+/// A number for a process of a node, as another node sees it, which tells the ten directions of the first hop
+/// apart: messages to it, and reads by it, always use the FIFO of this number. So neighbours on different
+/// links never share a FIFO, where there are ten. Where both directions are as short, the processes of the
+/// node take turns.
 pub fn pin(torus: &Torus, here: u32, (there, process): (u32, u8)) -> u16 {
     let (from, to) = (torus.coordinates(here), torus.coordinates(there));
     let first = (0..torus.dimensions()).find_map(|d| {
@@ -72,8 +74,8 @@ pub fn pin(torus: &Torus, here: u32, (there, process): (u32, u8)) -> u16 {
     first.unwrap_or(0)
 }
 
-/// The network FIFOs for bulk data, which may take any route: of one direction to a node on an axis, where packets to
-/// other nodes would wait behind those of a busy link; otherwise all.
+/// The network FIFOs for bulk data, which may take any route: of one direction to a node on an axis, where
+/// packets to other nodes would wait behind those of a busy link; otherwise all.
 pub fn bulk_map(torus: &Torus, here: u32, to: (u32, u8)) -> u16 {
     let (from, at) = (torus.coordinates(here), torus.coordinates(to.0));
     match (0..torus.dimensions()).filter(|&d| from[d] != at[d]).count() {

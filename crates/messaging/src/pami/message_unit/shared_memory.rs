@@ -1,10 +1,11 @@
-//! Packets between the processes of a node (section III.F): "lockless queues that take advantage of L2 atomic increment
-//! instructions", of which "each process owns only one ... to which others atomically write into". Here each context owns
-//! one, so that contexts share none (section III.B). It is an array of slots: a sender takes the next by a bounded
-//! increment (section III.B), writes its packet there, and adds to the slot's word; the owner takes them in order.
+//! Packets between the processes of a node (section III.F): "lockless queues that take advantage of L2 atomic
+//! increment instructions", of which "each process owns only one ... to which others atomically write into".
+//! Here each context owns one, so that contexts share none (section III.B). It is an array of slots: a sender
+//! takes the next by a bounded increment (section III.B), writes its packet there, and adds to the slot's
+//! word; the owner takes them in order.
 //!
-//! Data of any length that is sent by rendezvous, or put or got, is copied by the processor that would read or write it
-//! remotely, since all memory of the node is visible to its processes (section II.D).
+//! Data of any length that is sent by rendezvous, or put or got, is copied by the processor that would read
+//! or write it remotely, since all memory of the node is visible to its processes (section II.D).
 
 use super::{PACKET_MAX, UnitContext};
 use crate::pami::Endpoint;
@@ -30,7 +31,8 @@ pub fn is_memory(address: u64, bytes: u64) -> bool {
 const SLOTS: u64 = 128;
 const SLOT_B: u64 = 16 + PACKET_MAX as u64;
 
-/// Offsets in a queue: slots that senders have taken, slots that the owner has emptied, the slots' words, the slots.
+/// Offsets in a queue: slots that senders have taken, slots that the owner has emptied, the slots' words, the
+/// slots.
 const TAKEN: u64 = 0;
 const EMPTIED: u64 = 64;
 const WRITTEN: u64 = 1024;
@@ -146,8 +148,8 @@ impl UnitContext {
         Ok(())
     }
 
-    /// Keeps a packet for a local context whose queue has no free slot ("This fixed-sized array is enhanced with an
-    /// overflow queue", section III.B), for senders that cannot wait.
+    /// Keeps a packet for a local context whose queue has no free slot ("This fixed-sized array is enhanced
+    /// with an overflow queue", section III.B), for senders that cannot wait.
     pub fn overflow(&mut self, to: Endpoint, head: Head, bytes: Vec<u8>) {
         let queue = self.queue(to);
         self.queues.overflow.entry(queue).or_default().push_back((head, bytes));

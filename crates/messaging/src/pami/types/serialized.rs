@@ -1,4 +1,5 @@
-//! The serialized form of a type: words with a version and a checksum. Types that are shared stand there once.
+//! The serialized form of a type: words with a version and a checksum. Types that are shared stand there
+//! once.
 
 use super::{Block, DEPTH_MAX, Run, Type};
 use crate::pami::Map;

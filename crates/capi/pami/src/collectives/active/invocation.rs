@@ -84,7 +84,8 @@ fn no_receive() -> Receive {
 }
 
 impl Invocation {
-    /// Calls the dispatch function for `bytes` of data; returns what it filled in, and the operation of a reduce.
+    /// Calls the dispatch function for `bytes` of data; returns what it filled in, and the operation of a
+    /// reduce.
     pub fn call(&self, context: &Context, bytes: usize) -> (Receive, DataFunction) {
         let mut receive = no_receive();
         let mut operation = None;

@@ -66,7 +66,8 @@ enum End {
     },
 }
 
-/// Words between the header of a collective and the program's: identifier, number at the root, length of an answer.
+/// Words between the header of a collective and the program's: identifier, number at the root, length of an
+/// answer.
 const PREFIX_BYTES: usize = 16;
 /// Kind of message of an answer; requests have the number of their collective plus one.
 const ANSWER: u32 = 100;

@@ -82,7 +82,8 @@ impl Planner {
             Some(offset) => side.base.wrapping_offset(offset as isize),
             None => {
                 let buffer = self.buffer(bytes);
-                // SAFETY: the program gave a buffer that the type describes; the new one is as long as the data.
+                // SAFETY: the program gave a buffer that the type describes; the new one is as long as the
+                // data.
                 unsafe { pack(&side.kind, side.base, buffer, bytes) };
                 buffer
             }
@@ -115,7 +116,8 @@ impl Planner {
         Ok(())
     }
 
-    /// As [`Self::read`] or [`Self::write`] for blocks: the number of the first copy of each, and how many copies.
+    /// As [`Self::read`] or [`Self::write`] for blocks: the number of the first copy of each, and how many
+    /// copies.
     pub fn blocks(
         &mut self,
         area: Area,

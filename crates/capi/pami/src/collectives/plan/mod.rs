@@ -1,6 +1,8 @@
-//! Plans of collectives: which memory the areas of a schedule are, what is packed and unpacked, and the schedule.
+//! Plans of collectives: which memory the areas of a schedule are, what is packed and unpacked, and the
+//! schedule.
 //!
-//! Contiguous data is used where it lies. Other data is packed into a buffer at the call, and unpacked at the end.
+//! Contiguous data is used where it lies. Other data is packed into a buffer at the call, and unpacked at the
+//! end.
 
 mod memory;
 
@@ -91,7 +93,8 @@ fn by_device() -> Schedule {
     Box::new(std::iter::empty())
 }
 
-/// The plan of a member for the command of a collective. The device may do it if it has a group for the geometry.
+/// The plan of a member for the command of a collective. The device may do it if it has a group for the
+/// geometry.
 ///
 /// # Safety
 /// The program gave the command, for a geometry of these members.

@@ -1,6 +1,6 @@
-//! The allreduce (section IV.C and Figures 3 and 4): the processes of a node sum slices of all their buffers in
-//! parallel; the master passes the sums to the network in order, whose result arrives in its buffer; the others copy
-//! it from there.
+//! The allreduce (section IV.C and Figures 3 and 4): the processes of a node sum slices of all their buffers
+//! in parallel; the master passes the sums to the network in order, whose result arrives in its buffer; the
+//! others copy it from there.
 
 use super::slices::Slices;
 use super::{Condition, Member};
@@ -68,15 +68,16 @@ impl Member {
         self.report_sum();
     }
 
-    /// Where the sum of a slice is, and the condition that it is there; `before` is what this member had reported when
-    /// the operation began.
+    /// Where the sum of a slice is, and the condition that it is there; `before` is what this member had
+    /// reported when the operation began.
     pub(super) fn summed(&self, slice: usize) -> (u64, Condition) {
         let members = self.group.members();
         let index = slice % members;
         (self.published(index)[1], self.has_summed(index, (slice / members) as u64 + 1))
     }
 
-    /// The master: it sums its slices as well, but first does what the network waits for, then what the others do.
+    /// The master: it sums its slices as well, but first does what the network waits for, then what the
+    /// others do.
     async fn lead(&mut self, slices: &Slices, asked: u64, combine: Combine) {
         let (members, count) = (self.group.members(), slices.count());
         let mut own = own_slices(slices, 0, members).peekable();

@@ -1,6 +1,7 @@
-//! The barrier: "fast L2 atomics and the global interrupt network" (section IV.B). Three phases, each of which calls back
-//! at its end, which starts the next, as in IBM's public driver (`HybridBarrierT.h`): the processes of a node wait for
-//! each other, their masters for one another, and the processes of a node for the master.
+//! The barrier: "fast L2 atomics and the global interrupt network" (section IV.B). Three phases, each of
+//! which calls back at its end, which starts the next, as in IBM's public driver (`HybridBarrierT.h`): the
+//! processes of a node wait for each other, their masters for one another, and the processes of a node for
+//! the master.
 
 use super::{Condition, Member};
 use crate::device::MuDevice;

@@ -1,6 +1,6 @@
-//! The broadcast (section IV.C): "a master process from each node is designated to post RDMA descriptors to the
-//! collective network and the data directly arrives to its own buffer. Thereafter, other peers on the node can directly
-//! copy the data".
+//! The broadcast (section IV.C): "a master process from each node is designated to post RDMA descriptors to
+//! the collective network and the data directly arrives to its own buffer. Thereafter, other peers on the
+//! node can directly copy the data".
 
 use super::slices::Slices;
 use super::{Condition, Member};
@@ -15,7 +15,8 @@ pub(super) struct Root {
     pub index: usize,
 }
 
-/// What the header of a broadcast's packets says, of which none meets another: words of which its length is a multiple.
+/// What the header of a broadcast's packets says, of which none meets another: words of which its length is a
+/// multiple.
 fn words_of(bytes: u64) -> Combine {
     Combine { operation: Operation::Or, word_B: if bytes.is_multiple_of(8) { 8 } else { 4 } }
 }

@@ -1,5 +1,5 @@
-//! Groups of tasks whose nodes form a box: the network's registers are set up for them, and each of their nodes has
-//! words of shared memory.
+//! Groups of tasks whose nodes form a box: the network's registers are set up for them, and each of their
+//! nodes has words of shared memory.
 
 use super::super::Placement;
 use crate::device::{Device, MuDevice};
@@ -20,8 +20,9 @@ pub struct Members {
 }
 
 impl Members {
-    /// Where these tasks are; `None` if their nodes form no box, or have tasks that are no members: two groups with the
-    /// same nodes could begin their operations in different orders, and would wait for each other.
+    /// Where these tasks are; `None` if their nodes form no box, or have tasks that are no members: two
+    /// groups with the same nodes could begin their operations in different orders, and would wait for each
+    /// other.
     pub fn of_tasks(
         tasks: impl IntoIterator<Item = u32>,
         placement: &Placement,
@@ -84,8 +85,8 @@ pub struct Totals {
 }
 
 impl Group {
-    /// A process's part of a group; `None` if it is no member. The master sets up the network, before any other node
-    /// uses it.
+    /// A process's part of a group; `None` if it is no member. The master sets up the network, before any
+    /// other node uses it.
     ///
     /// # Panics
     /// If there is no such class.

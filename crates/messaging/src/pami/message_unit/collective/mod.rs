@@ -1,11 +1,13 @@
-//! Collective operations by the collective network and the global-interrupt network, and by shared memory between
-//! the processes of a node (Kumar et al., sections IV.B and IV.C).
+//! Collective operations by the collective network and the global-interrupt network, and by shared memory
+//! between the processes of a node (Kumar et al., sections IV.B and IV.C).
 //!
-//! The processes of a node have a master, which alone uses the network: it writes the descriptors and polls the
-//! counters. The others report to it, and hear from it, by words of memory that the L2 adds to (`node.rs`). Data is not
-//! copied to it: each process reads the others' buffers where they are (the paper's *shared address*).
+//! The processes of a node have a master, which alone uses the network: it writes the descriptors and polls
+//! the counters. The others report to it, and hear from it, by words of memory that the L2 adds to
+//! (`node.rs`). Data is not copied to it: each process reads the others' buffers where they are (the paper's
+//! *shared address*).
 //!
-//! An operation is an `async fn` that waits for conditions; whoever drives the context polls it when one may hold.
+//! An operation is an `async fn` that waits for conditions; whoever drives the context polls it when one may
+//! hold.
 
 mod allreduce;
 mod barrier;
@@ -131,13 +133,14 @@ struct Running {
     operation: Pin<Box<dyn Future<Output = Member> + Send>>,
 }
 
-/// Length of data from which a broadcast takes spanning trees, bytes: the collective network is as fast as one link, but has
-/// less latency. On 64 to 512 nodes trees are faster from 24 to 40 KiB on.
+/// Length of data from which a broadcast takes spanning trees, bytes: the collective network is as fast as
+/// one link, but has less latency. On 64 to 512 nodes trees are faster from 24 to 40 KiB on.
 pub const RECTANGLE_FROM_B: u64 = 64 << 10;
 
-/// The groups of a context, and their operations, one after the other: packets of two trees that share a node wait for
-/// each other in the network's buffers, so nodes must begin their operations in the same order (section II.C of Chen et
-/// al.: the logic works for one class route at a time). Programs do where their tasks wait for each operation.
+/// The groups of a context, and their operations, one after the other: packets of two trees that share a node
+/// wait for each other in the network's buffers, so nodes must begin their operations in the same order
+/// (section II.C of Chen et al.: the logic works for one class route at a time). Programs do where their
+/// tasks wait for each operation.
 #[derive(Default)]
 pub struct Collectives {
     /// By number; none where an operation runs.

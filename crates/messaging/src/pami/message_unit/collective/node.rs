@@ -1,6 +1,6 @@
-//! What the members of a node tell each other: words that the L2 adds to without waiting (section II.A: its atomic
-//! operations), and where their buffers are. The words only grow, over all operations of the group, so that nobody
-//! needs to reset them.
+//! What the members of a node tell each other: words that the L2 adds to without waiting (section II.A: its
+//! atomic operations), and where their buffers are. The words only grow, over all operations of the group, so
+//! that nobody needs to reset them.
 
 use super::group::{Group, Totals};
 use super::{Condition, Member};
@@ -12,9 +12,9 @@ use netloom_node::program::lock;
 pub(in super::super) const SHARED: u64 = (1 << 37) - (1 << 20);
 const GROUP_B: u64 = 1 << 16;
 
-/// Offsets in a group's shared memory: members that have arrived; slices that the master has received; members that
-/// have copied; slices that each member has summed, at intervals of 8 B; the addresses of each member's two buffers, at
-/// intervals of 16 B; counters of the network.
+/// Offsets in a group's shared memory: members that have arrived; slices that the master has received;
+/// members that have copied; slices that each member has summed, at intervals of 8 B; the addresses of each
+/// member's two buffers, at intervals of 16 B; counters of the network.
 const ARRIVED: u64 = 0;
 const RELEASED: u64 = 128;
 const COPIED: u64 = 256;
@@ -27,8 +27,8 @@ impl Group {
         SHARED + u64::from(self.class) * GROUP_B + offset
     }
 
-    /// Begins with what an earlier group of the same class has left in the words: its operations have ended, and none
-    /// of this one has begun.
+    /// Begins with what an earlier group of the same class has left in the words: its operations have ended,
+    /// and none of this one has begun.
     pub fn continue_words(&mut self, device: &UnitDevice) {
         let word = |offset: u64| device.word(self.shared(offset));
         let summed = (0..self.members() as u64).map(|index| word(SUMMED + 8 * index)).collect();
@@ -104,7 +104,8 @@ impl Member {
         Condition::Word(self.shared(SUMMED + 8 * index as u64), self.group.totals.summed[index] + slices)
     }
 
-    /// This member needs the others' buffers no more; or, for the one whose buffers they are, waits until that is so.
+    /// This member needs the others' buffers no more; or, for the one whose buffers they are, waits until
+    /// that is so.
     pub(super) async fn all_copied(&mut self, is_owner: bool) {
         self.group.totals.copied += self.group.members() as u64 - 1;
         if is_owner {

@@ -1,7 +1,8 @@
-//! The rectangle broadcast (section V and Figure 10): "the root sends data to all the remaining nodes in the 5D torus via
-//! 10 edge disjoint spanning trees". Each tree, or colour, carries a part of the data, in slices: a node's master forwards
-//! a slice to the nodes below it in the tree as soon as it is there, by RDMA writes into their masters' buffers. The
-//! other processes of a node copy the slices from the master's buffer.
+//! The rectangle broadcast (section V and Figure 10): "the root sends data to all the remaining nodes in the
+//! 5D torus via 10 edge disjoint spanning trees". Each tree, or colour, carries a part of the data, in
+//! slices: a node's master forwards a slice to the nodes below it in the tree as soon as it is there, by RDMA
+//! writes into their masters' buffers. The other processes of a node copy the slices from the master's
+//! buffer.
 
 use super::broadcast::Root;
 use super::{Condition, Member};
@@ -12,10 +13,11 @@ use netloom_fabric::collective::trees::Trees;
 use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
 use smallvec::SmallVec;
 
-/// Usual length of a slice: a link carries it in 2.3 us, in which the master has ten of them to forward **(ours)**.
+/// Usual length of a slice: a link carries it in 2.3 us, in which the master has ten of them to forward
+/// **(ours)**.
 const SLICE_B: u64 = 4 << 10;
-/// Least length, and slices into which short data is cut so that it flows through the trees: the master forwards ten of
-/// the shortest in about the time that a hop takes **(ours)**.
+/// Least length, and slices into which short data is cut so that it flows through the trees: the master
+/// forwards ten of the shortest in about the time that a hop takes **(ours)**.
 const SHORT_SLICE_B: u64 = 1 << 10;
 const SHORT_SLICES: u64 = 16;
 /// Most slices of a colour: the injection FIFO of a port holds as many descriptors.
@@ -46,7 +48,8 @@ impl Parts {
         (at < end).then(|| (at, self.slice.min(end - at)))
     }
 
-    /// All slices in the order in which processes copy them: the first of each colour, then the second of each.
+    /// All slices in the order in which processes copy them: the first of each colour, then the second of
+    /// each.
     fn in_order(&self) -> impl Iterator<Item = (usize, u64, (u64, u64))> {
         let colours = self.colours as usize;
         let all =

@@ -1,7 +1,7 @@
-//! The reduction to one process: "MPI_Barrier, MPI_Bcast, MPI_Reduce, and MPI_Allreduce directly use the hardware
-//! collective network" (section IV.B). The processes of a node sum slices of all their buffers as for an allreduce; the
-//! masters pass the sums to the network, which delivers the result at the root's node only, in the root's buffer. The
-//! paper gives no more than that; the rest is **(ours)**.
+//! The reduction to one process: "MPI_Barrier, MPI_Bcast, MPI_Reduce, and MPI_Allreduce directly use the
+//! hardware collective network" (section IV.B). The processes of a node sum slices of all their buffers as
+//! for an allreduce; the masters pass the sums to the network, which delivers the result at the root's node
+//! only, in the root's buffer. The paper gives no more than that; the rest is **(ours)**.
 
 use super::allreduce::own_slices;
 use super::broadcast::Root;
@@ -37,8 +37,8 @@ impl Member {
         }
     }
 
-    /// The master: it sums its slices, and passes all slices to the network in order. It is done when the result has
-    /// come, or, on another node than the root's, when the network has taken all data.
+    /// The master: it sums its slices, and passes all slices to the network in order. It is done when the
+    /// result has come, or, on another node than the root's, when the network has taken all data.
     async fn lead_reduction(
         &mut self,
         slices: &Slices,

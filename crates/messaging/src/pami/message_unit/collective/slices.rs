@@ -1,4 +1,5 @@
-//! Data in slices, so that the work of a node's processes and the network overlap, and what goes to the network.
+//! Data in slices, so that the work of a node's processes and the network overlap, and what goes to the
+//! network.
 
 use super::Member;
 use crate::device::MuDevice;
@@ -7,9 +8,9 @@ use crate::pami::message_unit::resources::COLLECTIVE_FIFOS;
 use netloom_fabric::collective::{CollectiveHeader, Delivers, Flags, RouteKind};
 use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
 
-/// Least length of a slice where the processes of a node share the work: the network carries it in 2.4 us, which is
-/// several times what the master spends on its descriptor and its word for the others **(ours)**. The first slices are
-/// summed before the network has anything to do, so shorter is better up to there.
+/// Least length of a slice where the processes of a node share the work: the network carries it in 2.4 us,
+/// which is several times what the master spends on its descriptor and its word for the others **(ours)**.
+/// The first slices are summed before the network has anything to do, so shorter is better up to there.
 const SLICE_B: u64 = 4 << 10;
 /// Most slices of an operation, which is the number of its counters.
 const SLICES_MAX: u64 = 128;
