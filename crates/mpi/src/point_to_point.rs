@@ -105,6 +105,29 @@ pub struct PointToPoint<T> {
     is_blocking: Cell<bool>,
     /// Memory that the last collective needed for what it received.
     scratch: RefCell<Vec<u8>>,
+    counters: Counters,
+}
+
+/// What has been done so far.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Messages that this process has begun to send.
+    pub sends: Cell<u64>,
+    /// The bytes of their data.
+    pub sent_bytes: Cell<u64>,
+    /// Messages that arrived before a receive of theirs was posted.
+    pub unexpected: Cell<u64>,
+}
+
+impl Counters {
+    fn count_send(&self, data: Memory) {
+        self.sends.set(self.sends.get() + 1);
+        self.sent_bytes.set(self.sent_bytes.get() + data.bytes);
+    }
+
+    fn count_unexpected(&self) {
+        self.unexpected.set(self.unexpected.get() + 1);
+    }
 }
 
 impl Tables {
@@ -169,6 +192,7 @@ impl<T: Transport> PointToPoint<T> {
             tables: RefCell::default(),
             is_blocking: Cell::new(false),
             scratch: RefCell::default(),
+            counters: Counters::default(),
             one_sided: RefCell::default(),
         }
     }
@@ -178,12 +202,24 @@ impl<T: Transport> PointToPoint<T> {
         &self.transport
     }
 
+    /// What has been done so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How many receives wait for a message, and how many messages for a receive.
+    pub fn waiting(&self) -> [u64; 2] {
+        let matching = &self.tables.borrow().matching;
+        [matching.posted().count() as u64, matching.unexpected().count() as u64]
+    }
+
     /// Starts to send; `None` if it has ended.
     ///
     /// # Errors
     /// If the transport refuses it.
     pub fn send(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Option<Number>, Error> {
         let refused = |e: crate::transport::Refused| Error::new(Class::Other, e.0);
+        self.counters.count_send(data);
         if data.bytes as usize <= self.transport.short_max_bytes() {
             self.transport.send_short(to, envelope, data).map_err(refused)?;
             return Ok(None);
@@ -202,6 +238,7 @@ impl<T: Transport> PointToPoint<T> {
     /// # Errors
     /// If the transport refuses it.
     pub fn send_synchronous(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Number, Error> {
+        self.counters.count_send(data);
         let is_sent = data.bytes as usize <= self.transport.short_max_bytes();
         let state = State::SendingSynchronous { is_sent, is_taken: false };
         let number = self.tables.borrow_mut().insert(state);
@@ -422,6 +459,7 @@ impl<T: Transport> PointToPoint<T> {
         }
         let Some(number) = tables.matching.arrived(&envelope) else {
             let message = Unexpected { from, data: data.into(), is_complete: true, ..Unexpected::default() };
+            self.counters.count_unexpected();
             let at = tables.insert_unexpected(message);
             tables.matching.add_unexpected(envelope, u64::from(at));
             return;
@@ -444,6 +482,7 @@ impl<T: Transport> PointToPoint<T> {
         let tables = &mut *tables;
         let buffer = || vec![0; envelope.bytes as usize].into_boxed_slice();
         let Some(number) = tables.matching.arrived(&envelope) else {
+            self.counters.count_unexpected();
             let at = tables.insert_unexpected(Unexpected { from, data: buffer(), ..Unexpected::default() });
             tables.matching.add_unexpected(envelope, u64::from(at));
             let address = tables.unexpected[at as usize].data.as_mut_ptr() as u64;

@@ -33,6 +33,16 @@ impl<T> Handles<T> {
         self.objects.get_mut(handle.wrapping_sub(self.kind))?.as_mut()
     }
 
+    /// All objects, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.objects.iter_mut().flatten()
+    }
+
+    /// Takes away all but these.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&T) -> bool) {
+        self.objects.iter_mut().for_each(|object| _ = object.take_if(|object| !is_kept(object)));
+    }
+
     /// Takes the object of a handle away.
     pub fn remove(&mut self, handle: usize) -> Option<T> {
         self.objects.get_mut(handle.wrapping_sub(self.kind))?.take()

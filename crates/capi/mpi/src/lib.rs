@@ -16,7 +16,7 @@
 //! | files: opened and closed, views, accesses, file pointers | `files/` |
 //! | memory that several processes have | `memory.rs` |
 //! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
-//! | info objects | `info.rs` |
+//! | info objects; variables that tell what the library does | `info.rs`; `tools/` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
 //! | the transport; its collectives | `pami.rs`, `pami_interface.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
 //! | for what a call waits, in words | `waiting.rs` |
@@ -66,6 +66,7 @@ mod sends;
 mod sessions;
 mod start;
 mod status;
+mod tools;
 mod types;
 mod waiting;
 mod windows;

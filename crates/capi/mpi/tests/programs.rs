@@ -116,6 +116,7 @@ const CHECKED: &[&str] = &[
     "sessions",
     "sleeps",
     "tool",
+    "variables",
     "windows",
 ];
 
