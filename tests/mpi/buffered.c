@@ -99,6 +99,11 @@ static void cancelled(void)
   CHECK(!flag && index != 1);
   MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
   CHECK(values[0] == 10 * last && values[2] == 10 * last + 2);
+  /* What was cancelled takes no message. */
+  int again = -1, value = 10 * rank + 1;
+  values[1] = -1;
+  MPI_Sendrecv(&value, 1, MPI_INT, next, 21, &again, 1, MPI_INT, last, 21, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CHECK(again == 10 * last + 1 && values[1] == -1);
   /* A persistent one. */
   MPI_Recv_init(values, 1, MPI_INT, last, 30, MPI_COMM_WORLD, requests);
   MPI_Start(requests);
