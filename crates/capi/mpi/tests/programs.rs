@@ -276,10 +276,16 @@ fn the_network_is_faster_than_messages() {
     std::fs::write(&source, text).unwrap();
     let program = compile(source.to_str().unwrap(), folder.path());
     let [network_us, messages_us] = ["1", "0"].map(|which| {
-        let job = Job { environment: vec![("PAMID_COLLECTIVES".into(), which.into())], ..job(&program, 8) };
-        let outcome = netloom_guest::run(&machine(1, 1), job, &mut vec![], &mut vec![]);
-        let outcome = outcome.expect("it is simulated");
+        let variable = |name: &str, value: &str| (name.into(), value.into());
+        let environment =
+            vec![variable("PAMID_COLLECTIVES", which), variable("PAMID_COLLECTIVE_BARRIER", "I0:None")];
+        let (job, mut err) = (Job { environment, ..job(&program, 8) }, vec![]);
+        let outcome = netloom_guest::run(&machine(1, 1), job, &mut vec![], &mut err);
+        let (outcome, told) = (outcome.expect("it is simulated"), String::from_utf8_lossy(&err));
         assert_eq!(outcome.processes.status(), 0);
+        // Once, where PAMI is asked at all.
+        let times = told.matches("PAMID_COLLECTIVE_BARRIER is I0:None, which is no algorithm").count();
+        assert_eq!(times, usize::from(which == "1"), "{told}");
         outcome.simulated_us
     });
     assert!(network_us < 0.75 * messages_us, "{network_us} us and {messages_us} us");

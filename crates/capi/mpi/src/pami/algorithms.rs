@@ -124,6 +124,14 @@ impl Algorithms {
         Algorithms { has_class, listed }
     }
 
+    /// Variables of the environment that name no algorithm of this geometry, with what they are.
+    pub fn unknown<'a>(&self, settings: &'a Settings) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let is_unknown =
+            |at: usize| self.listed[at].as_ref().is_some_and(|of| matches!(of.named, Named::Nothing));
+        let given: Vec<_> = (0..KINDS.len()).filter(|&at| is_unknown(at)).collect();
+        given.into_iter().filter_map(|at| Some((KINDS[at].1, settings.names[at].as_deref()?)))
+    }
+
     /// Sets the algorithm of a collective; returns false if MPI's own is to do it.
     pub fn choose(&self, kind: u32, bytes: usize, is_blocking: bool, xfer: &mut Xfer) -> bool {
         let Some(listed) = &self.listed[place(kind)] else { return false };

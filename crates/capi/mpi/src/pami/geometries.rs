@@ -10,6 +10,7 @@ pub use super::algorithms::Settings;
 
 use super::algorithms::Algorithms;
 use super::{Pami, SUCCESS, listener, reason};
+use crate::entry::tell;
 use crate::pami_interface::abi::{
     AttributeValue, Configuration, DataFunction, EventFunction, SHUTDOWN, attribute,
 };
@@ -286,9 +287,17 @@ impl Pami {
     ) -> Result<bool, Refused> {
         let geometry = self.geometries.list.borrow()[team as usize].clone();
         let Some(geometry) = geometry else { return Ok(false) };
-        let algorithms = geometry
-            .algorithms
-            .get_or_init(|| Algorithms::of(geometry.handle.get(), &self.geometries.settings));
+        let algorithms = geometry.algorithms.get_or_init(|| {
+            let settings = &self.geometries.settings;
+            let algorithms = Algorithms::of(geometry.handle.get(), settings);
+            // The others of the job have the same environment, and smaller geometries fewer algorithms.
+            for (variable, name) in algorithms.unknown(settings).filter(|_| team == WORLD && self.own == 0) {
+                tell(&format!(
+                    "{variable} is {name}, which is no algorithm of MPI_COMM_WORLD: it is ignored"
+                ));
+            }
+            algorithms
+        });
         let cookie = number as *mut c_void;
         let Some((kind, bytes, command)) = self.command(collective)? else { return Ok(false) };
         let mut xfer = Xfer { done_fn: Some(collected), cookie, algorithm: 0, options: 0, command };
