@@ -33,6 +33,11 @@ impl<T> Handles<T> {
         self.objects.get_mut(handle.wrapping_sub(self.kind))?.as_mut()
     }
 
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.objects.iter().flatten().count()
+    }
+
     /// All objects, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.objects.iter_mut().flatten()

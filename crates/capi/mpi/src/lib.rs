@@ -19,7 +19,7 @@
 //! | info objects; variables that tell what the library does | `info.rs`; `tools/` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
 //! | the transport; its collectives | `pami.rs`, `pami_interface.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
-//! | for what a call waits, in words | `waiting.rs` |
+//! | for what a call waits, in words; what is not freed | `waiting.rs`; `unfreed.rs` |
 //!
 //! # One thread at a time
 //! `MPI_THREAD_SERIALIZED` is the highest level that is provided, so the program makes one call at a time;
@@ -68,6 +68,7 @@ mod start;
 mod status;
 mod tools;
 mod types;
+mod unfreed;
 mod waiting;
 mod windows;
 

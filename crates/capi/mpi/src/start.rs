@@ -121,6 +121,7 @@ pub unsafe fn end_library() -> Result<(), Error> {
     unsafe {
         let end = {
             let library = library().expect("it runs");
+            library.tell_unfreed();
             library.flush_all();
             library.point_to_point.transport().send_all();
             while library.point_to_point.transport().frees_teams() {

@@ -304,6 +304,26 @@ fn ranks_that_wait_for_a_lock_are_told() {
     }
 }
 
+#[test]
+fn what_is_not_freed_is_told_on_request() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let program = compile(&source("unfreed"), folder.path());
+    let (status, output) = native(&program, 2);
+    assert!(status == 0 && output.is_empty(), "{status}\n{output}");
+    let job = Job { environment: vec![("NETLOOM_CHECK".into(), "1".into())], ..job(&program, 2) };
+    let (mut out, mut err) = (vec![], vec![]);
+    let status = launch(&job, &mut out, &mut err).expect("the job starts").status();
+    let told = String::from_utf8_lossy(&err);
+    for rank in 0..2 {
+        let begins =
+            format!("rank {rank}: MPI_Finalize: not freed: 2 requests, 1 persistent request, 1 window, ");
+        assert!(
+            status == 0 && told.contains(&begins) && told.contains("\"left\" of 2 ranks"),
+            "{status}\n{told}"
+        );
+    }
+}
+
 /// All functions of the standard under both names, and nothing else.
 #[test]
 fn the_library_exports_the_standard_and_nothing_else() {

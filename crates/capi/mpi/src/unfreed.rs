@@ -1,0 +1,45 @@
+//! What the program has made and not freed: told at `MPI_Finalize` if `NETLOOM_CHECK` is 1.
+
+use crate::entry::tell;
+use crate::library::{CommId, Library, USER_COMM};
+use crate::requests::Request;
+
+impl Library {
+    /// Tells of requests, communicators, windows and files that are left.
+    pub fn tell_unfreed(&mut self) {
+        if std::env::var("NETLOOM_CHECK").as_deref() != Ok("1") {
+            return;
+        }
+        let rank = self.of(CommId(0)).group.rank;
+        let list = self.unfreed();
+        if !list.is_empty() {
+            tell(&format!("rank {rank}: MPI_Finalize: not freed: {}", list.join(", ")));
+        }
+    }
+
+    fn unfreed(&self) -> Vec<String> {
+        let mut list = vec![];
+        let mut add = |count: usize, what: &str| match count {
+            0 => {}
+            1 => list.push(format!("1 {what}")),
+            count => list.push(format!("{count} {what}s")),
+        };
+        // Those that the program freed are the library's.
+        let is_left = |at: usize| self.left_requests.contains(&at);
+        let requests =
+            || (0..).zip(&self.requests).filter(|&(at, _)| !is_left(at)).filter_map(|of| of.1.as_ref());
+        let persistent = requests().filter(|of| matches!(of, Request::Persistent(..))).count();
+        add(requests().count() - persistent, "request");
+        add(persistent, "persistent request");
+        add(self.windows.len(), "window");
+        add(self.files.len(), "file");
+        const PREDEFINED: usize = 2;
+        for (at, comm) in self.comms.iter().enumerate().skip(PREDEFINED) {
+            if let Some(comm) = comm {
+                let name = comm.name.as_ref().map_or(String::new(), |name| format!(" \"{name}\""));
+                list.push(format!("communicator {:#x}{name} of {} ranks", USER_COMM | at, comm.group.size));
+            }
+        }
+        list
+    }
+}
