@@ -168,10 +168,10 @@ pub unsafe fn split_type(
     comm: CommId,
     kind: c_int,
     key: c_int,
-    info: usize,
+    hints: usize,
     made: *mut usize,
 ) -> Result<(), Error> {
-    let info = crate::info::copy(info)?;
+    let info = crate::info::copy(hints)?;
     let is_memory = |key: &str| info.get(key) == Some("mpi_shared_memory");
     let is_member = match kind {
         SHARED | HW_UNGUIDED => true,
@@ -191,6 +191,9 @@ pub unsafe fn split_type(
     let (group, size) = (split_group(library, comm, color, key)?, library.of(comm).group.size);
     let errhandler = library.of(comm).errhandler;
     let is_part = kind != HW_UNGUIDED || group.size < size;
+    if kind == HW_UNGUIDED && is_part {
+        crate::info::tell_in(hints, "mpi_hw_resource_type", "mpi_shared_memory")?;
+    }
     let handle = if is_member && is_part { library.add_comm(group, errhandler) } else { COMM_NULL };
     // SAFETY: the program gave the place.
     unsafe { *made = handle };

@@ -58,6 +58,11 @@ pub fn copy(handle: usize) -> Result<Info, Error> {
     }
 }
 
+/// Tells the program something in its object, if it gave one.
+pub fn tell_in(handle: usize, key: &str, value: &str) -> Result<(), Error> {
+    if handle == INFO_NULL { Ok(()) } else { change(handle, |info| info.set(key, value)) }
+}
+
 /// The handle of a new object.
 pub fn add(info: Info) -> usize {
     made().insert(info)
