@@ -2,7 +2,7 @@
 #include "common.h"
 #include <unistd.h>
 
-static char folder[64], path[80];
+static char folder[512], path[520];
 
 /* Makes it: rank 0 does. */
 static inline void make_folder(void)
@@ -11,7 +11,8 @@ static inline void make_folder(void)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0)
   {
-    strcpy(folder, "/tmp/netloom-files-XXXXXX");
+    const char *place = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/netloom-files-XXXXXX", place && *place ? place : "/tmp");
     CHECK(mkdtemp(folder));
   }
   MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);

@@ -176,18 +176,23 @@ fn export(function: &Function, is_long: bool) -> String {
             };
             let root = given.iter().find(|of| of.kind == "root");
             let root = root.map_or("None".into(), |root| format!("Some({})", root.name));
-            let is_near = by.starts_with("neighborhood::");
+            let is_neighborhood = by.starts_with("neighborhood::");
             let given: Vec<String> = argument_list(given).into_iter().map(keep).collect();
             let places: Vec<String> = (0..given.len()).map(|at| format!("given.{at}")).collect();
             let (kept, given) = (given.join(", "), places.join(", "));
+            let copied = if kept.contains("::new(") || kept.contains("::of_types(") {
+                "let given = given.clone();"
+            } else {
+                ""
+            };
             let boxed = |by: &str| format!("Ok(Box::pin(crate::{by}(library, {given})?) as _)");
             let planned = choose_groups(by, &format!("library.is_inter({comm})"), boxed);
             let (info, request) = (&info.name, &request.name);
             format!(
                 "run(&\"MPI_{name}\", {comm}, |library| {{ let at = library.comm(\"{comm}\", {comm})?; \
-                 let [to, from, own] = library.significant(at, {root}, {is_near}); let _ = (to, from, own); \
+                 let [to, from, own] = library.significant(at, {root}, {is_neighborhood}); let _ = (to, from, own); \
                  crate::info::check({info})?; let given = ({kept},); \
-                 let plan = move |library: &mut Library| {{ let given = given.clone(); \
+                 let plan = move |library: &mut Library| {{ {copied} \
                  {planned} }}; \
                  library.plan_collective(at, plan, {request}) }})"
             )

@@ -38,7 +38,9 @@ enum State {
         is_taken: bool,
     },
     /// Nobody asks for its end; the data is kept until then, unless it stays anyway.
-    SendingKept(#[allow(dead_code)] Option<Box<[u8]>>),
+    SendingKept {
+        _data: Option<Box<[u8]>>,
+    },
     /// Waits for a message, or for the rest of its data.
     Receiving(Memory),
     /// Data of a message that is longer than the space for it arrives in a buffer.
@@ -265,7 +267,7 @@ impl<T: Transport> PointToPoint<T> {
         if data.bytes as usize <= self.transport.short_max_bytes() {
             return self.transport.send_short(to, envelope, data);
         }
-        let number = self.tables.borrow_mut().insert(State::SendingKept(kept));
+        let number = self.tables.borrow_mut().insert(State::SendingKept { _data: kept });
         let sent = self.transport.send(to, envelope, data, u64::from(number));
         if sent.is_err() {
             self.free(number);
@@ -542,7 +544,7 @@ impl<T: Transport> PointToPoint<T> {
         if !is_cut && matches!(tables.requests[number as usize], State::SendingSynchronous { .. }) {
             return tables.end_synchronous(number as Number, |_, is_taken| (true, is_taken));
         }
-        if matches!(tables.requests[number as usize], State::SendingKept(_)) {
+        if matches!(tables.requests[number as usize], State::SendingKept { .. }) {
             tables.requests[number as usize] = State::Free;
             tables.free.push(number as Number);
             return;

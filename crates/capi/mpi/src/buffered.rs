@@ -51,10 +51,10 @@ impl Library {
             false => of_session(),
         };
         let room = data.len() + OVERHEAD;
-        self.forget_sent();
+        self.release_sent();
         if self.attached(of).is_some_and(|attached| attached.free() < room) {
             self.poll();
-            self.forget_sent();
+            self.release_sent();
         }
         match self.attached(of).map(|attached| attached.free()) {
             None => return Err(Error::new(Class::Buffer, "no buffer is attached for buffered sends")),
@@ -74,11 +74,11 @@ impl Library {
     }
 
     /// Ends the sends that can be.
-    fn forget_sent(&mut self) {
+    fn release_sent(&mut self) {
         let mut attached = std::mem::take(&mut self.attached);
         for buffer in &mut attached {
             for (send, _) in buffer.sends.extract_if(.., |(send, _)| self.has_ended(send)) {
-                drop(self.forget(send));
+                drop(self.release_request(send));
             }
         }
         self.attached = attached;
@@ -94,7 +94,7 @@ impl Library {
         while !self.is_flushed(of) {
             self.progress();
         }
-        self.forget_sent();
+        self.release_sent();
     }
 
     /// Waits for all buffered sends.

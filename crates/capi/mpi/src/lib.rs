@@ -73,7 +73,6 @@ mod waiting;
 mod windows;
 
 /// The exported functions, generated from functions.txt.
-#[allow(clippy::clone_on_copy)] // Arguments are cloned whatever they are.
 mod exports {
     use crate::abi::Status;
     use crate::buffer::{Buffer, Counted, Pieces};

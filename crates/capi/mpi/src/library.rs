@@ -111,7 +111,7 @@ pub struct Library {
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
     /// Those that the program has freed before they have ended.
-    pub left_requests: Vec<usize>,
+    pub freed_requests: Vec<usize>,
     /// Buffers of buffered sends.
     pub attached: Vec<Attached>,
     /// Messages that the program has probed and not received.
@@ -188,7 +188,7 @@ impl Library {
             comms: vec![world, own_only],
             requests: vec![],
             free_requests: vec![],
-            left_requests: vec![],
+            freed_requests: vec![],
             attached: vec![],
             messages: Handles::new(USER_MESSAGE),
             collectives_under_way: 0,
@@ -336,7 +336,7 @@ impl Library {
     pub fn progress(&mut self) {
         self.point_to_point.transport().advance();
         self.poll_collectives();
-        self.end_left_requests();
+        self.end_freed_requests();
     }
 
     /// Goes on with collectives that do not block.

@@ -94,11 +94,16 @@ impl Library {
 
     /// How many ranks a collective sends to and receives from with arrays that are read here, and how many
     /// this group has; none, if the arrays are the root's and this rank is another.
-    pub fn significant(&mut self, comm: CommId, root: Option<c_int>, is_near: bool) -> [Option<u32>; 3] {
+    pub fn significant(
+        &mut self,
+        comm: CommId,
+        root: Option<c_int>,
+        is_neighborhood: bool,
+    ) -> [Option<u32>; 3] {
         let comm = self.of(comm);
         let rank = comm.group.rank;
         let own = if comm.remote.is_some() { crate::intercollectives::ROOT } else { rank as c_int };
-        match (is_near, comm.topology.as_ref()) {
+        match (is_neighborhood, comm.topology.as_ref()) {
             (true, Some(topology)) => {
                 let [to, from] = [topology.destinations(rank), topology.sources(rank)];
                 [Some(to.len() as u32), Some(from.len() as u32), None]

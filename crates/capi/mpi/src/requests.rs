@@ -130,25 +130,25 @@ impl Library {
     pub fn poll(&mut self) {
         self.point_to_point.transport().poll();
         self.poll_collectives();
-        self.end_left_requests();
+        self.end_freed_requests();
     }
 
     /// Ends those that can be of the requests that the program has freed.
-    pub fn end_left_requests(&mut self) {
-        if self.left_requests.is_empty() {
+    pub fn end_freed_requests(&mut self) {
+        if self.freed_requests.is_empty() {
             return;
         }
-        let mut left = std::mem::take(&mut self.left_requests);
+        let mut left = std::mem::take(&mut self.freed_requests);
         left.retain(|&at| {
             let has_ended = self.requests[at].as_ref().is_none_or(|request| self.has_ended(request));
             if has_ended {
                 // Nobody waits for it, so nobody hears of an error.
-                self.requests[at].take().into_iter().for_each(|request| drop(self.forget(request)));
+                self.requests[at].take().into_iter().for_each(|request| drop(self.release_request(request)));
                 self.free_requests.push(at);
             }
             !has_ended
         });
-        self.left_requests = left;
+        self.freed_requests = left;
     }
 
     /// How a request has ended, if it has: its status, or its error.
@@ -200,7 +200,7 @@ impl Library {
     pub fn finish(&mut self, request: Request) -> Result<Ended, Error> {
         loop {
             if let Some(end) = self.ended(&request) {
-                self.forget(request)?;
+                self.release_request(request)?;
                 return end;
             }
             self.progress();
@@ -225,18 +225,20 @@ impl Library {
     }
 
     /// Ends a request that can be; an error is that of a function of the program.
-    pub fn forget(&self, mut request: Request) -> Result<(), Error> {
+    pub fn release_request(&self, mut request: Request) -> Result<(), Error> {
         self.deliver(&mut request);
         match request {
             Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
             Request::OneSided(token) => self.point_to_point.forget_operation(token),
-            Request::Persistent(_, Some(active)) => return self.forget(*active),
+            Request::Persistent(_, Some(active)) => return self.release_request(*active),
             Request::SendReceive(both) => {
                 let [send, receive] = *both;
-                return self.forget(send).and(self.forget(receive));
+                return self.release_request(send).and(self.release_request(receive));
             }
             Request::Generalized(generalized) => return generalized.free(),
-            Request::Partitioned(active) => return active.sent.map_or(Ok(()), |sent| self.forget(sent)),
+            Request::Partitioned(active) => {
+                return active.sent.map_or(Ok(()), |sent| self.release_request(sent));
+            }
             _ => {}
         }
         Ok(())
@@ -290,12 +292,12 @@ impl Library {
             // It stays, inactive.
             Request::Persistent(plan, active) => {
                 self.requests[at] = Some(Request::Persistent(plan, None));
-                active.map_or(Ok(()), |active| self.forget(*active))
+                active.map_or(Ok(()), |active| self.release_request(*active))
             }
             request => {
                 self.free_requests.push(at);
                 *handle = REQUEST_NULL;
-                self.forget(request)
+                self.release_request(request)
             }
         };
         Some(end.and_then(|end| freed.map(|()| end)).map(|end| {
@@ -581,7 +583,7 @@ pub unsafe fn free(library: &mut Library, request: *mut usize) -> Result<(), Err
         let has_ended = library.try_end(&mut *request, std::ptr::null_mut()).is_some();
         if !has_ended || *request != REQUEST_NULL {
             // It goes on, or it is a persistent one.
-            library.left_requests.push(at);
+            library.freed_requests.push(at);
             *request = REQUEST_NULL;
         }
     }

@@ -25,7 +25,7 @@ impl Library {
             count => list.push(format!("{count} {what}s")),
         };
         // Those that the program freed are the library's.
-        let is_left = |at: usize| self.left_requests.contains(&at);
+        let is_left = |at: usize| self.freed_requests.contains(&at);
         let requests =
             || (0..).zip(&self.requests).filter(|&(at, _)| !is_left(at)).filter_map(|of| of.1.as_ref());
         let persistent = requests().filter(|of| matches!(of, Request::Persistent(..))).count();
