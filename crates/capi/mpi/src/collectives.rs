@@ -235,10 +235,22 @@ unsafe fn any_reduce_scatter(
     })
 }
 
-/// What the root receives.
+/// Data of each rank: as long for all, or different.
 pub enum Parts {
     Equal(Buffer),
     Different(Pieces),
+}
+
+impl From<Buffer> for Parts {
+    fn from(buffer: Buffer) -> Self {
+        Parts::Equal(buffer)
+    }
+}
+
+impl From<Pieces> for Parts {
+    fn from(pieces: Pieces) -> Self {
+        Parts::Different(pieces)
+    }
 }
 
 impl Parts {
@@ -262,7 +274,7 @@ impl Parts {
         }
     }
 
-    fn is_in_place(&self) -> bool {
+    pub fn is_in_place(&self) -> bool {
         match self {
             Parts::Equal(buffer) => buffer.is_in_place(),
             Parts::Different(pieces) => pieces.is_in_place(),
@@ -354,35 +366,14 @@ impl<'a> Pieced<'a> {
     }
 }
 
-pub unsafe fn gather(
+pub unsafe fn gather<P: Into<Parts> + 'static>(
     library: &mut Library,
     sendbuf: Buffer,
-    recvbuf: Buffer,
+    recvbuf: P,
     root: c_int,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { gather_parts(library, sendbuf, &Parts::Equal(recvbuf), root, comm) }
-}
-
-pub unsafe fn gatherv(
-    library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: Pieces,
-    root: c_int,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { gather_parts(library, sendbuf, &Parts::Different(recvbuf), root, comm) }
-}
-
-unsafe fn gather_parts(
-    library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: &Parts,
-    root: c_int,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
+    let recvbuf = recvbuf.into();
     let root = check_root(library, root, comm)?;
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers; that of the result is the root's.
@@ -405,35 +396,14 @@ unsafe fn gather_parts(
     })
 }
 
-pub unsafe fn scatter(
+pub unsafe fn scatter<P: Into<Parts> + 'static>(
     library: &mut Library,
-    sendbuf: Buffer,
+    sendbuf: P,
     recvbuf: Buffer,
     root: c_int,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { scatter_parts(library, &Parts::Equal(sendbuf), recvbuf, root, comm) }
-}
-
-pub unsafe fn scatterv(
-    library: &mut Library,
-    sendbuf: Pieces,
-    recvbuf: Buffer,
-    root: c_int,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { scatter_parts(library, &Parts::Different(sendbuf), recvbuf, root, comm) }
-}
-
-unsafe fn scatter_parts(
-    library: &mut Library,
-    sendbuf: &Parts,
-    recvbuf: Buffer,
-    root: c_int,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
+    let sendbuf = sendbuf.into();
     let root = check_root(library, root, comm)?;
     let (rank, size) = place(library, comm);
     let is_root = rank == root;
@@ -464,32 +434,13 @@ unsafe fn scatter_parts(
     })
 }
 
-pub unsafe fn all_gather(
+pub unsafe fn all_gather<P: Into<Parts> + 'static>(
     library: &mut Library,
     sendbuf: Buffer,
-    recvbuf: Buffer,
+    recvbuf: P,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { all_gather_parts(library, sendbuf, &Parts::Equal(recvbuf), comm) }
-}
-
-pub unsafe fn all_gatherv(
-    library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: Pieces,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { all_gather_parts(library, sendbuf, &Parts::Different(recvbuf), comm) }
-}
-
-unsafe fn all_gather_parts(
-    library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: &Parts,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
+    let recvbuf = recvbuf.into();
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers, which do not overlap.
     let mut spaces = unsafe {
@@ -510,32 +461,13 @@ unsafe fn all_gather_parts(
     })
 }
 
-pub unsafe fn all_to_all(
+pub unsafe fn all_to_all<P: Into<Parts> + 'static>(
     library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: Buffer,
+    sendbuf: P,
+    recvbuf: P,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { all_to_all_parts(library, &Parts::Equal(sendbuf), &Parts::Equal(recvbuf), comm) }
-}
-
-pub unsafe fn all_to_allv(
-    library: &mut Library,
-    sendbuf: Pieces,
-    recvbuf: Pieces,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { all_to_all_parts(library, &Parts::Different(sendbuf), &Parts::Different(recvbuf), comm) }
-}
-
-unsafe fn all_to_all_parts(
-    library: &mut Library,
-    sendbuf: &Parts,
-    recvbuf: &Parts,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
+    let (sendbuf, recvbuf) = (sendbuf.into(), recvbuf.into());
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers, which do not overlap.
     let (pieces, mut spaces) = unsafe {

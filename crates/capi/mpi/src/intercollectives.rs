@@ -1,7 +1,7 @@
 //! Collectives of intercommunicators (MPI 5.0, section 6.2.2), planned as those of [`crate::collectives`].
 
 use crate::abi::PROC_NULL;
-use crate::buffer::{Buffer, Counted, Pieces};
+use crate::buffer::{Buffer, Counted};
 use crate::collectives::{Parts, Pieced, Plan, Spaces};
 use crate::library::{CommId, Library};
 use crate::operations::{Reduction, combining};
@@ -184,35 +184,14 @@ pub unsafe fn scan(
 
 pub use scan as exscan;
 
-pub unsafe fn gather(
+pub unsafe fn gather<P: Into<Parts> + 'static>(
     library: &mut Library,
     sendbuf: Buffer,
-    recvbuf: Buffer,
+    recvbuf: P,
     root: c_int,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { gather_parts(library, sendbuf, &Parts::Equal(recvbuf), root, comm) }
-}
-
-pub unsafe fn gatherv(
-    library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: Pieces,
-    root: c_int,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { gather_parts(library, sendbuf, &Parts::Different(recvbuf), root, comm) }
-}
-
-unsafe fn gather_parts(
-    library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: &Parts,
-    root: c_int,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
+    let recvbuf = recvbuf.into();
     let role = role(library, root, comm)?;
     let [peers, _] = sizes(library, comm);
     // SAFETY: the program gave the buffers; that of the result is the root's.
@@ -231,35 +210,14 @@ unsafe fn gather_parts(
     })
 }
 
-pub unsafe fn scatter(
+pub unsafe fn scatter<P: Into<Parts> + 'static>(
     library: &mut Library,
-    sendbuf: Buffer,
+    sendbuf: P,
     recvbuf: Buffer,
     root: c_int,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { scatter_parts(library, &Parts::Equal(sendbuf), recvbuf, root, comm) }
-}
-
-pub unsafe fn scatterv(
-    library: &mut Library,
-    sendbuf: Pieces,
-    recvbuf: Buffer,
-    root: c_int,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { scatter_parts(library, &Parts::Different(sendbuf), recvbuf, root, comm) }
-}
-
-unsafe fn scatter_parts(
-    library: &mut Library,
-    sendbuf: &Parts,
-    recvbuf: Buffer,
-    root: c_int,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
+    let sendbuf = sendbuf.into();
     let role = role(library, root, comm)?;
     let [peers, _] = sizes(library, comm);
     // SAFETY: the program gave the buffers; that of all data is the root's.
@@ -294,62 +252,33 @@ unsafe fn exchange(
     }
 }
 
-pub unsafe fn all_gather(
+pub unsafe fn all_gather<P: Into<Parts> + 'static>(
     library: &mut Library,
     sendbuf: Buffer,
-    recvbuf: Buffer,
+    recvbuf: P,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
     let [peers, _] = sizes(library, comm);
     check_in_place(sendbuf.is_in_place())?;
     // SAFETY: the program gave the buffers, which do not overlap.
     unsafe {
-        let spaces = Spaces::split(&recvbuf, peers)?;
-        Ok(exchange(library, comm, Pieced::repeated(sendbuf.bytes(1)?, peers), spaces))
+        let (own, spaces) = (sendbuf.bytes(1)?, recvbuf.into().spaces(peers)?);
+        Ok(exchange(library, comm, Pieced::repeated(own, peers), spaces))
     }
 }
 
-pub unsafe fn all_gatherv(
+pub unsafe fn all_to_all<P: Into<Parts> + 'static>(
     library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: Pieces,
+    sendbuf: P,
+    recvbuf: P,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
     let [peers, _] = sizes(library, comm);
+    let (sendbuf, recvbuf) = (sendbuf.into(), recvbuf.into());
     check_in_place(sendbuf.is_in_place())?;
     // SAFETY: as above.
     unsafe {
-        let spaces = Spaces::of(&recvbuf, peers)?;
-        Ok(exchange(library, comm, Pieced::repeated(sendbuf.bytes(1)?, peers), spaces))
-    }
-}
-
-pub unsafe fn all_to_all(
-    library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: Buffer,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    let [peers, _] = sizes(library, comm);
-    check_in_place(sendbuf.is_in_place())?;
-    // SAFETY: as above.
-    unsafe {
-        let (pieces, spaces) = (Pieced::split(&sendbuf, peers)?, Spaces::split(&recvbuf, peers)?);
-        Ok(exchange(library, comm, pieces, spaces))
-    }
-}
-
-pub unsafe fn all_to_allv(
-    library: &mut Library,
-    sendbuf: Pieces,
-    recvbuf: Pieces,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    let [peers, _] = sizes(library, comm);
-    check_in_place(sendbuf.is_in_place())?;
-    // SAFETY: as above.
-    unsafe {
-        let (pieces, spaces) = (Pieced::of(&sendbuf, peers)?, Spaces::of(&recvbuf, peers)?);
+        let (pieces, spaces) = (sendbuf.bytes(peers)?, recvbuf.spaces(peers)?);
         Ok(exchange(library, comm, pieces, spaces))
     }
 }

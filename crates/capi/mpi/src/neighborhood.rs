@@ -1,7 +1,7 @@
 //! Neighborhood collectives (MPI 5.0, section 8.6), planned as those of [`crate::collectives`].
 
-use crate::buffer::{Buffer, Pieces};
-use crate::collectives::{Pieced, Plan, Spaces};
+use crate::buffer::Buffer;
+use crate::collectives::{Parts, Pieced, Plan, Spaces};
 use crate::library::{CommId, Library};
 use netloom_mpi::collective;
 use netloom_mpi::error::{Class, Error};
@@ -40,53 +40,26 @@ fn exchange(
     }
 }
 
-pub unsafe fn all_gather(
+pub unsafe fn all_gather<P: Into<Parts> + 'static>(
     library: &mut Library,
     sendbuf: Buffer,
-    recvbuf: Buffer,
+    recvbuf: P,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
     let (topology, [sources, destinations]) = topology(library, comm)?;
     // SAFETY: the program gave the buffers, which do not overlap.
-    let (pieces, spaces) =
-        unsafe { (Pieced::repeated(sendbuf.bytes(1)?, destinations), Spaces::split(&recvbuf, sources)?) };
-    Ok(exchange(library, comm, &topology, pieces, spaces))
+    let (own, spaces) = unsafe { (sendbuf.bytes(1)?, recvbuf.into().spaces(sources)?) };
+    Ok(exchange(library, comm, &topology, Pieced::repeated(own, destinations), spaces))
 }
 
-pub unsafe fn all_gatherv(
+pub unsafe fn all_to_all<P: Into<Parts> + 'static>(
     library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: Pieces,
+    sendbuf: P,
+    recvbuf: P,
     comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
+) -> Result<impl Plan + use<P>, Error> {
     let (topology, [sources, destinations]) = topology(library, comm)?;
     // SAFETY: as above.
-    let (pieces, spaces) =
-        unsafe { (Pieced::repeated(sendbuf.bytes(1)?, destinations), Spaces::of(&recvbuf, sources)?) };
-    Ok(exchange(library, comm, &topology, pieces, spaces))
-}
-
-pub unsafe fn all_to_all(
-    library: &mut Library,
-    sendbuf: Buffer,
-    recvbuf: Buffer,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    let (topology, [sources, destinations]) = topology(library, comm)?;
-    // SAFETY: as above.
-    let (pieces, spaces) =
-        unsafe { (Pieced::split(&sendbuf, destinations)?, Spaces::split(&recvbuf, sources)?) };
-    Ok(exchange(library, comm, &topology, pieces, spaces))
-}
-
-pub unsafe fn all_to_allv(
-    library: &mut Library,
-    sendbuf: Pieces,
-    recvbuf: Pieces,
-    comm: CommId,
-) -> Result<impl Plan + use<>, Error> {
-    let (topology, [sources, destinations]) = topology(library, comm)?;
-    // SAFETY: as above.
-    let (pieces, spaces) = unsafe { (Pieced::of(&sendbuf, destinations)?, Spaces::of(&recvbuf, sources)?) };
+    let (pieces, spaces) = unsafe { (sendbuf.into().bytes(destinations)?, recvbuf.into().spaces(sources)?) };
     Ok(exchange(library, comm, &topology, pieces, spaces))
 }
