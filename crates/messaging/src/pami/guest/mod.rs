@@ -10,16 +10,19 @@
 //!
 //! - [`hub`] – the guest's side.
 //! - [`process`] – the simulator's side: a hardware thread.
+//! - [`profile`] – what a profile records of a thread.
 //! - [`task`] – what the hardware threads of a task share.
 //! - `valid` – what a guest may ask for.
 
 pub mod hub;
 pub mod process;
+pub mod profile;
 pub mod task;
 mod valid;
 
 use super::device::{Collective, Step, Ticket, Transfer};
 use super::message_unit::memory::Mapping;
+use profile::Mark;
 use serde::{Deserialize, Serialize};
 
 /// The number of a context among those of a task, over all of its clients.
@@ -96,6 +99,8 @@ pub enum Request {
     Compute(f64),
     /// A thread begins.
     Start(ThreadNumber),
+    /// The program is at a point that a profile records. It takes no time.
+    Mark(Mark),
     /// What the guest waits for, a line for each thing.
     Report(Vec<String>),
     /// A thread that is blocked or polls goes on, or does not begin to wait.
@@ -265,4 +270,6 @@ pub struct Facts {
     pub core_mhz: f64,
     /// What of the program's own computing counts: its time is multiplied by this.
     pub compute_scale: f64,
+    /// Whether guests mark what a profile records.
+    pub is_profiled: bool,
 }

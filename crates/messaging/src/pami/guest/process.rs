@@ -1,6 +1,7 @@
 //! The simulator's side of a guest: a process of a node for each of its threads, which does what the thread
 //! asks for, and lets it go on when that is done.
 
+use super::profile::{Mark, Recorder};
 use super::task::{Doing, Task};
 use super::valid::Sums;
 use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
@@ -117,6 +118,13 @@ pub struct GuestProcess<G> {
     task: Arc<Mutex<Task>>,
     number: ThreadNumber,
     state: State,
+    profile: Option<Profile>,
+}
+
+/// What a profile records of the thread, and its hardware thread, which notes the times.
+struct Profile {
+    recorder: Arc<Mutex<Recorder>>,
+    thread: Thread<Command, Watch>,
 }
 
 /// What a hardware thread does.
@@ -171,10 +179,46 @@ impl<G: Guest> GuestProcess<G> {
             waits_for_ever: false,
             runs_alone_ns: None,
         };
-        GuestProcess { guest, task: Arc::clone(task), number, state }
+        GuestProcess { guest, task: Arc::clone(task), number, state, profile: None }
+    }
+
+    /// The same with a record of the hardware thread, which is this one of its node.
+    #[must_use]
+    pub fn recorded(self, recorder: &Arc<Mutex<Recorder>>, thread: &Thread<Command, Watch>) -> Self {
+        let profile = Profile { recorder: Arc::clone(recorder), thread: thread.clone() };
+        GuestProcess { profile: Some(profile), ..self }
+    }
+
+    fn start_record(&self, now: Microticks) {
+        if let Some(profile) = &self.profile {
+            lock(&profile.recorder).begin(now);
+        }
+    }
+
+    /// Records what the thread did until now: the marks that it has reached, and its wait.
+    fn record(&self, now: Microticks) {
+        let Some(profile) = &self.profile else { return };
+        let mut recorder = lock(&profile.recorder);
+        recorder.reached(profile.thread.take_noted());
+        if self.state.is_waiting {
+            recorder.wait(self.state.began, now);
+        }
+    }
+
+    /// The hardware thread will reach a mark.
+    fn expect(&self, task: &Task, mark: Mark) -> Result<(), Failure> {
+        let Some(profile) = &self.profile else { return Err(invalid("a mark without a profile")) };
+        let mut recorder = lock(&profile.recorder);
+        if !recorder.is_valid(&mark, task.settings.placement.tasks) {
+            return Err(invalid(format!("the mark {mark:?}")));
+        }
+        task.device.thread().note();
+        recorder.expect(mark);
+        Ok(())
     }
 
     fn step(&mut self, task: &mut Task, now: Microticks, why: Resumed) -> Result<Step, Failure> {
+        self.record(now);
         if task.is_over {
             return Ok(Step::Ended(Ok(())));
         }
@@ -184,6 +228,7 @@ impl<G: Guest> GuestProcess<G> {
             task.world = world.and_then(|members| Group::new(members, WORLD_CLASS, &task.device));
             task.set(0, Doing::Runs);
             self.state.is_idle = false;
+            self.start_record(now);
             let requests = self.guest.begin()?;
             return self.go_on(task, requests);
         }
@@ -249,6 +294,7 @@ impl<G: Guest> GuestProcess<G> {
                     task.progress += 1;
                     return self.answer(task, now);
                 }
+                self.state.began = now;
                 let any = self.watches(task);
                 task.device.thread().park(Wait { sleeps: true, ..Wait::for_any(any) });
             }
@@ -483,6 +529,10 @@ impl<G: Guest> GuestProcess<G> {
                 return Err(Failure::new("memory", why));
             }
             self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
+            if let Request::Mark(mark) = request {
+                self.expect(task, mark)?;
+                continue;
+            }
             task.execute(request)?;
         }
         if let Some(why) = self.guest.fault() {
@@ -507,14 +557,17 @@ impl<G: Guest> GuestProcess<G> {
 /// Whether a thread did nothing but poll in its turn.
 fn only_polls(requests: &Requests) -> bool {
     let is_poll = |request: &Request| {
-        matches!(request, Request::Spend(Software::Poll | Software::Clock) | Request::Compute(_))
+        matches!(
+            request,
+            Request::Spend(Software::Poll | Software::Clock) | Request::Compute(_) | Request::Mark(_)
+        )
     };
     matches!(requests.then, Then::Go | Then::Wait(..)) && requests.list.iter().all(is_poll)
 }
 
 /// Whether a request does nothing that another thread could wait for.
 fn takes_time_only(request: &Request) -> bool {
-    matches!(request, Request::Spend(_) | Request::Compute(_) | Request::Report(_))
+    matches!(request, Request::Spend(_) | Request::Compute(_) | Request::Report(_) | Request::Mark(_))
 }
 
 pub(super) fn invalid(reason: impl std::fmt::Display) -> Failure {

@@ -252,7 +252,8 @@ impl Task {
             }
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
             Request::Spend(step) => self.device.thread().spend(self.settings.costs.of(step)),
-            Request::Report(_) => {}
+            // Marks are the hardware thread's.
+            Request::Report(_) | Request::Mark(_) => {}
             Request::Compute(ns) => {
                 let time = self.time(ns);
                 self.settings.set_busy(self.device.thread().now(), time);
