@@ -177,7 +177,8 @@ pub enum Command {
     #[command(after_long_help = "Examples:\n  \
         netloom mpirun -n 2 --machine bgq ./ping\n  \
         netloom mpirun -n 64 --ppn 4 --machine bgq --set topology.dims=[2,2,2,2,1] ./solver\n  \
-        netloom mpirun -n 8 --machine bgq --compute 1 ./solver     # its computing counts, as fast as here\n\n\
+        netloom mpirun -n 8 --machine bgq --compute 1 ./solver     # its computing counts, as fast as here\n  \
+        netloom mpirun -n 16 --machine bgq --out profile ./solver  # where its time goes, with a timeline\n\n\
         Each task is a process of this computer; its messages cross the simulated machine, and MPI_Wtime and PAMI_Wtime are that \
         machine's time. Computing takes no simulated time unless --compute counts it; without it the times are the same on every run.\n\n\
         Exit status: as `netloom exec`; 1 when a task fails on the machine, for example because it waits for ever.")]
@@ -508,6 +509,18 @@ pub struct MpirunArgs {
     /// Threads of the simulator; the results are the same for any number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: u32,
+    /// Print a profile: the time in calls of MPI, by call and by rank
+    #[arg(long)]
+    pub profile: bool,
+    /// Folder for the profile: a page, tables, and a timeline for ui.perfetto.dev
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace the profile in the folder
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Write the timeline alone into this file: calls and messages, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
     /// Say nothing of the run's time and cost
     #[arg(short, long)]
     pub quiet: bool,

@@ -4,6 +4,7 @@
 //!
 //! - [`link`] – turns: who runs, and whether the guest still does.
 //! - [`memory`] – a guest's memory, as its node's Message Unit sees it.
+//! - `profile` – the calls and messages of a job.
 //!
 //! What guests and simulator tell each other is in `netloom_messaging::pami::guest`. Linux only.
 
@@ -11,11 +12,13 @@
 
 pub mod link;
 pub mod memory;
+mod profile;
 
 use link::{GuestLink, OVER, Shared};
 use memory::{GuestMemory, Status};
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::device::Simulated;
 use netloom_messaging::pami::guest::Facts;
 use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
 use netloom_messaging::pami::guest::task::{Task, hardware_thread};
@@ -32,8 +35,10 @@ use netloom_shm::launch::{self, LaunchError, launch_in};
 use netloom_shm::segment::Segment;
 use netloom_simulate::units::processes_on_units;
 use netloom_study::diagnose::{Problem, SourceFile};
+use netloom_study::profile::Profile;
 use netloom_study::resolve::{load_machine, resolve};
 use netloom_study::run::Quiet;
+use profile::Recorders;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
@@ -60,6 +65,8 @@ pub struct Machine {
     pub compute_scale: f64,
     /// The simulated time after which a task that polls in vain waits for ever, s.
     pub patience_s: f64,
+    /// Whether calls and messages are recorded.
+    pub is_profiled: bool,
 }
 
 /// What came of a job.
@@ -83,6 +90,8 @@ pub struct Outcome {
     pub hand_overs: u64,
     /// The time that all took.
     pub wall: Duration,
+    /// Calls and messages, if they were recorded.
+    pub profile: Option<Profile>,
 }
 
 /// Error: a job cannot run on a simulated machine.
@@ -194,6 +203,7 @@ pub fn run(
             clock_ns: pami.clock_ns,
             core_mhz: CORE_MHZ,
             compute_scale: machine.compute_scale,
+            is_profiled: machine.is_profiled,
         },
         world,
         ticks_per_ns,
@@ -211,6 +221,7 @@ pub fn run(
         job.environment.push(("OMP_WAIT_POLICY".into(), "passive".into()));
     }
     let made: Mutex<Made> = Mutex::default();
+    let recorders = Recorders::default();
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
         // The processes of a node are first the tasks' first threads, then their second ones, and so on.
         let (process, thread) =
@@ -229,7 +240,11 @@ pub fn run(
             (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), status)
         });
         let link = GuestLink::new(&channels, &segment, (task, thread), status, &shared);
-        Box::new(GuestProcess::new(of_task, thread, link))
+        let process = GuestProcess::new(of_task, thread, link);
+        Box::new(match machine.is_profiled {
+            true => process.recorded(&recorders.add(task, thread), spi.device().thread()),
+            false => process,
+        })
     };
     let stop = AtomicBool::new(false);
     let (launched, simulated) = std::thread::scope(|scope| {
@@ -277,8 +292,11 @@ pub fn run(
     // news.
     let has_crashed = shared.has_crashed.load(Ordering::Acquire) || was_interrupted(&processes);
     let mut last_ns: f64 = 0.0;
+    let mut ended_ns = BTreeMap::new();
     for (task, (of_task, status)) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        last_ns = last_ns.max(of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns());
+        let end_ns = of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns();
+        ended_ns.insert(task, end_ns);
+        last_ns = last_ns.max(end_ns);
         let is_new = !has_crashed && failures.iter().all(|&(failed, _)| failed != task);
         if let Some(why) = status.fault().filter(|_| is_new) {
             failures.push((task, why));
@@ -289,12 +307,24 @@ pub fn run(
     if processes.timed_out.is_some() {
         running.extend(shared.running.lock().unwrap_or_else(PoisonError::into_inner).iter());
     }
+    let simulated_us = if last_ns > 0.0 { last_ns / 1e3 } else { study.micros(result.simulated.ticks) };
+    let described = Profile {
+        program: job.program.to_string_lossy().into_owned(),
+        machine: study.machine.shape(),
+        tasks,
+        tasks_per_node,
+        end_ns: simulated_us * 1e3,
+        ..Profile::default()
+    };
+    let ns = |time: Microticks| time.0 as f64 / 1e6 / ticks_per_ns;
+    let ended_ns = |task| ended_ns.get(&task).copied().unwrap_or(0.0);
     Ok(Outcome {
+        profile: machine.is_profiled.then(|| recorders.profile(described, ns, ended_ns)),
         running,
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,
         failures,
-        simulated_us: if last_ns > 0.0 { last_ns / 1e3 } else { study.micros(result.simulated.ticks) },
+        simulated_us,
         machine: study.machine.shape(),
         tasks_per_node,
         hand_overs: shared.hand_overs.load(Ordering::Relaxed),

@@ -69,6 +69,7 @@ fn machine(tasks_per_node: u32, threads: usize) -> Machine {
         threads,
         compute_scale: 0.0,
         patience_s: 1.0,
+        is_profiled: false,
     }
 }
 

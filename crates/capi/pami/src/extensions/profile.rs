@@ -11,7 +11,8 @@ pub const EXTENSION: Extension = Extension {
     name: "NETLOOM_profile",
     refusal: |job| {
         let is_profiled = job.simulated.is_some_and(|guest| guest::lock(guest).facts().is_profiled);
-        (!is_profiled).then_some("only runs on a simulated machine (`netloom mpirun`) have a profile, on request")
+        (!is_profiled)
+            .then_some("only runs on a simulated machine (`netloom mpirun`) have a profile, on request")
     },
     symbols: &["call_begins", "call_ends", "sent", "taken", "received"],
     symbol: |_, name| match name {

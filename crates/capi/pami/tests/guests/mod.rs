@@ -60,6 +60,7 @@ pub fn simulate_with(program: &Path, on: On, environment: Vec<(OsString, OsStrin
         threads: on.threads,
         compute_scale: on.compute_scale,
         patience_s: on.patience_s,
+        is_profiled: false,
     };
     let (mut out, mut err) = (vec![], vec![]);
     let outcome = run(&machine, job, &mut out, &mut err).unwrap_or_else(|error| panic!("{error}"));
