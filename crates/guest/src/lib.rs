@@ -5,6 +5,7 @@
 //! - [`link`] – turns: who runs, and whether the guest still does.
 //! - [`memory`] – a guest's memory, as its node's Message Unit sees it.
 //! - `profile` – the calls and messages of a job.
+//! - `unloaded` – times of messages on an otherwise empty machine.
 //!
 //! What guests and simulator tell each other is in `netloom_messaging::pami::guest`. Linux only.
 
@@ -13,6 +14,7 @@
 pub mod link;
 pub mod memory;
 mod profile;
+mod unloaded;
 
 use link::{GuestLink, OVER, Shared};
 use memory::{GuestMemory, Status};
@@ -221,7 +223,10 @@ pub fn run(
         job.environment.push(("OMP_WAIT_POLICY".into(), "passive".into()));
     }
     let made: Mutex<Made> = Mutex::default();
-    let recorders = Recorders::default();
+    let recorders = machine.is_profiled.then(|| {
+        let hops = unloaded::hops(settings.facts.torus.clone());
+        Recorders::new(unloaded::measure(&study, &placement.nodes, &settings.costs, &hops), hops)
+    });
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
         // The processes of a node are first the tasks' first threads, then their second ones, and so on.
         let (process, thread) =
@@ -241,9 +246,11 @@ pub fn run(
         });
         let link = GuestLink::new(&channels, &segment, (task, thread), status, &shared);
         let process = GuestProcess::new(of_task, thread, link);
-        Box::new(match machine.is_profiled {
-            true => process.recorded(&recorders.add(task, thread), spi.device().thread()),
-            false => process,
+        Box::new(match &recorders {
+            Some(recorders) => {
+                process.recorded(&recorders.add(task, thread, spi.node()), spi.device().thread())
+            }
+            None => process,
         })
     };
     let stop = AtomicBool::new(false);
@@ -319,7 +326,7 @@ pub fn run(
     let ns = |time: Microticks| time.0 as f64 / 1e6 / ticks_per_ns;
     let ended_ns = |task| ended_ns.get(&task).copied().unwrap_or(0.0);
     Ok(Outcome {
-        profile: machine.is_profiled.then(|| recorders.profile(described, ns, ended_ns)),
+        profile: recorders.map(|recorders| recorders.profile(described, ns, ended_ns)),
         running,
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,

@@ -1,7 +1,8 @@
 //! The profile of a job, from what was recorded of its threads.
 
 use netloom_messaging::pami::guest::ThreadNumber;
-use netloom_messaging::pami::guest::profile::{Mark, Matched, Record, Recorder};
+use netloom_messaging::pami::guest::profile::{Mark, Matched, Record, Recorder, Shared};
+use netloom_messaging::transit::{Hops, Unloaded};
 use netloom_node::time::Microticks;
 use netloom_study::profile::{CallSpan, CallTotals, Message, Parts, Profile, ThreadProfile};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,8 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 const ENTRIES_MAX: usize = 200_000;
 
 /// The recorders of a job's threads, by task and thread.
-#[derive(Default)]
-pub(crate) struct Recorders(Mutex<BTreeMap<(u32, ThreadNumber), Arc<Mutex<Recorder>>>>);
+pub(crate) struct Recorders {
+    shared: Arc<Shared>,
+    list: Mutex<BTreeMap<(u32, ThreadNumber), Arc<Mutex<Recorder>>>>,
+}
 
 /// The ends of messages from one task to another, of one context and tag, in order: when it was sent, or
 /// taken and received, and by which thread.
@@ -21,10 +24,18 @@ type Sent = (f64, ThreadNumber, u64);
 type Received = (f64, ThreadNumber);
 
 impl Recorders {
-    /// A recorder for a thread.
-    pub fn add(&self, task: u32, thread: ThreadNumber) -> Arc<Mutex<Recorder>> {
-        let recorder = Arc::new(Mutex::new(Recorder::new(ENTRIES_MAX)));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((task, thread), Arc::clone(&recorder));
+    /// For a run on a machine with these times.
+    pub fn new(unloaded: Unloaded, hops: Hops) -> Self {
+        Recorders { shared: Arc::new(Shared::new(unloaded, hops)), list: Mutex::default() }
+    }
+
+    /// A recorder for a thread of a task, on this node.
+    pub fn add(&self, task: u32, thread: ThreadNumber, node: u32) -> Arc<Mutex<Recorder>> {
+        let recorder = Arc::new(Mutex::new(Recorder::new(&self.shared, node, ENTRIES_MAX)));
+        self.list
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert((task, thread), Arc::clone(&recorder));
         recorder
     }
 
@@ -35,11 +46,11 @@ impl Recorders {
         ns: impl Fn(Microticks) -> f64,
         ended_ns: impl Fn(u32) -> f64,
     ) -> Profile {
-        let recorders = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let recorders = self.list.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut records: BTreeMap<(u32, ThreadNumber), Record> = BTreeMap::new();
         for (key, recorder) in recorders {
             let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-            let record = std::mem::take(&mut *recorder).into_record();
+            let record = recorder.take_record();
             if !record.by_name.is_empty() {
                 records.insert(key, record);
             }
@@ -76,9 +87,9 @@ fn thread_profile(
     let parts = |parts: &Recorded| Parts {
         software_ns: ns(parts.software),
         injection_ns: ns(parts.injection),
-        partner_ns: ns(parts.waiting),
-        wire_ns: 0.0,
-        queueing_ns: 0.0,
+        partner_ns: ns(parts.partner()),
+        wire_ns: ns(parts.wire),
+        queueing_ns: ns(parts.queueing),
     };
     let place = |name: &String| names.binary_search(name).expect("all are in the list");
     let places: Vec<usize> = record.by_name.iter().map(|calls| place(&calls.name)).collect();

@@ -4,9 +4,9 @@
 use super::profile::{Mark, Recorder};
 use super::task::{Doing, Task};
 use super::valid::Sums;
-use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
+use super::{ContextNumber, Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::device::Simulated;
-use crate::pami::device::{PamiDevice, Range, Step as Software};
+use crate::pami::device::{Collective, PamiDevice, Range, Step as Software};
 use crate::pami::message_unit::collective::group::{Group, Members};
 use crate::pami::message_unit::{Costs, Placement};
 use netloom_nic::message_unit::commands::{Command, Watch};
@@ -187,6 +187,24 @@ impl<G: Guest> GuestProcess<G> {
     pub fn recorded(self, recorder: &Arc<Mutex<Recorder>>, thread: &Thread<Command, Watch>) -> Self {
         let profile = Profile { recorder: Arc::clone(recorder), thread: thread.clone() };
         GuestProcess { profile: Some(profile), ..self }
+    }
+
+    /// The hardware thread will enter a collective operation.
+    fn expect_entry(&self, task: &mut Task, of: (ContextNumber, usize), operation: &Collective) {
+        if let Some(profile) = &self.profile
+            && lock(&profile.recorder).expect_entry(&mut task.groups, of, operation, task.number)
+        {
+            task.device.thread().note();
+        }
+    }
+
+    /// Records what has arrived, before the thread hears of it.
+    fn record_arrivals(&self, task: &mut Task) {
+        if let Some(profile) = &self.profile
+            && let Some(first) = task.take_flights(self.number)
+        {
+            lock(&profile.recorder).arrived(first);
+        }
     }
 
     fn start_record(&self, now: Microticks) {
@@ -489,6 +507,7 @@ impl<G: Guest> GuestProcess<G> {
         now: Microticks,
         answer: impl FnOnce(&mut Reply),
     ) -> Result<Step, Failure> {
+        self.record_arrivals(task);
         let mut reply = task.reply(self.number, now);
         answer(&mut reply);
         if self.number == 0 && !std::mem::replace(&mut self.state.is_told, true) {
@@ -529,9 +548,15 @@ impl<G: Guest> GuestProcess<G> {
                 return Err(Failure::new("memory", why));
             }
             self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
-            if let Request::Mark(mark) = request {
-                self.expect(task, mark)?;
-                continue;
+            match request {
+                Request::Mark(mark) => {
+                    self.expect(task, mark)?;
+                    continue;
+                }
+                Request::Collective { by, group, operation, .. } => {
+                    self.expect_entry(task, (by, group), &operation);
+                }
+                _ => {}
             }
             task.execute(request)?;
         }
