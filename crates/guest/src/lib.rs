@@ -317,7 +317,7 @@ pub fn run(
     let simulated_us = if last_ns > 0.0 { last_ns / 1e3 } else { study.micros(result.simulated.ticks) };
     let described = Profile {
         program: job.program.to_string_lossy().into_owned(),
-        machine: study.machine.shape(),
+        machine: format!("{}, {}", study.machine.title(), study.machine.shape()),
         tasks,
         tasks_per_node,
         end_ns: simulated_us * 1e3,

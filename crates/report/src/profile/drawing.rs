@@ -2,9 +2,9 @@
 //! where the time of ranks goes.
 
 use crate::write::Plot;
-use crate::write::svg::{Axis, COLOURS, Frame, Svg, WIDTH, escape, text_width};
+use crate::write::svg::{Axis, COLOURS, Frame, Svg, WIDTH, escape};
 use netloom_study::number::short;
-use netloom_study::profile::{CallSpan, Parts, Profile, ThreadProfile};
+use netloom_study::profile::{CallSpan, CallTotals, Parts, Profile, ThreadProfile};
 
 /// Most rows of a drawing.
 const ROWS_MAX: usize = 32;
@@ -13,8 +13,11 @@ const ROW: f64 = 20.0;
 const BAR: f64 = 14.0;
 /// Calls of the first rank in the drawing of a few.
 const FEW: usize = 10;
-/// Most calls of a row that are drawn each by itself.
+/// Most calls of a row that are drawn each by itself; width of the columns that show more of them, px.
 const EXACT_MAX: usize = 300;
+const COLUMN: f64 = 6.0;
+/// Calls with a smaller share of the time in calls have no colour of their own.
+const SHARE_MIN: f64 = 0.001;
 /// Most messages that are drawn.
 const MESSAGES_MAX: usize = 400;
 
@@ -36,9 +39,8 @@ pub fn plots(profile: &Profile) -> Vec<Plot> {
         plots.push(timeline(profile, rows, &colours, span, ("timeline-part", "A few calls", caption)));
     }
     let lines = if few.is_none() { ", and messages as lines" } else { "" };
-    let caption = format!(
-        "What ranks did over the whole run: calls{lines}; in between they compute, which takes no time unless the run counts it.{shown}"
-    );
+    let caption =
+        format!("Calls over the whole run{lines}. Where there are many, a column shows their shares.{shown}");
     plots.push(timeline(profile, rows, &colours, whole, ("timeline", "All calls", caption)));
     plots.push(where_time_goes(profile));
     plots
@@ -65,12 +67,15 @@ impl Colours {
         let by_time = profile.by_name();
         let mut of_name = vec![COLOURS - 1; profile.names.len()];
         let mut legend = vec![];
-        let timed: Vec<_> = by_time.iter().filter(|calls| calls.parts.sum_ns() > 0.0).collect();
-        for (colour, calls) in timed.iter().enumerate().take(COLOURS - 1) {
+        let all: f64 = by_time.iter().map(|calls| calls.parts.sum_ns()).sum();
+        let is_long = |calls: &&CallTotals| calls.parts.sum_ns() > SHARE_MIN * all;
+        let with_own = by_time.iter().filter(is_long).take(COLOURS - 1);
+        for (colour, calls) in with_own.enumerate() {
             of_name[calls.name] = colour;
             legend.push((colour, profile.names[calls.name].clone()));
         }
-        if timed.len() >= COLOURS {
+        // What is shorter than a picosecond is none.
+        if by_time.iter().filter(|calls| calls.parts.sum_ns() > 1e-3).count() > legend.len() {
             legend.push((COLOURS - 1, "other calls".into()));
         }
         Colours { of_name, legend }
@@ -116,7 +121,7 @@ fn timeline(
         false => format!("simulated time, {unit} after {} us", short(from / 1e3)),
     };
     let x = Axis { low: 0.0, high: ((to - from) / per_unit).max(1e-9), label, ..Axis::default() };
-    let y = Axis { low: 0.0, high: 1.0, names: vec![String::new(); 0], ..Axis::default() };
+    let y = Axis { low: 0.0, high: 1.0, ..Axis::default() };
     let frame = Frame { left, right: WIDTH - 20.0, top, bottom, x, y };
     let at = |ns: f64| frame.at((ns - from) / per_unit, 0.0).0;
     for (row, thread) in rows.iter().enumerate() {
@@ -170,7 +175,7 @@ fn bar(
     ));
 }
 
-/// A row of more calls than can be seen: each px has the colour of the calls that take most of it.
+/// A row of more calls than can be seen: columns of a few px, in which each call has the height of its share.
 fn columns<'a>(
     svg: &mut Svg,
     colours: &Colours,
@@ -179,37 +184,29 @@ fn columns<'a>(
     (from, to): (f64, f64),
     y: f64,
 ) {
-    let count = (right - left) as usize;
-    let per_px = (to - from) / count as f64;
+    let count = ((right - left) / COLUMN) as usize;
+    let (width, per_column) = ((right - left) / count as f64, (to - from) / count as f64);
     let mut time = vec![[0.0; COLOURS]; count];
     for call in calls {
         let (begin, end) = (call.from_ns.max(from) - from, call.to_ns.min(to) - from);
-        let first = (begin / per_px) as usize;
-        for (px, of_px) in time.iter_mut().enumerate().skip(first) {
-            let (low, high) = (px as f64 * per_px, (px + 1) as f64 * per_px);
+        for (column, shares) in time.iter_mut().enumerate().skip((begin / per_column) as usize) {
+            let (low, high) = (column as f64 * per_column, (column + 1) as f64 * per_column);
             if low >= end {
                 break;
             }
-            of_px[colours.of_name[call.name]] += (end.min(high) - begin.max(low)).max(0.0);
+            shares[colours.of_name[call.name]] += (end.min(high) - begin.max(low)).max(0.0) / per_column;
         }
     }
-    let colour_of = |of_px: &[f64; COLOURS]| {
-        let in_calls: f64 = of_px.iter().sum();
-        let most = (0..COLOURS).max_by(|&a, &b| of_px[a].total_cmp(&of_px[b])).filter(|_| in_calls > 0.0);
-        most.filter(|_| in_calls >= per_px / 2.0)
-    };
-    let mut px = 0;
-    while px < count {
-        let colour = colour_of(&time[px]);
-        let run = time[px..].iter().take_while(|of_px| colour_of(of_px) == colour).count();
-        if let Some(colour) = colour {
-            let x = left + px as f64;
+    for (column, shares) in time.iter().enumerate() {
+        let (x, mut bottom) = (left + column as f64 * width, y + 1.0 + BAR);
+        for (colour, share) in shares.iter().enumerate().filter(|&(_, &share)| share > 0.01) {
+            let height = share * BAR;
+            bottom -= height;
             svg.raw(&format!(
-                r#"<rect x="{x:.1}" y="{:.1}" width="{run}" height="{BAR}" style="fill:var(--c{colour})"/>"#,
-                y + 1.0
+                r#"<rect x="{x:.1}" y="{bottom:.1}" width="{:.1}" height="{height:.1}" style="fill:var(--c{colour})"/>"#,
+                width + 0.1
             ));
         }
-        px += run;
     }
 }
 
@@ -276,7 +273,6 @@ fn where_time_goes(profile: &Profile) -> Plot {
         }
         let end = short(thread.end_ns / 1e3);
         svg.text(x + 6.0, y + 12.0, "start", "s", &end);
-        svg.grow_to(y + ROW + text_width("") + 12.0);
     }
     let caption = "A bar ends when the rank does. Software: instructions of the library. Injection: held by the network interface. \
                    Wire: waiting for what is in flight, as long as that takes on a machine that is otherwise empty; queueing: as far as it takes longer.";

@@ -20,8 +20,9 @@ fn shares(parts: &Parts) -> impl Iterator<Item = String> {
     parts.list().into_iter().map(move |part| if sum > 0.0 { percent(part / sum) } else { "-".into() })
 }
 
+/// A time, us; what is shorter than a picosecond is none.
 fn us(ns: f64) -> String {
-    short(ns / 1e3)
+    short(if ns.abs() < 1e-3 { 0.0 } else { ns / 1e3 })
 }
 
 /// Time by call: of all ranks together, and its parts as shares of it.
@@ -51,7 +52,7 @@ pub fn by_rank(profile: &Profile) -> Rows {
     };
     let row = |name: String, calls: f64, parts: &Parts, end_ns: f64| {
         let inside = parts.sum_ns();
-        let own = [name, short(calls), us(inside), us(end_ns - inside)];
+        let own = [name, grouped(calls.round() as i64), us(inside), us(end_ns - inside)];
         own.into_iter().chain(shares(parts)).collect::<Vec<_>>()
     };
     let of = |thread: &ThreadProfile, name: String| {
