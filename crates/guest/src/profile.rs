@@ -1,7 +1,8 @@
 //! The profile of a job, from what was recorded of its threads.
 
 use netloom_messaging::pami::guest::ThreadNumber;
-use netloom_messaging::pami::guest::profile::{Mark, Matched, Record, Recorder, Shared};
+use netloom_messaging::pami::guest::profile::recorder::Recorder;
+use netloom_messaging::pami::guest::profile::{Mark, Matched, Record, Shared};
 use netloom_messaging::transit::{Hops, Unloaded};
 use netloom_node::time::Microticks;
 use netloom_study::profile::{CallSpan, CallTotals, Message, Parts, Profile, ThreadProfile};
@@ -11,15 +12,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Calls, and marks of messages, that are kept of each thread.
 const ENTRIES_MAX: usize = 200_000;
 
-/// The recorders of a job's threads, by task and thread.
+/// By task and thread.
+type ByThread<T> = BTreeMap<(u32, ThreadNumber), T>;
+
+/// The recorders of a job's threads.
 pub(crate) struct Recorders {
     shared: Arc<Shared>,
-    list: Mutex<BTreeMap<(u32, ThreadNumber), Arc<Mutex<Recorder>>>>,
+    list: Mutex<ByThread<Arc<Mutex<Recorder>>>>,
 }
 
 /// The ends of messages from one task to another, of one context and tag, in order: when it was sent, or
 /// taken and received, and by which thread.
-type Ends<E> = HashMap<(u32, u32, u32, i32), Vec<E>>;
+type Ends<E> = HashMap<Key, Vec<E>>;
+type Key = (u32, u32, u32, i32);
 type Sent = (f64, ThreadNumber, u64);
 type Received = (f64, ThreadNumber);
 
@@ -47,7 +52,7 @@ impl Recorders {
         ended_ns: impl Fn(u32) -> f64,
     ) -> Profile {
         let recorders = self.list.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut records: BTreeMap<(u32, ThreadNumber), Record> = BTreeMap::new();
+        let mut records: ByThread<Record> = BTreeMap::new();
         for (key, recorder) in recorders {
             let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
             let record = recorder.take_record();
@@ -110,7 +115,7 @@ fn thread_profile(
 
 /// The messages. Those of one sender, receiver, context and tag are taken by receives in the order in which
 /// they are sent (MPI 5.0, section 3.5).
-fn messages(records: &BTreeMap<(u32, ThreadNumber), Record>, ns: impl Fn(Microticks) -> f64) -> Vec<Message> {
+fn messages(records: &ByThread<Record>, ns: impl Fn(Microticks) -> f64) -> Vec<Message> {
     let tasks: BTreeSet<u32> = records.keys().map(|&(task, _)| task).collect();
     let (mut sent, mut received): (Ends<Sent>, Ends<Received>) = (HashMap::new(), HashMap::new());
     for task in tasks {
@@ -122,7 +127,7 @@ fn messages(records: &BTreeMap<(u32, ThreadNumber), Record>, ns: impl Fn(Microti
             .collect();
         marks.sort_by_key(|&(at, ..)| at);
         // Receives whose data follows: where they stand.
-        let mut open: HashMap<u64, ((u32, u32, u32, i32), usize)> = HashMap::new();
+        let mut open: HashMap<u64, (Key, usize)> = HashMap::new();
         for (at, thread, mark) in marks {
             match *mark {
                 Mark::Sent(Matched { peer, context, tag, bytes }) => {

@@ -1,12 +1,13 @@
 //! The simulator's side of a guest: a process of a node for each of its threads, which does what the thread
 //! asks for, and lets it go on when that is done.
 
-use super::profile::{Mark, Recorder};
+use super::profile::Recorded;
+use super::profile::recorder::Recorder;
 use super::task::{Doing, Task};
 use super::valid::Sums;
-use super::{ContextNumber, Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
+use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::device::Simulated;
-use crate::pami::device::{Collective, PamiDevice, Range, Step as Software};
+use crate::pami::device::{PamiDevice, Range, Step as Software};
 use crate::pami::message_unit::collective::group::{Group, Members};
 use crate::pami::message_unit::{Costs, Placement};
 use netloom_nic::message_unit::commands::{Command, Watch};
@@ -118,13 +119,7 @@ pub struct GuestProcess<G> {
     task: Arc<Mutex<Task>>,
     number: ThreadNumber,
     state: State,
-    profile: Option<Profile>,
-}
-
-/// What a profile records of the thread, and its hardware thread, which notes the times.
-struct Profile {
-    recorder: Arc<Mutex<Recorder>>,
-    thread: Thread<Command, Watch>,
+    profile: Recorded,
 }
 
 /// What a hardware thread does.
@@ -179,64 +174,17 @@ impl<G: Guest> GuestProcess<G> {
             waits_for_ever: false,
             runs_alone_ns: None,
         };
-        GuestProcess { guest, task: Arc::clone(task), number, state, profile: None }
+        GuestProcess { guest, task: Arc::clone(task), number, state, profile: Recorded::default() }
     }
 
     /// The same with a record of the hardware thread, which is this one of its node.
     #[must_use]
     pub fn recorded(self, recorder: &Arc<Mutex<Recorder>>, thread: &Thread<Command, Watch>) -> Self {
-        let profile = Profile { recorder: Arc::clone(recorder), thread: thread.clone() };
-        GuestProcess { profile: Some(profile), ..self }
-    }
-
-    /// The hardware thread will enter a collective operation.
-    fn expect_entry(&self, task: &mut Task, of: (ContextNumber, usize), operation: &Collective) {
-        if let Some(profile) = &self.profile
-            && lock(&profile.recorder).expect_entry(&mut task.groups, of, operation, task.number)
-        {
-            task.device.thread().note();
-        }
-    }
-
-    /// Records what has arrived, before the thread hears of it.
-    fn record_arrivals(&self, task: &mut Task) {
-        if let Some(profile) = &self.profile
-            && let Some(first) = task.take_flights(self.number)
-        {
-            lock(&profile.recorder).arrived(first);
-        }
-    }
-
-    fn start_record(&self, now: Microticks) {
-        if let Some(profile) = &self.profile {
-            lock(&profile.recorder).begin(now);
-        }
-    }
-
-    /// Records what the thread did until now: the marks that it has reached, and its wait.
-    fn record(&self, now: Microticks) {
-        let Some(profile) = &self.profile else { return };
-        let mut recorder = lock(&profile.recorder);
-        recorder.reached(profile.thread.take_noted());
-        if self.state.is_waiting {
-            recorder.wait(self.state.began, now);
-        }
-    }
-
-    /// The hardware thread will reach a mark.
-    fn expect(&self, task: &Task, mark: Mark) -> Result<(), Failure> {
-        let Some(profile) = &self.profile else { return Err(invalid("a mark without a profile")) };
-        let mut recorder = lock(&profile.recorder);
-        if !recorder.is_valid(&mark, task.settings.placement.tasks) {
-            return Err(invalid(format!("the mark {mark:?}")));
-        }
-        task.device.thread().note();
-        recorder.expect(mark);
-        Ok(())
+        GuestProcess { profile: Recorded::new(recorder, thread), ..self }
     }
 
     fn step(&mut self, task: &mut Task, now: Microticks, why: Resumed) -> Result<Step, Failure> {
-        self.record(now);
+        self.profile.advance(self.state.is_waiting.then_some(self.state.began), now);
         if task.is_over {
             return Ok(Step::Ended(Ok(())));
         }
@@ -246,7 +194,7 @@ impl<G: Guest> GuestProcess<G> {
             task.world = world.and_then(|members| Group::new(members, WORLD_CLASS, &task.device));
             task.set(0, Doing::Runs);
             self.state.is_idle = false;
-            self.start_record(now);
+            self.profile.begin(now);
             let requests = self.guest.begin()?;
             return self.go_on(task, requests);
         }
@@ -507,7 +455,7 @@ impl<G: Guest> GuestProcess<G> {
         now: Microticks,
         answer: impl FnOnce(&mut Reply),
     ) -> Result<Step, Failure> {
-        self.record_arrivals(task);
+        self.profile.hear(task, self.number);
         let mut reply = task.reply(self.number, now);
         answer(&mut reply);
         if self.number == 0 && !std::mem::replace(&mut self.state.is_told, true) {
@@ -548,16 +496,7 @@ impl<G: Guest> GuestProcess<G> {
                 return Err(Failure::new("memory", why));
             }
             self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
-            match request {
-                Request::Mark(mark) => {
-                    self.expect(task, mark)?;
-                    continue;
-                }
-                Request::Collective { by, group, operation, .. } => {
-                    self.expect_entry(task, (by, group), &operation);
-                }
-                _ => {}
-            }
+            self.profile.expect(task, &request)?;
             task.execute(request)?;
         }
         if let Some(why) = self.guest.fault() {

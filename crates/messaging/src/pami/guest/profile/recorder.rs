@@ -1,188 +1,14 @@
-//! What a profile records of a thread of a guest: the calls of its program and the messages that it sends and
-//! receives, with their simulated times. The guest puts marks ([`Mark`]) among its requests; its hardware
-//! thread notes when it reaches them, which takes no time. So a run has the same times with and without a
-//! profile, and what a guest did before it crashed is known.
+//! Records a thread: its calls, the parts of their time, and its messages' marks.
 
-use super::ContextNumber;
+use super::super::ContextNumber;
+use super::groups::{Groups, Operation, Shared};
+use super::{Call, Calls, Mark, Parts, Record};
 use crate::pami::device::Collective;
 use crate::pami::message_unit::Flight;
-use crate::transit::{Hops, Unloaded};
 use netloom_node::process::Noted;
-use netloom_node::program::lock;
 use netloom_node::time::Microticks;
-use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
-
-/// A point in a program that a profile records.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mark {
-    /// A call of this name may follow. Names have numbers in the order of these marks.
-    Name(String),
-    /// A call begins; the number of its name.
-    Begin(u32),
-    /// The same for one that began with the thread: the call that starts the library.
-    BeginFirst(u32),
-    /// The call ends.
-    End,
-    /// Calls in a row of one name that took no time: the name, and how many there were.
-    Brief(u32, u64),
-    /// The call sends a message.
-    Sent(Matched),
-    /// A receive takes a message, whose data is there, or else follows ([`Mark::Received`]).
-    Taken {
-        /// The message.
-        message: Matched,
-        /// The receive's number, if the data follows.
-        number: Option<u64>,
-    },
-    /// The data of a message that was taken is there; the receive's number.
-    Received(u64),
-}
-
-/// What a message is matched by, and its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Matched {
-    /// The task at its other end.
-    pub peer: u32,
-    /// The context of its communicator.
-    pub context: u32,
-    /// Its tag.
-    pub tag: i32,
-    /// Its length, bytes.
-    pub bytes: u64,
-}
-
-/// The parts of a time in calls; they add up to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// The library's instructions.
-    pub software: Microticks,
-    /// The Message Unit took commands from the thread.
-    pub injection: Microticks,
-    /// The thread waited.
-    pub waiting: Microticks,
-    /// The part of its waiting that what was in flight takes on a machine that is otherwise empty.
-    pub wire: Microticks,
-    /// The part that what was in flight took longer.
-    pub queueing: Microticks,
-}
-
-impl Parts {
-    /// The whole time.
-    pub fn sum(&self) -> Microticks {
-        self.software + self.injection + self.waiting
-    }
-
-    /// The part of its waiting before others had sent.
-    pub fn partner(&self) -> Microticks {
-        self.waiting.saturating_sub(self.wire + self.queueing)
-    }
-
-    fn add(&mut self, other: &Parts) {
-        self.software += other.software;
-        self.injection += other.injection;
-        self.waiting += other.waiting;
-        self.wire += other.wire;
-        self.queueing += other.queueing;
-    }
-}
-
-/// A call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// The number of its name.
-    pub name: u32,
-    /// When it began.
-    pub from: Microticks,
-    /// When it ended.
-    pub to: Microticks,
-    /// Its time.
-    pub parts: Parts,
-}
-
-/// The calls of a name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Calls {
-    /// The name.
-    pub name: String,
-    /// How many there were.
-    pub count: u64,
-    /// The longest of them.
-    pub longest: Microticks,
-    /// Their times.
-    pub parts: Parts,
-}
-
-/// What was recorded of a thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
-    /// Its calls by the numbers of their names.
-    pub by_name: Vec<Calls>,
-    /// Its calls in order, but for those that took no time.
-    pub calls: Vec<Call>,
-    /// Its messages' marks, in order.
-    pub messages: Vec<(Microticks, Mark)>,
-    /// Calls and messages that are not in the lists, which are full.
-    pub dropped: u64,
-}
-
-/// A collective operation by hardware: the tasks of its group, which of their groups it is, and which
-/// operation of it.
-type Operation = (Arc<[(u32, u32)]>, u32, usize);
-
-/// What the recorders of a run share.
-pub struct Shared {
-    /// How long messages take on a machine that is otherwise empty.
-    pub unloaded: Unloaded,
-    /// Hops between nodes.
-    pub hops: Hops,
-    /// For each operation by hardware, when the last task entered it for which others wait.
-    entered: Mutex<HashMap<Operation, Microticks>>,
-}
-
-impl Shared {
-    /// For a run on a machine with these times.
-    pub fn new(unloaded: Unloaded, hops: Hops) -> Self {
-        Shared { unloaded, hops, entered: Mutex::default() }
-    }
-}
-
-/// The groups of a task whose collective operations are by hardware.
-#[derive(Debug, Default)]
-pub(super) struct Groups {
-    /// How often these tasks have been a group.
-    joined: HashMap<Arc<[(u32, u32)]>, u32>,
-    /// By context and number: the group, and its next operation.
-    groups: HashMap<(ContextNumber, usize), Operation>,
-}
-
-impl Groups {
-    /// A group of tasks has been set up. That of all tasks has none in the list.
-    pub fn join(&mut self, by: ContextNumber, group: usize, tasks: &[(u32, u32)]) {
-        let tasks: Arc<[(u32, u32)]> = tasks.into();
-        let count = self.joined.entry(Arc::clone(&tasks)).or_insert(0);
-        *count += 1;
-        self.groups.insert((by, group), (tasks, *count, 0));
-    }
-
-    /// A task enters an operation. Returns it, and whether others wait for the task.
-    fn enter(
-        &mut self,
-        (by, group): (ContextNumber, usize),
-        operation: &Collective,
-        task: u32,
-    ) -> Option<(Operation, bool)> {
-        let next = self.groups.get_mut(&(by, group))?;
-        let own = next.clone();
-        next.2 += 1;
-        let counts = match *operation {
-            Collective::Broadcast { root, .. } | Collective::Rectangle { root, .. } => root == task,
-            _ => true,
-        };
-        Some((own, counts))
-    }
-}
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A wait whose reason is not known yet: what ends it has not come.
 #[derive(Clone, Copy, Debug)]
@@ -259,12 +85,12 @@ impl Recorder {
     }
 
     /// The thread begins.
-    pub(super) fn begin(&mut self, now: Microticks) {
+    pub(in super::super) fn begin(&mut self, now: Microticks) {
         self.began = Noted { at: now, computed: Microticks::ZERO };
     }
 
     /// Whether a mark is one that a library sets.
-    pub(super) fn is_valid(&self, mark: &Mark, tasks: u32) -> bool {
+    pub(in super::super) fn is_valid(&self, mark: &Mark, tasks: u32) -> bool {
         let of_pending = |(point, _): &(Point, Microticks)| matches!(point, Point::Mark(Mark::Name(_)));
         let names = || self.record.by_name.len() + self.pending.iter().filter(|p| of_pending(p)).count();
         match mark {
@@ -276,12 +102,12 @@ impl Recorder {
     }
 
     /// The hardware thread will reach a mark.
-    pub(super) fn expect(&mut self, mark: Mark) {
+    pub(in super::super) fn expect(&mut self, mark: Mark) {
         self.pending.push_back((Point::Mark(mark), self.waited));
     }
 
     /// The hardware thread will enter an operation by hardware. Returns whether its group is known.
-    pub(super) fn expect_entry(
+    pub(in super::super) fn expect_entry(
         &mut self,
         groups: &mut Groups,
         of: (ContextNumber, usize),
@@ -296,7 +122,7 @@ impl Recorder {
     }
 
     /// The thread has waited.
-    pub(super) fn wait(&mut self, from: Microticks, to: Microticks) {
+    pub(in super::super) fn wait(&mut self, from: Microticks, to: Microticks) {
         self.waited += to - from;
         if from < to {
             // What is forgotten is taken for waiting for others.
@@ -309,7 +135,7 @@ impl Recorder {
 
     /// Something has arrived for which the thread may have waited. During an operation by hardware it waits
     /// for others to enter that.
-    pub(super) fn arrived(&mut self, flight: Flight) {
+    pub(in super::super) fn arrived(&mut self, flight: Flight) {
         if self.collective.is_some() || self.open_waits.is_empty() {
             return;
         }
@@ -341,15 +167,13 @@ impl Recorder {
     }
 
     /// The hardware thread has reached the next marks.
-    pub(super) fn reached(&mut self, notes: Vec<Noted>) {
+    pub(in super::super) fn reached(&mut self, notes: Vec<Noted>) {
         for noted in notes {
             match self.pending.pop_front() {
                 Some((Point::Mark(mark), waited)) => self.reach(mark, waited, noted),
                 Some((Point::Enter(operation, counts), _)) => {
                     if counts {
-                        let mut entered = lock(&self.shared.entered);
-                        let last = entered.entry(operation.clone()).or_default();
-                        *last = noted.at.max(*last);
+                        self.shared.enters(&operation, noted.at);
                     }
                     self.collective = Some(operation);
                 }
@@ -395,7 +219,7 @@ impl Recorder {
     /// flight.
     fn explain_collective(&mut self) {
         if let Some(operation) = self.collective.take() {
-            let last = lock(&self.shared.entered).get(&operation).copied().unwrap_or_default();
+            let last = self.shared.last_to_enter(&operation);
             self.explain(last, Microticks::ZERO, Microticks::ZERO);
         }
     }
@@ -419,5 +243,124 @@ impl Recorder {
                 wait.of = Of::Ended(call.name, place);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transit::{Part, Passage, Unloaded};
+
+    fn at(microticks: u64) -> Microticks {
+        Microticks(microticks)
+    }
+
+    fn recorder(shared: &Arc<Shared>) -> Recorder {
+        let mut recorder = Recorder::new(shared, 0, 100);
+        recorder.expect(Mark::Name("MPI_Recv".into()));
+        recorder.reached(vec![Noted::default()]);
+        recorder
+    }
+
+    /// A packet takes 100 when the machine is empty.
+    fn shared() -> Arc<Shared> {
+        let passage = Passage { part: Part::Eager, bytes: 32, from: 1, to: 0 };
+        let hops: crate::transit::Hops = Arc::new(|_, _| 1);
+        Arc::new(Shared::new(Unloaded::new(&[(passage, at(100))], &hops), hops))
+    }
+
+    fn begins(recorder: &mut Recorder, now: u64, computed: u64) {
+        recorder.expect(Mark::Begin(0));
+        recorder.reached(vec![Noted { at: at(now), computed: at(computed) }]);
+    }
+
+    fn ends(recorder: &mut Recorder, now: u64, computed: u64) {
+        recorder.expect(Mark::End);
+        recorder.reached(vec![Noted { at: at(now), computed: at(computed) }]);
+    }
+
+    fn flight(sent: u64, found: u64) -> Flight {
+        Flight { part: Part::Eager, bytes: 32, node: 1, sent: at(sent), found: at(found) }
+    }
+
+    /// Software, injection, partner, wire, queueing.
+    fn list(parts: &Parts) -> [u64; 5] {
+        [parts.software, parts.injection, parts.partner(), parts.wire, parts.queueing].map(|part| part.0)
+    }
+
+    #[test]
+    fn parts_of_a_call_add_up() {
+        let mut recorder = recorder(&shared());
+        begins(&mut recorder, 1000, 40);
+        // 30 of software and 5 of the unit, then 400 of waiting: 150 before the partner sends.
+        recorder.wait(at(1035), at(1435));
+        recorder.arrived(flight(1185, 1435));
+        ends(&mut recorder, 1450, 85);
+        let record = recorder.take_record();
+        let call = record.calls[0];
+        assert_eq!(list(&call.parts), [45, 5, 150, 100, 150]);
+        assert_eq!(call.parts.sum(), call.to - call.from);
+        assert_eq!((record.by_name[0].parts, record.by_name[0].count), (call.parts, 1));
+    }
+
+    #[test]
+    fn waits_of_several_calls_for_one_message_are_explained_when_it_comes() {
+        let mut recorder = recorder(&shared());
+        for call in 0..3 {
+            begins(&mut recorder, 1000 * call, 0);
+            recorder.wait(at(1000 * call), at(1000 * call + 500));
+            if call == 2 {
+                recorder.arrived(flight(1400, 2500));
+            }
+            ends(&mut recorder, 1000 * call + 500, 0);
+        }
+        // Of 1,100 in flight 100 are the wire's: a share of each wait after it was sent.
+        let record = recorder.take_record();
+        let parts: Vec<_> = record.calls.iter().map(|call| list(&call.parts)).collect();
+        assert_eq!(parts, [[0, 0, 500, 0, 0], [0, 0, 400, 9, 91], [0, 0, 0, 45, 455]]);
+        assert_eq!(list(&record.by_name[0].parts), [0, 0, 900, 54, 546]);
+    }
+
+    #[test]
+    fn an_operation_by_hardware_is_in_flight_when_the_last_task_has_entered() {
+        let shared = shared();
+        let tasks = [(0, 1)];
+        let mut all = [0, 1].map(|task| (task, recorder(&shared), Groups::default()));
+        for (task, recorder, groups) in &mut all {
+            groups.join(0, 3, &tasks);
+            let enters = 1000 + 700 * u64::from(*task);
+            begins(recorder, enters, 0);
+            assert!(recorder.expect_entry(groups, (0, 3), &Collective::Barrier, *task));
+            assert!(!recorder.expect_entry(groups, (0, 4), &Collective::Barrier, *task), "no such group");
+            recorder.reached(vec![Noted { at: at(enters), computed: at(0) }]);
+        }
+        let parts = all.map(|(task, mut recorder, _)| {
+            recorder.wait(at(1000 + 700 * u64::from(task)), at(1900));
+            // What arrives meanwhile is not what it waits for.
+            recorder.arrived(flight(0, 1900));
+            ends(&mut recorder, 1900, 0);
+            list(&recorder.take_record().calls[0].parts)
+        });
+        assert_eq!(parts, [[0, 0, 700, 200, 0], [0, 0, 0, 200, 0]]);
+    }
+
+    #[test]
+    fn what_no_library_marks_is_refused_and_what_is_too_much_is_counted() {
+        let mut recorder = Recorder::new(&shared(), 0, 1);
+        assert!(!recorder.is_valid(&Mark::Begin(0), 2));
+        recorder.expect(Mark::Name("MPI_Send".into()));
+        assert!(recorder.is_valid(&Mark::Begin(0), 2) && !recorder.is_valid(&Mark::Brief(1, 1), 2));
+        let to = |peer| Mark::Sent(super::super::Matched { peer, context: 0, tag: 0, bytes: 0 });
+        assert!(recorder.is_valid(&to(1), 2) && !recorder.is_valid(&to(2), 2));
+        recorder.reached(vec![Noted::default()]);
+        // An end without a begin is nothing.
+        ends(&mut recorder, 5, 0);
+        for call in 1..4 {
+            begins(&mut recorder, 10 * call, 0);
+            ends(&mut recorder, 10 * call + 3, 0);
+        }
+        let record = recorder.take_record();
+        assert_eq!((record.calls.len(), record.dropped), (1, 2));
+        assert_eq!((record.by_name[0].count, record.by_name[0].longest), (3, at(3)));
     }
 }
