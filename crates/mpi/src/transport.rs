@@ -73,6 +73,23 @@ pub enum MessageEvent {
     Received(u32),
 }
 
+/// Steps of MPI's own software. On a simulated machine their time passes; natively the step itself takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A send begins: arguments are checked, the communicator's object is found, a request is made.
+    Send,
+    /// A receive begins, likewise.
+    Receive,
+    /// A queue is searched for a match, and this number of its elements is looked at.
+    Search(u32),
+    /// A message has found its receive, which is completed.
+    Complete,
+    /// A collective begins.
+    Collective,
+    /// A call that waits for a request has found it completed, and frees it.
+    Free,
+}
+
 /// A transport. Nothing here waits.
 ///
 /// Messages between two processes arrive in the order of their sends. What arrives and what ends is reported
@@ -164,6 +181,10 @@ pub trait Transport {
     /// Hears what happens to messages.
     #[inline]
     fn observe(&self, _event: MessageEvent) {}
+
+    /// The software takes a step.
+    #[inline]
+    fn spend(&self, _step: Step) {}
 
     /// Copies the bytes into memory of this process.
     fn store(&self, bytes: &[u8], to: u64);
