@@ -128,6 +128,25 @@ fn a_solver_prints_the_same_in_both_worlds_and_its_simulated_time_is_the_same_on
 }
 
 #[test]
+fn examples_print_the_same_in_both_worlds() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    for (name, result) in [("fft", "the inverse gives the square back"), ("cg", "converged")] {
+        let program = compile(&format!("examples/mpi/{name}.c"), folder.path());
+        let line = |text: &str| text.lines().find(|line| line.contains(result)).map(String::from);
+        let (status, output) = native(&program, 1);
+        let expected = line(&output);
+        assert!(status == 0 && expected.is_some(), "{output}");
+        for (ranks, per_node) in [(4, 1), (8, 4)] {
+            let (status, _, output) = simulated(&program, ranks, per_node, 1);
+            assert_eq!((status, line(&output)), (0, expected.clone()), "{output}");
+        }
+        let (status, output) = native(&program, 2);
+        assert_eq!((status, line(&output)), (0, expected), "{output}");
+    }
+}
+
+#[test]
 fn errors_end_the_job_with_rank_call_argument_and_value() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();
