@@ -493,6 +493,10 @@ pub struct MpirunArgs {
     /// Tasks on a node; as few as the machine's nodes allow, if omitted
     #[arg(long, visible_alias = "ntasks-per-node", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub ppn: Option<u32>,
+    /// Nodes of the tasks: `in-order`, `random`, letters of dimensions in the order in which they are filled
+    /// (`vuzyx`), or a file with a line for each node of the job, its number or coordinates
+    #[arg(long, value_name = "HOW", default_value = "in-order", value_parser = mapping)]
+    pub map: String,
     /// Change a value of the machine, such as `topology.dims=[2,2,2,2,2]`. Repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
@@ -532,6 +536,12 @@ fn compute(text: &str) -> Result<f64, String> {
     }
     let factor = text.parse().ok().filter(|factor: &f64| (0.0..=1e6).contains(factor));
     factor.ok_or_else(|| "`ignore`, or a factor such as 1 or 8.5, is expected".into())
+}
+
+/// A mapping as text, checked where the machine is known.
+fn mapping(text: &str) -> Result<String, String> {
+    let is_valid = !text.trim().is_empty();
+    is_valid.then(|| text.into()).ok_or_else(|| "a mapping is expected, such as random or a file".into())
 }
 
 /// Whose time clocks tell.

@@ -11,6 +11,19 @@ pub fn mpirun(_: MpirunArgs, _: &mut dyn Write, _: &mut dyn Write) -> Result<u8,
     Err(Problem::new("`netloom mpirun` needs Linux").help("Simulations run here; see `netloom run`").into())
 }
 
+/// The mapping that an argument names: a word that is neither a name nor letters is a file.
+#[cfg(target_os = "linux")]
+fn mapping(text: String) -> netloom_guest::MappingConfig {
+    use netloom_guest::MappingConfig;
+    let is_letters = text.len() <= 5 && text.chars().all(|letter| "xyzuv".contains(letter));
+    match text.as_str() {
+        "in-order" => MappingConfig::InOrder,
+        "random" => MappingConfig::Random,
+        _ if is_letters => MappingConfig::Dimensions(text),
+        _ => MappingConfig::File(text),
+    }
+}
+
 /// Runs the job; returns its exit status.
 #[cfg(target_os = "linux")]
 pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
@@ -37,6 +50,7 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
         name: args.machine,
         sets: args.sets,
         tasks_per_node: args.ppn,
+        mapping: mapping(args.map),
         threads: args.threads as usize,
         compute_scale: args.compute,
         patience_s: args.patience.as_secs_f64(),

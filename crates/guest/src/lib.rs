@@ -40,6 +40,9 @@ use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::profile::Profile;
 use netloom_study::resolve::{load_machine, resolve};
 use netloom_study::run::Quiet;
+use netloom_workload::mapping::Mapping;
+pub use netloom_workload::mapping::MappingConfig;
+use netloom_workload::shape::Shape;
 use profile::Recorders;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -61,6 +64,8 @@ pub struct Machine {
     pub sets: Vec<String>,
     /// Tasks on a node; as few as the machine's nodes allow if omitted.
     pub tasks_per_node: Option<u32>,
+    /// Which nodes the tasks run on: as many of them as are on a node take the place of a rank.
+    pub mapping: MappingConfig,
     /// Threads of the simulator.
     pub threads: usize,
     /// What of the programs' own computing counts: its measured time is multiplied by this.
@@ -172,11 +177,15 @@ pub fn run(
             "use fewer tasks, more of them on a node (`--ppn`), or a larger machine (`--set topology.dims=[…]`)",
         ));
     }
-    let placement = Arc::new(Placement {
-        nodes: (0..tasks.div_ceil(tasks_per_node)).collect(),
-        processes: tasks_per_node as u8,
-        tasks,
-    });
+    let shape = Shape::of_torus(&Torus::new(&study.torus().topology));
+    let mapping = Mapping::new(&machine.mapping, &shape, tasks.div_ceil(tasks_per_node), study.study.seed)
+        .map_err(|error| {
+            let help = "`--map` takes `in-order`, `random`, the letters of the dimensions in the order in which they \
+                        are filled, such as `vuzyx`, or a file with a line for each node of the job: its number or its coordinates";
+            refuse(format!("--map: {error}"), help)
+        })?;
+    let placement =
+        Arc::new(Placement { nodes: mapping.nodes().to_vec(), processes: tasks_per_node as u8, tasks });
     let messaging = study.machine.messaging();
     let pami = messaging.pami.unwrap_or_default();
     if messaging.pami.is_none() {
@@ -196,6 +205,7 @@ pub fn run(
             machine: study.machine.shape(),
             tasks,
             tasks_per_node,
+            nodes: if machine.mapping == MappingConfig::InOrder { vec![] } else { mapping.nodes().to_vec() },
             torus: topology.dims.iter().enumerate().map(|(d, &length)| (length, topology.wraps(d))).collect(),
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
             threads: u32::from(THREADS) / tasks_per_node,
@@ -326,7 +336,7 @@ pub fn run(
     let ns = |time: Microticks| time.0 as f64 / 1e6 / ticks_per_ns;
     let ended_ns = |task| ended_ns.get(&task).copied().unwrap_or(0.0);
     Ok(Outcome {
-        profile: recorders.map(|recorders| recorders.profile(described, ns, ended_ns)),
+        profile: recorders.map(|recorders| recorders.profile(described, mapping.nodes(), ns, ended_ns)),
         running,
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,

@@ -44,10 +44,11 @@ impl Recorders {
         recorder
     }
 
-    /// What they recorded, of a job of which the rest is known.
+    /// What they recorded, of a job on these nodes of which the rest is known.
     pub fn profile(
         self,
         job: Profile,
+        nodes: &[u32],
         ns: impl Fn(Microticks) -> f64,
         ended_ns: impl Fn(u32) -> f64,
     ) -> Profile {
@@ -64,7 +65,7 @@ impl Recorders {
         let names: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
         let of_thread = |(&(task, thread), record): (&(u32, ThreadNumber), &Record)| {
             let end_ns = ended_ns(task);
-            let node = task / job.tasks_per_node;
+            let node = nodes[(task / job.tasks_per_node) as usize];
             thread_profile(
                 ThreadProfile { task, thread, node, end_ns, ..Default::default() },
                 record,

@@ -137,3 +137,28 @@ pub fn write_profile(folder: &Path, profile: &Profile) -> Result<(), Problem> {
     files.extend(plots.into_iter().map(|plot| (format!("{}.svg", plot.name), plot.svg.into_bytes())));
     write_files(folder, &files)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::trace::tests::two_ranks;
+
+    #[test]
+    fn the_folder_has_tables_drawings_and_a_page_with_them() {
+        let folder = tempfile::tempdir().unwrap();
+        write_profile(folder.path(), &two_ranks()).unwrap();
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let expected = "call,calls,total_us,longest_us,software_us,injection_us,queueing_us,wire_us,partner_us\n\
+                        MPI_Recv,1,7,7,0.6,0,0,0,6.4\nMPI_Send,1,0.4,0.4,0.4,0,0,0,0\n";
+        assert_eq!(read("by-call.csv"), expected);
+        assert!(read("by-rank.csv").contains("\n1,0,1,1,9,7,0.6,0,0,0,6.4\n"));
+        let (page, drawing) = (read("report.html"), read("timeline.svg"));
+        assert!(page.contains(&drawing) && page.contains("id=\"where-time-goes\""), "{page}");
+        // Two calls, and a line for the message.
+        assert_eq!(drawing.matches("<title>MPI_").count(), 2);
+        assert!(drawing.contains("8 B from rank 0 to rank 1"));
+        for name in ["calls.parquet", "messages.parquet"] {
+            assert!(folder.path().join(name).is_file(), "{name}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What the tests share: a C compiler, jobs, and a simulated machine.
 
-use netloom_guest::Machine;
+use netloom_guest::{Machine, MappingConfig};
 use netloom_shm::launch::{Bind, Job};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,5 +62,6 @@ pub fn machine(tasks_per_node: u32, threads: usize) -> Machine {
         compute_scale: 0.0,
         patience_s: 1.0,
         is_profiled: false,
+        mapping: MappingConfig::InOrder,
     }
 }

@@ -249,8 +249,10 @@ pub struct Facts {
     pub machine: String,
     /// Tasks of the job, and on each node.
     pub tasks: u32,
-    /// See `tasks`. Task *n* runs on node *n* / `tasks_per_node`.
+    /// See `tasks`. Task *n* runs on the node with place *n* / `tasks_per_node` in `nodes`.
     pub tasks_per_node: u32,
+    /// The nodes of the job; empty if they are the first ones, in order.
+    pub nodes: Vec<u32>,
     /// The dimensions of the machine's torus: the length of each, and whether it closes into a ring. Nodes
     /// are numbered along the first dimension first.
     pub torus: Vec<(u32, bool)>,
