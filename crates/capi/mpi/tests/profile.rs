@@ -3,13 +3,17 @@
 mod jobs;
 
 use jobs::{alone, compile, job, machine};
-use netloom_guest::Machine;
+use netloom_guest::{Machine, MappingConfig};
 use netloom_shm::launch::share_core;
 use netloom_study::profile::{CallSpan, Parts, Profile};
 use std::path::Path;
 
 fn profiled(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (Profile, String) {
-    let machine = Machine { is_profiled: true, ..machine(per_node, threads) };
+    profiled_on(&machine(per_node, threads), program, ranks)
+}
+
+fn profiled_on(machine: &Machine, program: &Path, ranks: u32) -> (Profile, String) {
+    let machine = Machine { is_profiled: true, ..machine.clone() };
     let (mut out, mut err) = (vec![], vec![]);
     let outcome = netloom_guest::run(&machine, job(program, ranks), &mut out, &mut err);
     let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
@@ -100,6 +104,34 @@ fn times_of_calls_follow_from_one_another_and_are_the_same_for_any_number_of_thr
     assert_eq!(list, [(1, 0, 7, 8), (0, 1, 8, 100_000), (0, 1, 8, 0)]);
     assert!(own[1].received_ns >= taken.to_ns - 1e3 && own[1].sent_ns <= sent.to_ns, "{:?}", own[1]);
     assert_eq!(profiled(&program, 2, 1, 2).0, profile);
+}
+
+#[test]
+fn ranks_run_where_the_mapping_says() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/profiled.c", folder.path());
+    let file = folder.path().join("nodes");
+    // The second is four hops from the first, by its coordinates.
+    std::fs::write(&file, "0\n1 1 1 1 0\n").unwrap();
+    let on = |mapping| Machine { mapping, ..machine(1, 1) };
+    let wire = |mapping, node: u32| {
+        let (profile, _) = profiled_on(&on(mapping), &program, 2);
+        assert_eq!(profile.threads.iter().map(|thread| thread.node).collect::<Vec<_>>(), [0, node]);
+        call(&profile, 0, "MPI_Recv", 0).parts.wire_ns
+    };
+    let near = wire(MappingConfig::Dimensions("zyxuv".into()), 4);
+    let far = wire(MappingConfig::File(file.display().to_string()), 15);
+    assert!((30.0..400.0).contains(&(far - near)), "{near} ns over a hop, {far} ns over four");
+    std::fs::write(&file, "0\n").unwrap();
+    for (mapping, expected) in [
+        (MappingConfig::File(file.display().to_string()), "expected a node for each of 2 ranks, found 1"),
+        (MappingConfig::Dimensions("xy".into()), "expected each letter of \"xyzuv\" once, found \"xy\""),
+    ] {
+        let run = netloom_guest::run(&on(mapping), job(&program, 2), &mut vec![], &mut vec![]);
+        let error = run.expect_err("it is invalid").to_string();
+        assert!(error.starts_with("--map: ") && error.contains(expected), "{error}");
+    }
 }
 
 #[test]
