@@ -130,12 +130,12 @@ fn timeline(
         svg.line(left, y + BAR / 2.0 + 1.0, frame.right, y + BAR / 2.0 + 1.0, "g");
         let calls = || thread.calls.iter().filter(|call| call.to_ns > from && call.from_ns < to);
         if calls().count() <= EXACT_MAX {
-            calls().for_each(|call| bar(&mut svg, profile, colours, call, (from, to), &at, y));
+            calls().for_each(|call| bar(&mut svg, profile, colours, call, (from, to), at, y));
         } else {
             columns(&mut svg, colours, calls(), (left, frame.right), (from, to), y);
         }
     }
-    messages(&mut svg, profile, rows, (from, to), &at, top);
+    messages(&mut svg, profile, rows, (from, to), at, top);
     axis(&mut svg, &frame);
     Plot::drawn(name, caption, svg.finish(&title))
 }
