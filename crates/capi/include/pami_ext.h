@@ -122,6 +122,28 @@ typedef pamix_proc_free_fn pamix_node_free_fn;
  *  @return PAMI_SUCCESS; PAMI_INVAL if it is no time from 0 to 400 s. */
 typedef pami_result_t (*pamix_compute_seconds_fn)(double seconds);
 
+/* -------------------------------------------- NETLOOM_profile ------------------------------------------- */
+
+/* An extension of this library: a library that stands on PAMI, such as MPI, marks the calls of its program and their messages, for a
+ * profile. It is there in a run that has one (`netloom mpirun --profile`). Marks take no simulated time. */
+
+/** Symbol "call_begins": the calling thread makes a call of this name, which stays; `is_first` is not 0 for the call that has started
+ *  the library, which began with the thread. Calls are not nested. */
+typedef void (*pamix_profile_call_begins_fn)(const char * name, size_t length, int is_first);
+
+/** Symbol "call_ends": the call ends. */
+typedef void (*pamix_profile_call_ends_fn)(void);
+
+/** Symbol "sent": a message is sent to a task. */
+typedef void (*pamix_profile_sent_fn)(pami_task_t task, uint32_t context, int tag, uint64_t bytes);
+
+/** Symbol "taken": a receive takes the next message of this context and tag from a task. If its data follows, `number` says to which
+ *  receive; else it is 0. */
+typedef void (*pamix_profile_taken_fn)(pami_task_t task, uint32_t context, int tag, uint64_t bytes, uint64_t number);
+
+/** Symbol "received": the data of a message that was taken is there. */
+typedef void (*pamix_profile_received_fn)(uint64_t number);
+
 /* -------------------------------------------- NETLOOM_waiting ------------------------------------------- */
 
 /* An extension of this library: a library that stands on PAMI, such as MPI, says in its own words for what its call waits.

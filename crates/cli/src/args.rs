@@ -177,7 +177,8 @@ pub enum Command {
     #[command(after_long_help = "Examples:\n  \
         netloom mpirun -n 2 --machine bgq ./ping\n  \
         netloom mpirun -n 64 --ppn 4 --machine bgq --set topology.dims=[2,2,2,2,1] ./solver\n  \
-        netloom mpirun -n 8 --machine bgq --compute 1 ./solver     # its computing counts, as fast as here\n\n\
+        netloom mpirun -n 8 --machine bgq --compute 1 ./solver     # its computing counts, as fast as here\n  \
+        netloom mpirun -n 16 --machine bgq --out profile ./solver  # where its time goes, with a timeline\n\n\
         Each task is a process of this computer; its messages cross the simulated machine, and MPI_Wtime and PAMI_Wtime are that \
         machine's time. Computing takes no simulated time unless --compute counts it; without it the times are the same on every run.\n\n\
         Exit status: as `netloom exec`; 1 when a task fails on the machine, for example because it waits for ever.")]
@@ -492,6 +493,10 @@ pub struct MpirunArgs {
     /// Tasks on a node; as few as the machine's nodes allow, if omitted
     #[arg(long, visible_alias = "ntasks-per-node", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub ppn: Option<u32>,
+    /// Nodes of the tasks: `in-order`, `random`, letters of dimensions in the order in which they are filled
+    /// (`vuzyx`), or a file with a line for each node of the job, its number or coordinates
+    #[arg(long, value_name = "HOW", default_value = "in-order", value_parser = mapping)]
+    pub map: String,
     /// Change a value of the machine, such as `topology.dims=[2,2,2,2,2]`. Repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
@@ -508,6 +513,18 @@ pub struct MpirunArgs {
     /// Threads of the simulator; the results are the same for any number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: u32,
+    /// Print a profile: the time in calls of MPI, by call and by rank
+    #[arg(long)]
+    pub profile: bool,
+    /// Folder for the profile: a page, tables, and a timeline for ui.perfetto.dev
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace the profile in the folder
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Write the timeline alone into this file: calls and messages, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
     /// Say nothing of the run's time and cost
     #[arg(short, long)]
     pub quiet: bool,
@@ -519,6 +536,12 @@ fn compute(text: &str) -> Result<f64, String> {
     }
     let factor = text.parse().ok().filter(|factor: &f64| (0.0..=1e6).contains(factor));
     factor.ok_or_else(|| "`ignore`, or a factor such as 1 or 8.5, is expected".into())
+}
+
+/// A mapping as text, checked where the machine is known.
+fn mapping(text: &str) -> Result<String, String> {
+    let is_valid = !text.trim().is_empty();
+    is_valid.then(|| text.into()).ok_or_else(|| "a mapping is expected, such as random or a file".into())
 }
 
 /// Whose time clocks tell.

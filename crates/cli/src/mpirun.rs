@@ -11,10 +11,25 @@ pub fn mpirun(_: MpirunArgs, _: &mut dyn Write, _: &mut dyn Write) -> Result<u8,
     Err(Problem::new("`netloom mpirun` needs Linux").help("Simulations run here; see `netloom run`").into())
 }
 
+/// The mapping that an argument names: a word that is neither a name nor letters is a file.
+#[cfg(target_os = "linux")]
+fn mapping(text: String) -> netloom_guest::MappingConfig {
+    use netloom_guest::MappingConfig;
+    let is_letters = text.len() <= 5 && text.chars().all(|letter| "xyzuv".contains(letter));
+    match text.as_str() {
+        "in-order" => MappingConfig::InOrder,
+        "random" => MappingConfig::Random,
+        _ if is_letters => MappingConfig::Dimensions(text),
+        _ => MappingConfig::File(text),
+    }
+}
+
 /// Runs the job; returns its exit status.
 #[cfg(target_os = "linux")]
 pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
     use netloom_guest::{Machine, Outcome, RunError, run};
+    use netloom_report::folder::{IfExists, output_folder};
+    use netloom_report::profile::{text, trace, write_profile};
     use netloom_shm::launch::{Bind, share_core};
     use netloom_study::diagnose::Problem;
     let tasks = args.job.tasks;
@@ -22,10 +37,20 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
     if args.clock == crate::args::Clock::Simulated {
         job.environment.push(("NETLOOM_CLOCK".into(), "simulated".into()));
     }
+    let is_profiled = args.profile || args.out.is_some() || args.timeline.is_some();
+    let folder = match &args.out {
+        Some(folder) => {
+            let if_exists = if args.force { IfExists::Replace } else { IfExists::Refuse };
+            Some(output_folder(folder, if_exists)?)
+        }
+        None => None,
+    };
     let machine = Machine {
+        is_profiled,
         name: args.machine,
         sets: args.sets,
         tasks_per_node: args.ppn,
+        mapping: mapping(args.map),
         threads: args.threads as usize,
         compute_scale: args.compute,
         patience_s: args.patience.as_secs_f64(),
@@ -53,6 +78,7 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
         tasks_per_node,
         hand_overs,
         wall,
+        profile,
     } = outcome;
     for (task, why) in &failures {
         writeln!(err, "netloom: task {task}: {why}")?;
@@ -78,6 +104,23 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
         match hand_overs {
             0 => writeln!(err, "no task used MPI or PAMI, so nothing was simulated")?,
             _ => writeln!(err, "{simulated_us:.3} us simulated in {wall_s:.2} s, {hand_overs} hand-overs")?,
+        }
+    }
+    if let Some(profile) = &profile {
+        write!(err, "{}", text::tables(profile))?;
+        if let Some(left_out) = text::left_out(profile) {
+            writeln!(err, "netloom: warning: {left_out}")?;
+        }
+        if let Some(path) = &args.timeline {
+            std::fs::write(path, trace::to_json(profile))
+                .map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display())))?;
+        }
+        if let Some(folder) = &folder {
+            write_profile(folder, profile)?;
+        }
+        let written = [folder.as_ref().map(|folder| folder.join("report.html")), args.timeline.clone()];
+        for file in written.into_iter().flatten() {
+            writeln!(err, "netloom: profile: {}", file.display())?;
         }
     }
     Ok(if has_failed { crate::FAILED } else { processes.status() })

@@ -4,6 +4,8 @@
 //!
 //! - [`link`] – turns: who runs, and whether the guest still does.
 //! - [`memory`] – a guest's memory, as its node's Message Unit sees it.
+//! - `profile` – the calls and messages of a job.
+//! - `unloaded` – times of messages on an otherwise empty machine.
 //!
 //! What guests and simulator tell each other is in `netloom_messaging::pami::guest`. Linux only.
 
@@ -11,11 +13,14 @@
 
 pub mod link;
 pub mod memory;
+mod profile;
+mod unloaded;
 
 use link::{GuestLink, OVER, Shared};
 use memory::{GuestMemory, Status};
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::device::Simulated;
 use netloom_messaging::mpi::Costs as MpiCosts;
 use netloom_messaging::pami::guest::Facts;
 use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
@@ -33,8 +38,13 @@ use netloom_shm::launch::{self, LaunchError, launch_in};
 use netloom_shm::segment::Segment;
 use netloom_simulate::units::processes_on_units;
 use netloom_study::diagnose::{Problem, SourceFile};
+use netloom_study::profile::Profile;
 use netloom_study::resolve::{load_machine, resolve};
 use netloom_study::run::Quiet;
+use netloom_workload::mapping::Mapping;
+pub use netloom_workload::mapping::MappingConfig;
+use netloom_workload::shape::Shape;
+use profile::Recorders;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
@@ -55,12 +65,16 @@ pub struct Machine {
     pub sets: Vec<String>,
     /// Tasks on a node; as few as the machine's nodes allow if omitted.
     pub tasks_per_node: Option<u32>,
+    /// Which nodes the tasks run on: as many of them as are on a node take the place of a rank.
+    pub mapping: MappingConfig,
     /// Threads of the simulator.
     pub threads: usize,
     /// What of the programs' own computing counts: its measured time is multiplied by this.
     pub compute_scale: f64,
     /// The simulated time after which a task that polls in vain waits for ever, s.
     pub patience_s: f64,
+    /// Whether calls and messages are recorded.
+    pub is_profiled: bool,
 }
 
 /// What came of a job.
@@ -84,6 +98,8 @@ pub struct Outcome {
     pub hand_overs: u64,
     /// The time that all took.
     pub wall: Duration,
+    /// Calls and messages, if they were recorded.
+    pub profile: Option<Profile>,
 }
 
 /// Error: a job cannot run on a simulated machine.
@@ -162,11 +178,15 @@ pub fn run(
             "use fewer tasks, more of them on a node (`--ppn`), or a larger machine (`--set topology.dims=[…]`)",
         ));
     }
-    let placement = Arc::new(Placement {
-        nodes: (0..tasks.div_ceil(tasks_per_node)).collect(),
-        processes: tasks_per_node as u8,
-        tasks,
-    });
+    let shape = Shape::of_torus(&Torus::new(&study.torus().topology));
+    let mapping = Mapping::new(&machine.mapping, &shape, tasks.div_ceil(tasks_per_node), study.study.seed)
+        .map_err(|error| {
+            let help = "`--map` takes `in-order`, `random`, the letters of the dimensions in the order in which they \
+                        are filled, such as `vuzyx`, or a file with a line for each node of the job: its number or its coordinates";
+            refuse(format!("--map: {error}"), help)
+        })?;
+    let placement =
+        Arc::new(Placement { nodes: mapping.nodes().to_vec(), processes: tasks_per_node as u8, tasks });
     let messaging = study.machine.messaging();
     let pami = messaging.pami.unwrap_or_default();
     if messaging.pami.is_none() {
@@ -187,6 +207,7 @@ pub fn run(
             machine: study.machine.shape(),
             tasks,
             tasks_per_node,
+            nodes: if machine.mapping == MappingConfig::InOrder { vec![] } else { mapping.nodes().to_vec() },
             torus: topology.dims.iter().enumerate().map(|(d, &length)| (length, topology.wraps(d))).collect(),
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
             threads: u32::from(THREADS) / tasks_per_node,
@@ -196,6 +217,7 @@ pub fn run(
             clock_ns: pami.clock_ns,
             core_mhz: CORE_MHZ,
             compute_scale: machine.compute_scale,
+            is_profiled: machine.is_profiled,
         },
         world,
         ticks_per_ns,
@@ -213,6 +235,10 @@ pub fn run(
         job.environment.push(("OMP_WAIT_POLICY".into(), "passive".into()));
     }
     let made: Mutex<Made> = Mutex::default();
+    let recorders = machine.is_profiled.then(|| {
+        let hops = unloaded::hops(settings.facts.torus.clone());
+        Recorders::new(unloaded::measure(&study, &placement.nodes, &settings.costs, &hops), hops)
+    });
     let make = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
         // The processes of a node are first the tasks' first threads, then their second ones, and so on.
         let (process, thread) =
@@ -231,7 +257,13 @@ pub fn run(
             (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), status)
         });
         let link = GuestLink::new(&channels, &segment, (task, thread), status, &shared);
-        Box::new(GuestProcess::new(of_task, thread, link))
+        let process = GuestProcess::new(of_task, thread, link);
+        Box::new(match &recorders {
+            Some(recorders) => {
+                process.recorded(&recorders.add(task, thread, spi.node()), spi.device().thread())
+            }
+            None => process,
+        })
     };
     let stop = AtomicBool::new(false);
     let (launched, simulated) = std::thread::scope(|scope| {
@@ -279,8 +311,11 @@ pub fn run(
     // news.
     let has_crashed = shared.has_crashed.load(Ordering::Acquire) || was_interrupted(&processes);
     let mut last_ns: f64 = 0.0;
+    let mut ended_ns = BTreeMap::new();
     for (task, (of_task, status)) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        last_ns = last_ns.max(of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns());
+        let end_ns = of_task.lock().unwrap_or_else(PoisonError::into_inner).ended_ns();
+        ended_ns.insert(task, end_ns);
+        last_ns = last_ns.max(end_ns);
         let is_new = !has_crashed && failures.iter().all(|&(failed, _)| failed != task);
         if let Some(why) = status.fault().filter(|_| is_new) {
             failures.push((task, why));
@@ -291,12 +326,24 @@ pub fn run(
     if processes.timed_out.is_some() {
         running.extend(shared.running.lock().unwrap_or_else(PoisonError::into_inner).iter());
     }
+    let simulated_us = if last_ns > 0.0 { last_ns / 1e3 } else { study.micros(result.simulated.ticks) };
+    let described = Profile {
+        program: job.program.to_string_lossy().into_owned(),
+        machine: format!("{}, {}", study.machine.title(), study.machine.shape()),
+        tasks,
+        tasks_per_node,
+        end_ns: simulated_us * 1e3,
+        ..Profile::default()
+    };
+    let ns = |time: Microticks| time.0 as f64 / 1e6 / ticks_per_ns;
+    let ended_ns = |task| ended_ns.get(&task).copied().unwrap_or(0.0);
     Ok(Outcome {
+        profile: recorders.map(|recorders| recorders.profile(described, mapping.nodes(), ns, ended_ns)),
         running,
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
         processes,
         failures,
-        simulated_us: if last_ns > 0.0 { last_ns / 1e3 } else { study.micros(result.simulated.ticks) },
+        simulated_us,
         machine: study.machine.shape(),
         tasks_per_node,
         hand_overs: shared.hand_overs.load(Ordering::Relaxed),

@@ -5,7 +5,7 @@ use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::one_sided;
-use crate::transport::{Collective, Memory, Outcome, Process, Refused, Step, Team, Transport};
+use crate::transport::{Collective, Memory, MessageEvent, Outcome, Process, Refused, Step, Team, Transport};
 use std::cell::{Cell, RefCell};
 
 /// A request by number. The number of one that has been taken is used again.
@@ -217,14 +217,19 @@ impl<T: Transport> PointToPoint<T> {
         [matching.posted().count() as u64, matching.unexpected().count() as u64]
     }
 
+    fn begin_send(&self, to: Process, envelope: Envelope, data: Memory) {
+        self.counters.count_send(data);
+        self.transport.observe(MessageEvent::Sent(to, envelope));
+        self.transport.spend(Step::Send);
+    }
+
     /// Starts to send; `None` if it has ended.
     ///
     /// # Errors
     /// If the transport refuses it.
     pub fn send(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Option<Number>, Error> {
         let refused = |e: crate::transport::Refused| Error::new(Class::Other, e.0);
-        self.counters.count_send(data);
-        self.transport.spend(Step::Send);
+        self.begin_send(to, envelope, data);
         if data.bytes as usize <= self.transport.short_max_bytes() {
             self.transport.send_short(to, envelope, data).map_err(refused)?;
             return Ok(None);
@@ -243,8 +248,7 @@ impl<T: Transport> PointToPoint<T> {
     /// # Errors
     /// If the transport refuses it.
     pub fn send_synchronous(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Number, Error> {
-        self.counters.count_send(data);
-        self.transport.spend(Step::Send);
+        self.begin_send(to, envelope, data);
         let is_sent = data.bytes as usize <= self.transport.short_max_bytes();
         let state = State::SendingSynchronous { is_sent, is_taken: false };
         let number = self.tables.borrow_mut().insert(state);
@@ -305,8 +309,9 @@ impl<T: Transport> PointToPoint<T> {
         sent
     }
 
-    /// A receive has taken a message.
-    fn taken(&self, from: Process, envelope: &Envelope) {
+    /// A receive has taken a message. Its data is there, or follows to this request.
+    fn taken(&self, from: Process, envelope: &Envelope, rest: Option<Number>) {
+        self.transport.observe(MessageEvent::Taken(from, *envelope, rest));
         if envelope.acknowledge == 0 {
             return;
         }
@@ -343,13 +348,15 @@ impl<T: Transport> PointToPoint<T> {
         let tables = &mut *tables;
         let end = ended(&envelope, space.bytes);
         self.transport.spend(Step::Complete);
-        self.taken(tables.unexpected[at as usize].from, &envelope);
-        let message = &mut tables.unexpected[at as usize];
-        if !message.is_complete {
+        let from = tables.unexpected[at as usize].from;
+        if !tables.unexpected[at as usize].is_complete {
             let number = tables.insert(State::Receiving(space));
+            self.taken(from, &envelope, Some(number));
             tables.unexpected[at as usize].receive = Some((number, envelope));
             return number;
         }
+        self.taken(from, &envelope, None);
+        let message = &mut tables.unexpected[at as usize];
         let end = Ended { is_cut: message.is_cut, ..end };
         self.transport.store(&message.data[..end.bytes as usize], space.address);
         *message = Unexpected::default();
@@ -528,7 +535,7 @@ impl<T: Transport> PointToPoint<T> {
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = ended(&envelope, space.bytes);
         self.transport.spend(Step::Complete);
-        self.taken(from, &envelope);
+        self.taken(from, &envelope, None);
         self.transport.store(&data[..end.bytes as usize], space.address);
         tables.requests[number as usize] = State::Ended(end);
     }
@@ -555,7 +562,7 @@ impl<T: Transport> PointToPoint<T> {
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = ended(&envelope, space.bytes);
         self.transport.spend(Step::Complete);
-        self.taken(from, &envelope);
+        self.taken(from, &envelope, Some(number as Number));
         let (state, address) = if end.is_truncated {
             let mut buffer = buffer();
             let address = buffer.as_mut_ptr() as u64;
@@ -591,6 +598,7 @@ impl<T: Transport> PointToPoint<T> {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         if number & UNEXPECTED == 0 {
+            self.transport.observe(MessageEvent::Received(number as Number));
             let state = &mut tables.requests[number as usize];
             let end = match std::mem::replace(state, State::Free) {
                 State::Arriving(end) => end,
@@ -608,6 +616,7 @@ impl<T: Transport> PointToPoint<T> {
         message.is_complete = true;
         message.is_cut = is_cut;
         let Some((number, envelope)) = message.receive else { return };
+        self.transport.observe(MessageEvent::Received(number));
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = Ended { is_cut, ..ended(&envelope, space.bytes) };
         self.transport.store(&message.data[..end.bytes as usize], space.address);

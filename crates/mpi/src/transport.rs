@@ -62,6 +62,17 @@ pub enum Outcome {
     MemberGone,
 }
 
+/// What happens to a message of the program or of a collective, as a profile shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageEvent {
+    /// It is sent to a process.
+    Sent(Process, Envelope),
+    /// A receive takes it, from a process. Its data is there, or follows to the request with this number.
+    Taken(Process, Envelope, Option<u32>),
+    /// The data of one that was taken is there.
+    Received(u32),
+}
+
 /// Steps of MPI's own software. On a simulated machine their time passes; natively the step itself takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -198,6 +209,10 @@ pub trait Transport {
     fn get(&self, _from: Process, _exposed: u64, _space: Memory, _number: u64) -> Result<(), Refused> {
         Err(Refused("this transport does not reach memory of others".into()))
     }
+
+    /// Hears what happens to messages.
+    #[inline]
+    fn observe(&self, _event: MessageEvent) {}
 
     /// The software takes a step.
     #[inline]

@@ -3,7 +3,7 @@
 
 use crate::cores::CoresConfig;
 use crate::process::{
-    Failure, Measurement, Operation, Operations, Outcome, Process, ProcessId, Resumed, Step, Wait,
+    Failure, Measurement, Noted, Operation, Operations, Outcome, Process, ProcessId, Resumed, Step, Wait,
 };
 use crate::program::Core;
 use crate::schedule::{Next, Schedule};
@@ -129,6 +129,8 @@ struct Running<N: NetworkInterface> {
     process: Option<Box<ProcessOf<N>>>,
     operations: OperationsOf<N>,
     outcome: Option<Outcome>,
+    /// The time that its computations have taken.
+    computed: Microticks,
 }
 
 impl<N: NetworkInterface> Running<N> {
@@ -204,6 +206,14 @@ impl<N: NetworkInterface> Node<N> {
         let on_core = self.running.iter().skip(usize::from(process) % count).step_by(count);
         on_core.filter(|running| running.is_busy()).count()
     }
+
+    /// The duration of a computation of a process that would take this long alone on its core.
+    fn shared(&self, common: &N::Common, process: ProcessId, alone: Microticks) -> Microticks {
+        match N::cores(common) {
+            None => alone,
+            Some(cores) => cores.shared(alone, self.threads_of_core(cores, process)),
+        }
+    }
 }
 
 /// The nodes' side of a block.
@@ -237,6 +247,7 @@ impl<N: NetworkInterface> Nodes<N> {
                     process: Some(process),
                     operations: Operations::new(),
                     outcome: None,
+                    computed: Microticks::ZERO,
                 });
                 threads.push(thread);
             }
@@ -335,11 +346,15 @@ impl<N: NetworkInterface> Nodes<N> {
             why = Resumed::Done;
             match operation {
                 Operation::Fail(failure) => node.running[place].fail(failure),
+                Operation::Note(after) => {
+                    let after = node.shared(common, process, after);
+                    let computed = node.running[place].computed + after;
+                    node.threads[place].noted(Noted { at: t + after, computed });
+                    continue;
+                }
                 Operation::Spend(alone) => {
-                    let takes = match N::cores(common) {
-                        None => alone,
-                        Some(cores) => cores.shared(alone, node.threads_of_core(cores, process)),
-                    };
+                    let takes = node.shared(common, process, alone);
+                    node.running[place].computed += takes;
                     node.interface(common, seed).schedule().resume_at(t + takes, process);
                 }
                 Operation::Submit(command) => {

@@ -26,6 +26,9 @@ pub enum Operation<C, W> {
     Park(Wait<W>),
     /// Unparks a process of the node.
     Unpark(ProcessId),
+    /// Records the time ([`Noted`]) at which this much of the computation that follows is complete. It takes
+    /// no time.
+    Note(Microticks),
     /// Ends the process with this failure.
     Fail(Failure),
 }
@@ -137,6 +140,15 @@ impl<T, E: fmt::Display> InCall<T> for Result<T, E> {
     fn in_call(self, call: &str) -> Result<T, Failure> {
         self.map_err(|reason| Failure::new(call, reason))
     }
+}
+
+/// The time at which a process reached an [`Operation::Note`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// The time.
+    pub at: Microticks,
+    /// The time that its computations have taken until then, with that of threads that share its core.
+    pub computed: Microticks,
 }
 
 /// A value that a program measured.

@@ -1,7 +1,7 @@
 //! The hardware thread of a process, as the process's software sees it: it executes operations in order, one
 //! after the other. Nothing here waits.
 
-use crate::process::{Failure, Measurement, Operation, Operations, ProcessId, Resumed, Wait};
+use crate::process::{Failure, Measurement, Noted, Operation, Operations, ProcessId, Resumed, Wait};
 use crate::program::lock;
 use crate::time::Microticks;
 use std::sync::{Arc, Mutex};
@@ -14,6 +14,7 @@ pub(crate) struct Mailbox<C, W> {
     /// Why the process was resumed, until it reads this.
     pub(crate) resumed: Option<Resumed>,
     measurements: Vec<Measurement>,
+    noted: Vec<Noted>,
 }
 
 impl<C, W> Mailbox<C, W> {
@@ -22,6 +23,20 @@ impl<C, W> Mailbox<C, W> {
             _ if microticks.is_zero() => {}
             Some(Operation::Spend(before)) => *before += microticks,
             _ => self.operations.push_back(Operation::Spend(microticks)),
+        }
+    }
+
+    /// A note stands before the computation that it belongs to, whose parts stay one operation: so times are
+    /// the same with and without notes.
+    fn note(&mut self) {
+        match self.operations.pop_back() {
+            Some(Operation::Spend(before)) => {
+                self.operations.extend([Operation::Note(before), Operation::Spend(before)]);
+            }
+            last => {
+                self.operations.extend(last);
+                self.operations.push_back(Operation::Note(Microticks::ZERO));
+            }
         }
     }
 }
@@ -43,6 +58,7 @@ impl<C, W> Default for Thread<C, W> {
             operations,
             resumed: None,
             measurements,
+            noted: vec![],
         })))
     }
 }
@@ -106,6 +122,21 @@ impl<C, W> Thread<C, W> {
         lock(&self.0).operations.push_back(operation);
     }
 
+    /// Appends a note of the time, which takes none.
+    pub fn note(&self) {
+        lock(&self.0).note();
+    }
+
+    /// The process has reached a note.
+    pub(crate) fn noted(&self, noted: Noted) {
+        lock(&self.0).noted.push(noted);
+    }
+
+    /// The notes that the process has reached since the last call, in order.
+    pub fn take_noted(&self) -> Vec<Noted> {
+        std::mem::take(&mut lock(&self.0).noted)
+    }
+
     /// Whether it has operations that its node has not taken: time passes before the process is resumed.
     pub fn has_pending(&self) -> bool {
         !lock(&self.0).operations.is_empty()
@@ -164,5 +195,33 @@ mod tests {
             ]
         );
         assert!(!thread.has_pending());
+    }
+
+    #[test]
+    fn notes_do_not_divide_a_computation() {
+        let thread: Thread<char, ()> = Thread::default();
+        thread.note();
+        thread.spend(Microticks(3));
+        thread.note();
+        thread.spend(Microticks(4));
+        thread.note();
+        thread.submit('a');
+        thread.note();
+        thread.spend(Microticks(1));
+        let mut operations = Operations::new();
+        thread.take(&mut operations);
+        let reported: Vec<String> = operations.iter().map(|o| format!("{o:?}")).collect();
+        assert_eq!(
+            reported,
+            [
+                "Note(Microticks(0))",
+                "Note(Microticks(3))",
+                "Note(Microticks(7))",
+                "Spend(Microticks(7))",
+                "Submit('a')",
+                "Note(Microticks(0))",
+                "Spend(Microticks(1))"
+            ]
+        );
     }
 }

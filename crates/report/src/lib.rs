@@ -6,6 +6,7 @@ pub mod compare;
 pub mod figures;
 pub mod folder;
 pub mod limits;
+pub mod profile;
 pub mod published;
 pub mod sweep;
 pub mod terminal;

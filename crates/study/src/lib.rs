@@ -15,6 +15,7 @@ pub mod library;
 pub mod machine;
 pub mod memory;
 pub mod number;
+pub mod profile;
 pub mod published;
 mod renamed;
 pub mod resolve;

@@ -18,6 +18,7 @@ pub unsafe fn run(
     call: impl FnOnce(&mut Library) -> Result<(), Error>,
 ) -> c_int {
     crate::waiting::call_begins(name);
+    let _profiled = crate::profile::call(name);
     // SAFETY: the caller's promise.
     let Some(library) = (unsafe { library() }) else { return outside(name) };
     match call(library) {
@@ -45,6 +46,7 @@ pub unsafe fn run_alone(
     if !is_running() {
         return outside(name);
     }
+    let _profiled = crate::profile::call(name);
     match crate::waiting::in_call(name, call) {
         Ok(()) => SUCCESS,
         // SAFETY: the caller's promise.

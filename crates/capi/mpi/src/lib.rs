@@ -60,6 +60,7 @@ mod pami;
 mod pami_interface;
 mod partitioned;
 mod persistent;
+mod profile;
 mod requests;
 mod selection;
 mod sends;

@@ -13,7 +13,7 @@ use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
-use netloom_mpi::transport::{Collective, Memory, Process, Refused, Step, Team, Transport};
+use netloom_mpi::transport::{Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -183,6 +183,33 @@ impl Pami {
             if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", c"describe") {
                 std::mem::transmute::<*mut c_void, Describe>(symbol)(Some(crate::waiting::describe));
             }
+        }
+    }
+
+    /// What takes a profile's marks, if the run has a profile.
+    pub fn profile(&self) -> Option<crate::profile::Functions> {
+        let mut extension = null_mut();
+        // SAFETY: the client lives; the symbols are functions of these types.
+        unsafe {
+            if PAMI_Extension_open(self.client, c"NETLOOM_profile".as_ptr(), &mut extension) != SUCCESS {
+                return None;
+            }
+            let symbol = |name: &CStr| {
+                let address = PAMI_Extension_symbol(extension, name.as_ptr());
+                (!address.is_null()).then_some(address)
+            };
+            use std::mem::transmute;
+            Some(crate::profile::Functions {
+                call_begins: transmute::<*mut c_void, unsafe extern "C" fn(*const c_char, usize, c_int)>(
+                    symbol(c"call_begins")?,
+                ),
+                call_ends: transmute::<*mut c_void, unsafe extern "C" fn()>(symbol(c"call_ends")?),
+                sent: transmute::<*mut c_void, unsafe extern "C" fn(u32, u32, c_int, u64)>(symbol(c"sent")?),
+                taken: transmute::<*mut c_void, unsafe extern "C" fn(u32, u32, c_int, u64, u64)>(symbol(
+                    c"taken",
+                )?),
+                received: transmute::<*mut c_void, unsafe extern "C" fn(u64)>(symbol(c"received")?),
+            })
         }
     }
 
@@ -361,6 +388,11 @@ impl Transport for Pami {
             SUCCESS => Ok(()),
             _ => Err(Refused(reason("PAMI_Rget"))),
         }
+    }
+
+    #[inline]
+    fn observe(&self, event: MessageEvent) {
+        crate::profile::observe(event);
     }
 
     #[inline]

@@ -31,7 +31,7 @@ pub unsafe fn init_thread(
     begin("MPI_Init_thread", level)
 }
 
-fn begin(name: &str, level: c_int) -> c_int {
+fn begin(name: &'static str, level: c_int) -> c_int {
     if STATE.swap(1, Ordering::Relaxed) != 0 {
         tell(&format!("{name} is called twice, or after MPI_Finalize; a program initialises MPI once"));
         std::process::exit(1);
@@ -51,11 +51,12 @@ pub fn is_world_model() -> bool {
 }
 
 /// Begins the library.
-pub fn begin_library(name: &str, level: c_int) {
+pub fn begin_library(name: &'static str, level: c_int) {
     let pami = Pami::start().unwrap_or_else(|why| {
         tell(&format!("{name}: {why}"));
         std::process::exit(1);
     });
+    let _profiled = pami.profile().and_then(|functions| crate::profile::begin(functions, name));
     let library = Library::new(pami, level);
     Pami::listen(&library.point_to_point);
     // SAFETY: the program makes one call at a time; the function is called once, with what is given here.

@@ -1,75 +1,18 @@
 //! The C programs of `tests/mpi`, compiled against `mpi.h` and linked with `libmpi_abi.so`: natively with 1
 //! to 8 ranks, and as guests of a simulated Blue Gene/Q. Each checks its data itself.
 
-use netloom_guest::Machine;
-use netloom_shm::launch::{Bind, Job, launch, share_core};
-use std::path::{Path, PathBuf};
+mod jobs;
+
+use jobs::{alone, compile, job, libraries, machine};
+use netloom_shm::launch::{Job, launch, share_core};
+use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// A launcher waits for all children of its process: jobs and compilers take turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The folder of the libraries, which Cargo builds before this test.
-fn libraries() -> PathBuf {
-    let folder = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
-    assert!(folder.join("libmpi_abi.so.1").is_file(), "no libmpi_abi.so.1 in {}", folder.display());
-    folder
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
-}
-
-fn compile(source: &str, to: &Path) -> PathBuf {
-    let program = to.join(Path::new(source).file_stem().unwrap());
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(root().join("crates/capi/include"));
-    compiler.arg(root().join(source)).arg("-o").arg(&program);
-    // As `netloom cc` links: what MPI's library needs it finds itself.
-    compiler.arg("-L").arg(libraries()).args(["-Wl,--as-needed", "-lmpi_abi", "-lc", "-lpami", "-lm"]);
-    let compiled = compiler.output().expect("a C compiler");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    program
-}
-
-fn job(program: &Path, ranks: u32) -> Job {
-    Job {
-        program: program.into(),
-        arguments: vec![],
-        tasks: ranks,
-        bind: Bind::None,
-        label: true,
-        time_limit: Some(Duration::from_secs(120)),
-        grace: Duration::from_secs(2),
-        environment: vec![],
-        folder: None,
-        libraries: Some(libraries()),
-    }
-}
 
 /// Status, and all that was written.
 fn native(program: &Path, ranks: u32) -> (u8, String) {
     let (mut out, mut err) = (vec![], vec![]);
     let outcome = launch(&job(program, ranks), &mut out, &mut err).expect("the job starts");
     (outcome.status(), format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err)))
-}
-
-fn machine(tasks_per_node: u32, threads: usize) -> Machine {
-    Machine {
-        name: "bgq".into(),
-        sets: vec!["topology.dims=[2,2,2,2,1]".into()],
-        tasks_per_node: Some(tasks_per_node),
-        threads,
-        compute_scale: 0.0,
-        patience_s: 1.0,
-    }
 }
 
 /// Status, simulated time, and all that was written.
@@ -181,6 +124,25 @@ fn a_solver_prints_the_same_in_both_worlds_and_its_simulated_time_is_the_same_on
     for (status, simulated_us, output) in &runs {
         assert_eq!((*status, steps(output)), (0, expected.clone()), "{output}");
         assert_eq!(*simulated_us, runs[0].1);
+    }
+}
+
+#[test]
+fn examples_print_the_same_in_both_worlds() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    for (name, result) in [("fft", "the inverse gives the square back"), ("cg", "converged")] {
+        let program = compile(&format!("examples/mpi/{name}.c"), folder.path());
+        let line = |text: &str| text.lines().find(|line| line.contains(result)).map(String::from);
+        let (status, output) = native(&program, 1);
+        let expected = line(&output);
+        assert!(status == 0 && expected.is_some(), "{output}");
+        for (ranks, per_node) in [(4, 1), (8, 4)] {
+            let (status, _, output) = simulated(&program, ranks, per_node, 1);
+            assert_eq!((status, line(&output)), (0, expected.clone()), "{output}");
+        }
+        let (status, output) = native(&program, 2);
+        assert_eq!((status, line(&output)), (0, expected), "{output}");
     }
 }
 

@@ -137,6 +137,8 @@ pub fn run(scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
         placement: Arc::clone(&placement),
         costs: Costs::new(&pami, ticks_per_second),
         facts: Facts {
+            is_profiled: false,
+            nodes: vec![],
             machine: study.machine.shape(),
             tasks: TASKS,
             tasks_per_node: TASKS_PER_NODE,

@@ -288,6 +288,7 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
 mod tests {
     use super::*;
     use crate::device::{Device, Full};
+    use netloom_engine::Time;
     use netloom_fabric::collective::ClassRoute;
     use netloom_fabric::topology::torus::Torus;
     use netloom_node::process::Operations;
@@ -397,7 +398,8 @@ mod tests {
         assert_eq!((to(&transport), transport.is_idle()), (vec![1, 1, 2], false));
         assert!(transport.watches().0.contains(&Watch::Room(1)));
         let software = to_software(&eager(7, 600));
-        let packet = |offset| Packet { source: 3, software, offset, chunks: 16, data: None };
+        let packet =
+            |offset| Packet { source: 3, made: Time::ZERO, software, offset, chunks: 16, data: None };
         transport.device.packets.borrow_mut().extend([packet(0), packet(512)]);
         transport.found(0);
         let mut arrived = vec![];

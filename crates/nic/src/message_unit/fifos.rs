@@ -3,6 +3,7 @@
 
 use super::DESCRIPTOR_B;
 use super::descriptor::Descriptor;
+use netloom_engine::Time;
 use netloom_fabric::packet::Data;
 use std::collections::VecDeque;
 
@@ -172,6 +173,8 @@ impl Injection {
 pub struct Packet {
     /// The node that sent it.
     pub source: u32,
+    /// When its unit made it.
+    pub made: Time,
     /// Software's bytes of its header.
     pub software: u128,
     /// Offset of its data in the message, bytes.
@@ -312,7 +315,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn packet(number: u64, chunks: u32) -> Packet {
-        Packet { source: 0, software: number.into(), offset: 0, chunks, data: None }
+        Packet { source: 0, made: Time::ZERO, software: number.into(), offset: 0, chunks, data: None }
     }
 
     proptest! {

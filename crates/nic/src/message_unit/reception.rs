@@ -33,6 +33,7 @@ pub(super) struct Store {
     header: UnitHeader,
     chunks: u32,
     source: u32,
+    made: Time,
     data: Option<Data>,
     engine: usize,
     /// Its place, if its destination is a reception FIFO.
@@ -112,7 +113,8 @@ impl Unit {
         let header = UnitHeader::of(&delivery.meta);
         let chunks = delivery.header.chunks();
         let (source, data) = (delivery.meta.source, delivery.data.cloned());
-        let store = Store { header, chunks: chunks - 1, source, data, engine, place: None };
+        let made = delivery.meta.made;
+        let store = Store { header, chunks: chunks - 1, source, made, data, engine, place: None };
         let slot = self.storing.iter().position(Option::is_none).unwrap_or_else(|| {
             self.storing.push(None);
             self.storing.len() - 1
@@ -181,7 +183,7 @@ impl Unit {
     }
 
     fn begin_to_store(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Began {
-        let Store { header, chunks, source, data, engine, .. } = self.storing(slot);
+        let Store { header, chunks, source, made, data, engine, .. } = self.storing(slot);
         let priority = priority_of(engine);
         let (address, bytes) = match header {
             UnitHeader::Put(Put { base, offset, counter_base, valid, .. }) => {
@@ -214,8 +216,14 @@ impl Unit {
             UnitHeader::Put(_) => self.counters.put_packets += 1,
             UnitHeader::MemoryFifo(Queued { fifo, software, offset, .. }) => {
                 self.counters.fifo_packets += 1;
-                let place =
-                    self.reception_fifo(fifo).reserve(Packet { source, software, offset, chunks, data });
+                let place = self.reception_fifo(fifo).reserve(Packet {
+                    source,
+                    made,
+                    software,
+                    offset,
+                    chunks,
+                    data,
+                });
                 self.storing[usize::from(slot)].as_mut().expect("just now").place = Some(place);
             }
             UnitHeader::RemoteGet { fifo, bytes } => {

@@ -16,24 +16,39 @@ const SENDS: u32 = 2;
 const RECEIVES: u32 = 3;
 
 /// A time in whole nanoseconds. What ends when the next begins still does so then.
-fn whole(ns: f64) -> u64 {
+pub(crate) fn whole(ns: f64) -> u64 {
     ns.round() as u64
 }
 
 /// Nanoseconds in the format's unit, microseconds.
-fn us(ns: u64) -> Value {
+pub(crate) fn us(ns: u64) -> Value {
     Value::from(ns as f64 / 1e3)
 }
 
 /// The sender, the receiver and the number of a message, which identify its two ends.
 type MessageId = (u32, u32, u32);
 
-struct Writer {
+fn text_of((from, to, number): MessageId) -> String {
+    format!("{from}-{to}-{number}")
+}
+
+/// Trace events as JSON, an event per line.
+pub(crate) struct Writer {
     text: String,
     events: usize,
 }
 
 impl Writer {
+    /// Without events.
+    pub fn new() -> Self {
+        Writer { text: "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[".into(), events: 0 }
+    }
+
+    /// The whole text, of a timeline without this number of events.
+    pub fn finish(self, left_out: u64) -> String {
+        self.text + &format!("\n],\"otherData\":{{\"events_left_out\":{left_out}}}}}\n")
+    }
+
     fn put(&mut self, event: Value) {
         let comma = if self.events == 0 { "" } else { "," };
         self.events += 1;
@@ -41,12 +56,19 @@ impl Writer {
     }
 
     /// A name of a process, or of one of its threads.
-    fn name(&mut self, what: &str, node: u32, thread: u32, name: &str) {
+    pub fn name(&mut self, what: &str, node: u32, thread: u32, name: &str) {
         self.put(json!({ "ph": "M", "name": what, "pid": node, "tid": thread, "args": { "name": name } }));
     }
 
+    /// A process stands in the order of its number.
+    pub fn sort(&mut self, node: u32) {
+        self.put(json!({
+            "ph": "M", "name": "process_sort_index", "pid": node, "tid": 0, "args": { "sort_index": node },
+        }));
+    }
+
     /// Something that takes from one time to another, at least 1 ns.
-    fn slice(
+    pub fn slice(
         &mut self,
         (node, thread): (u32, u32),
         (from, to): (u64, u64),
@@ -97,12 +119,20 @@ impl Writer {
     }
 
     /// An end of an arrow.
-    fn arrow(&mut self, phase: &str, (node, thread): (u32, u32), at: u64, id: MessageId) {
-        let (from, to, number) = id;
+    pub fn arrow(
+        &mut self,
+        phase: &str,
+        (node, thread): (u32, u32),
+        at: u64,
+        (id, name): (&str, &str),
+        args: Option<Value>,
+    ) {
         let mut event = json!({
-            "ph": phase, "cat": "message", "name": "message", "pid": node, "tid": thread,
-            "ts": us(at), "id": format!("{from}-{to}-{number}"),
+            "ph": phase, "cat": "message", "name": name, "pid": node, "tid": thread, "ts": us(at), "id": id,
         });
+        if let Some(args) = args {
+            event["args"] = args;
+        }
         if phase == "f" {
             event["bp"] = "e".into();
         }
@@ -116,7 +146,7 @@ impl Writer {
             let name = format!("send {} B to rank {}", send.bytes, send.peer);
             self.slice((of.node, SENDS), time, ("send", &name), facts(send));
             if ends.received.contains_key(&id) {
-                self.arrow("s", (of.node, SENDS), time.0, id);
+                self.arrow("s", (of.node, SENDS), time.0, (&text_of(id), "message"), None);
             }
         }
         for receive in &of.receives {
@@ -127,7 +157,7 @@ impl Writer {
             // If the sender is not shown, only the receiver's part is known.
             let sent = ends.sent.get(&id).copied();
             if sent.is_some() {
-                self.arrow("f", (of.node, RECEIVES), done, id);
+                self.arrow("f", (of.node, RECEIVES), done, (&text_of(id), "message"), None);
             }
             let began = sent.unwrap_or(whole(receive.from_ns));
             let text = format!("m{}-{}-{}", id.0, id.1, id.2);
@@ -176,7 +206,7 @@ impl Ends {
 
 /// A timeline as JSON, an event per line.
 pub fn to_json(timeline: &Timeline) -> String {
-    let mut writer = Writer { text: "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[".into(), events: 0 };
+    let mut writer = Writer::new();
     let ends = Ends::of(timeline);
     for of in &timeline.nodes {
         let rank = of.rank.map_or(String::new(), |rank| format!(", rank {rank}"));
@@ -193,5 +223,5 @@ pub fn to_json(timeline: &Timeline) -> String {
     for (number, packet) in timeline.packets.iter().enumerate() {
         writer.packet(number, packet, is_shown);
     }
-    writer.text + &format!("\n],\"otherData\":{{\"events_left_out\":{}}}}}\n", timeline.dropped)
+    writer.finish(timeline.dropped)
 }

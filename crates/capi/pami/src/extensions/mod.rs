@@ -6,6 +6,7 @@
 //! - `l2_atomic` – memory for atomic operations.
 //! - `compute` – how long a program computes on a simulated machine.
 //! - `local_tasks` – which tasks run on the same node.
+//! - `profile` – a library above marks its program's calls for a profile.
 //! - `mpi_steps` – steps of MPI's software take time on a simulated machine.
 //! - `waiting` – a library above tells for what it waits.
 
@@ -14,6 +15,7 @@ mod compute;
 mod l2_atomic;
 mod local_tasks;
 mod mpi_steps;
+mod profile;
 mod torus;
 mod waiting;
 
@@ -34,13 +36,14 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 8] = [
+static LIST: [Extension; 9] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
     local_tasks::EXTENSION,
     local_tasks::MAPPING,
     compute::EXTENSION,
+    profile::EXTENSION,
     mpi_steps::EXTENSION,
     waiting::EXTENSION,
 ];

@@ -34,6 +34,8 @@ struct Information {
 struct Torus {
     sizes: Vec<usize>,
     rings: Vec<usize>,
+    /// The nodes of the job, if they are not the first in order.
+    nodes: Vec<u32>,
     own: Vec<usize>,
     tasks: u32,
 }
@@ -46,10 +48,11 @@ unsafe impl Sync for Shown {}
 unsafe impl Send for Shown {}
 
 impl Torus {
-    /// The coordinates of a task: tasks fill a node, then the next along the first dimension.
+    /// The coordinates of a task: tasks fill a node, then the next of the job, or along the first dimension.
     fn coordinates(&self, task: u32) -> Vec<usize> {
         let per_node = *self.sizes.last().expect("the dimension of tasks");
-        let (mut node, process) = (task as usize / per_node, task as usize % per_node);
+        let (place, process) = (task as usize / per_node, task as usize % per_node);
+        let mut node = self.nodes.get(place).map_or(place, |&node| node as usize);
         let mut coordinates = vec![];
         for &size in &self.sizes[..self.sizes.len() - 1] {
             coordinates.push(node % size);
@@ -66,7 +69,11 @@ impl Torus {
         }
         let (&process, nodes) = coordinates.split_last()?;
         let node = nodes.iter().zip(&self.sizes).rev().fold(0, |node, (x, size)| node * size + x);
-        let task = node * self.sizes.last()? + process;
+        let place = match self.nodes.is_empty() {
+            true => node,
+            false => self.nodes.iter().position(|&mapped| mapped as usize == node)?,
+        };
+        let task = place * self.sizes.last()? + process;
         u32::try_from(task).ok().filter(|&task| task < self.tasks)
     }
 }
@@ -80,7 +87,7 @@ fn torus() -> Option<&'static Torus> {
             facts.torus.iter().map(|&(size, is_ring)| (size as usize, usize::from(is_ring))).unzip();
         sizes.push(facts.tasks_per_node as usize);
         rings.push(1);
-        let mut torus = Torus { sizes, rings, own: vec![], tasks: facts.tasks };
+        let mut torus = Torus { sizes, rings, nodes: facts.nodes, own: vec![], tasks: facts.tasks };
         torus.own = torus.coordinates(job.task);
         Some(torus)
     };

@@ -3,7 +3,7 @@
 #![allow(dead_code)] // Each test uses some.
 
 use crate::common::{compile, library};
-use netloom_guest::{Machine, Outcome, run};
+use netloom_guest::{Machine, MappingConfig, Outcome, run};
 use netloom_shm::launch::{Bind, Job, share_core};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -60,6 +60,8 @@ pub fn simulate_with(program: &Path, on: On, environment: Vec<(OsString, OsStrin
         threads: on.threads,
         compute_scale: on.compute_scale,
         patience_s: on.patience_s,
+        is_profiled: false,
+        mapping: MappingConfig::InOrder,
     };
     let (mut out, mut err) = (vec![], vec![]);
     let outcome = run(&machine, job, &mut out, &mut err).unwrap_or_else(|error| panic!("{error}"));

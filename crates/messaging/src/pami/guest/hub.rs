@@ -1,5 +1,6 @@
 //! A guest's side: what its threads did, what has arrived for its contexts, and the time.
 
+use super::profile::Mark;
 use super::{Arrived, ContextNumber, Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::pami::device::{Range, Step, Ticket};
 use crate::pami::message_unit::memory::Mapping;
@@ -36,6 +37,8 @@ const BATCH_B: usize = 1 << 16;
 const BATCH: usize = 1000;
 /// The same before a call that synchronises threads.
 const BATCH_OF_CALLS: usize = 100;
+/// Marks of a profile after which they are handed over.
+const BATCH_OF_MARKS: usize = 10_000;
 /// Most polls that a thread that gives way takes.
 const POLLS_MAX: usize = 64;
 /// Times in a row that it gives way after which it is asked less and less often, as one that polls in vain.
@@ -84,6 +87,10 @@ pub struct Hub<L> {
     has_operations: bool,
     /// Times in a row that it gave way and did nothing else.
     given_way: u32,
+    /// Marks in the list.
+    marks: usize,
+    /// Names of calls that the simulator knows, by their addresses.
+    names: BTreeMap<usize, u32>,
 }
 
 impl<L: Link> Hub<L> {
@@ -114,6 +121,8 @@ impl<L: Link> Hub<L> {
             now_ns: 0.0,
             has_operations: false,
             given_way: 0,
+            marks: 0,
+            names: BTreeMap::new(),
         }
     }
 
@@ -174,9 +183,44 @@ impl<L: Link> Hub<L> {
         self.has_operations = true;
     }
 
+    /// The program makes a call of this name; `is_first` is the one that has started the library.
+    pub fn call_begins(&mut self, name: &'static str, is_first: bool) {
+        let (address, next) = (name.as_ptr() as usize, self.names.len() as u32);
+        let number = *self.names.entry(address).or_insert(next);
+        if number == next {
+            self.mark(Mark::Name(name.into()));
+        }
+        self.mark(if is_first { Mark::BeginFirst(number) } else { Mark::Begin(number) });
+    }
+
+    /// The call ends. Of calls in a row that did nothing one mark is kept.
+    pub fn call_ends(&mut self) {
+        let Some(Request::Mark(Mark::Begin(number))) = self.list.last() else { return self.mark(Mark::End) };
+        let number = *number;
+        self.list.pop();
+        self.marks -= 1;
+        match self.list.last_mut() {
+            Some(Request::Mark(Mark::Brief(before, count))) if *before == number => *count += 1,
+            _ => self.mark(Mark::Brief(number, 1)),
+        }
+    }
+
+    /// The program is at a point that a profile records.
+    pub fn mark(&mut self, mark: Mark) {
+        if self.facts().compute_scale > 0.0 {
+            let computed_ns = self.link.computed_ns() * self.facts().compute_scale;
+            self.link.starts_computing();
+            self.compute(computed_ns);
+        } else if self.marks >= BATCH_OF_MARKS {
+            self.exchange(Then::Go);
+        }
+        self.list.push(Request::Mark(mark));
+        self.marks += 1;
+    }
+
     /// The time, ns.
     pub fn now_ns(&mut self) -> f64 {
-        if self.has_operations || self.list.len() > BATCH || self.facts().compute_scale > 0.0 {
+        if self.has_operations || self.list.len() - self.marks > BATCH || self.facts().compute_scale > 0.0 {
             self.exchange(Then::Go);
         }
         self.spend(Step::Clock);
@@ -297,7 +341,7 @@ impl<L: Link> Hub<L> {
             self.list.push(Request::Spend(Step::Poll));
         }
         let takes_time = self.has_operations || self.facts().compute_scale > 0.0;
-        if takes_time || self.list.len() > BATCH_OF_CALLS {
+        if takes_time || self.list.len() - self.marks > BATCH_OF_CALLS {
             self.exchange(Then::Go);
         }
     }
@@ -382,6 +426,7 @@ impl<L: Link> Hub<L> {
         }
         self.batch_bytes = 0;
         self.has_operations = false;
+        self.marks = 0;
         self.given_way = 0;
         Requests { list, then }
     }

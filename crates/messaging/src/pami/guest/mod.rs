@@ -10,16 +10,19 @@
 //!
 //! - [`hub`] – the guest's side.
 //! - [`process`] – the simulator's side: a hardware thread.
+//! - [`profile`] – what a profile records of a thread.
 //! - [`task`] – what the hardware threads of a task share.
 //! - `valid` – what a guest may ask for.
 
 pub mod hub;
 pub mod process;
+pub mod profile;
 pub mod task;
 mod valid;
 
 use super::device::{Collective, Step, Ticket, Transfer};
 use super::message_unit::memory::Mapping;
+use profile::Mark;
 use serde::{Deserialize, Serialize};
 
 /// The number of a context among those of a task, over all of its clients.
@@ -96,6 +99,8 @@ pub enum Request {
     Compute(f64),
     /// A thread begins.
     Start(ThreadNumber),
+    /// The program is at a point that a profile records. It takes no time.
+    Mark(Mark),
     /// What the guest waits for, a line for each thing.
     Report(Vec<String>),
     /// A thread that is blocked or polls goes on, or does not begin to wait.
@@ -244,8 +249,10 @@ pub struct Facts {
     pub machine: String,
     /// Tasks of the job, and on each node.
     pub tasks: u32,
-    /// See `tasks`. Task *n* runs on node *n* / `tasks_per_node`.
+    /// See `tasks`. Task *n* runs on the node with place *n* / `tasks_per_node` in `nodes`.
     pub tasks_per_node: u32,
+    /// The nodes of the job; empty if they are the first ones, in order.
+    pub nodes: Vec<u32>,
     /// The dimensions of the machine's torus: the length of each, and whether it closes into a ring. Nodes
     /// are numbered along the first dimension first.
     pub torus: Vec<(u32, bool)>,
@@ -265,4 +272,6 @@ pub struct Facts {
     pub core_mhz: f64,
     /// What of the program's own computing counts: its time is multiplied by this.
     pub compute_scale: f64,
+    /// Whether guests mark what a profile records.
+    pub is_profiled: bool,
 }

@@ -1,6 +1,8 @@
 //! The simulator's side of a guest: a process of a node for each of its threads, which does what the thread
 //! asks for, and lets it go on when that is done.
 
+use super::profile::Recorded;
+use super::profile::recorder::Recorder;
 use super::task::{Doing, Task};
 use super::valid::Sums;
 use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
@@ -117,6 +119,7 @@ pub struct GuestProcess<G> {
     task: Arc<Mutex<Task>>,
     number: ThreadNumber,
     state: State,
+    profile: Recorded,
 }
 
 /// What a hardware thread does.
@@ -171,10 +174,17 @@ impl<G: Guest> GuestProcess<G> {
             waits_for_ever: false,
             runs_alone_ns: None,
         };
-        GuestProcess { guest, task: Arc::clone(task), number, state }
+        GuestProcess { guest, task: Arc::clone(task), number, state, profile: Recorded::default() }
+    }
+
+    /// The same with a record of the hardware thread, which is this one of its node.
+    #[must_use]
+    pub fn recorded(self, recorder: &Arc<Mutex<Recorder>>, thread: &Thread<Command, Watch>) -> Self {
+        GuestProcess { profile: Recorded::new(recorder, thread), ..self }
     }
 
     fn step(&mut self, task: &mut Task, now: Microticks, why: Resumed) -> Result<Step, Failure> {
+        self.profile.advance(self.state.is_waiting.then_some(self.state.began), now);
         if task.is_over {
             return Ok(Step::Ended(Ok(())));
         }
@@ -184,6 +194,7 @@ impl<G: Guest> GuestProcess<G> {
             task.world = world.and_then(|members| Group::new(members, WORLD_CLASS, &task.device));
             task.set(0, Doing::Runs);
             self.state.is_idle = false;
+            self.profile.begin(now);
             let requests = self.guest.begin()?;
             return self.go_on(task, requests);
         }
@@ -249,6 +260,7 @@ impl<G: Guest> GuestProcess<G> {
                     task.progress += 1;
                     return self.answer(task, now);
                 }
+                self.state.began = now;
                 let any = self.watches(task);
                 task.device.thread().park(Wait { sleeps: true, ..Wait::for_any(any) });
             }
@@ -443,6 +455,7 @@ impl<G: Guest> GuestProcess<G> {
         now: Microticks,
         answer: impl FnOnce(&mut Reply),
     ) -> Result<Step, Failure> {
+        self.profile.hear(task, self.number);
         let mut reply = task.reply(self.number, now);
         answer(&mut reply);
         if self.number == 0 && !std::mem::replace(&mut self.state.is_told, true) {
@@ -483,6 +496,7 @@ impl<G: Guest> GuestProcess<G> {
                 return Err(Failure::new("memory", why));
             }
             self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
+            self.profile.expect(task, &request)?;
             task.execute(request)?;
         }
         if let Some(why) = self.guest.fault() {
@@ -507,14 +521,17 @@ impl<G: Guest> GuestProcess<G> {
 /// Whether a thread did nothing but poll in its turn.
 fn only_polls(requests: &Requests) -> bool {
     let is_poll = |request: &Request| {
-        matches!(request, Request::Spend(Software::Poll | Software::Clock) | Request::Compute(_))
+        matches!(
+            request,
+            Request::Spend(Software::Poll | Software::Clock) | Request::Compute(_) | Request::Mark(_)
+        )
     };
     matches!(requests.then, Then::Go | Then::Wait(..)) && requests.list.iter().all(is_poll)
 }
 
 /// Whether a request does nothing that another thread could wait for.
 fn takes_time_only(request: &Request) -> bool {
-    matches!(request, Request::Spend(_) | Request::Compute(_) | Request::Report(_))
+    matches!(request, Request::Spend(_) | Request::Compute(_) | Request::Report(_) | Request::Mark(_))
 }
 
 pub(super) fn invalid(reason: impl std::fmt::Display) -> Failure {

@@ -2,13 +2,14 @@
 //! does.
 
 use super::process::{Settings, invalid};
+use super::profile::Groups;
 use super::{Arrived, ContextNumber, Contexts, Reply, Request, ThreadNumber};
 use crate::device::Simulated;
 use crate::pami::Endpoint;
 use crate::pami::device::{Arrival, Begun, PamiDevice, Piece, Range, Step as Software, Ticket};
-use crate::pami::message_unit::UnitContext;
 use crate::pami::message_unit::collective::group::Group;
 use crate::pami::message_unit::memory::{Mapping, Open, ProcessMemory};
+use crate::pami::message_unit::{Flight, UnitContext};
 use crate::pami::packet::Head;
 use crate::spi::Spi;
 use crate::spi::device::UnitDevice;
@@ -58,6 +59,8 @@ pub struct Task {
     ended_at_once: Vec<(ContextNumber, Ticket)>,
     /// The group of all tasks, until a context takes it.
     pub(super) world: Option<Group>,
+    /// Its groups, if the run has a profile.
+    pub(super) groups: Groups,
     /// Its hardware threads.
     threads: Vec<Doing>,
     /// Those that another one has unparked since they were answered, one bit each.
@@ -94,6 +97,7 @@ impl Task {
             tickets: HashMap::new(),
             ended_at_once: vec![],
             world: None,
+            groups: Groups::default(),
             threads,
             unparked: 0,
             starting: vec![],
@@ -247,12 +251,17 @@ impl Task {
                     && let Some(world) = self.world.take()
                 {
                     context.adopt(world);
+                    self.groups.join(0, 0, &[]);
+                }
+                if self.settings.facts.is_profiled {
+                    context.note_flights();
                 }
                 self.contexts.push((number, context));
             }
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
             Request::Spend(step) => self.device.thread().spend(self.settings.costs.of(step)),
-            Request::Report(_) => {}
+            // Marks are the hardware thread's.
+            Request::Report(_) | Request::Mark(_) => {}
             Request::Compute(ns) => {
                 let time = self.time(ns);
                 self.settings.set_busy(self.device.thread().now(), time);
@@ -301,6 +310,9 @@ impl Task {
                 if self.context(by)?.join(&tasks, class) != group {
                     return Err(invalid(format!("a group with number {group}")));
                 }
+                if self.settings.facts.is_profiled {
+                    self.groups.join(by, group, &tasks);
+                }
             }
             Request::Leave { by, group } => self.context(by)?.leave(group),
             Collective { by, group, operation, ticket } => {
@@ -339,16 +351,27 @@ impl Task {
         lock(&self.memory).mapping(range)
     }
 
-    /// What a thread is told.
-    pub(super) fn reply(&mut self, thread: ThreadNumber, now: Microticks) -> Reply {
-        let mut reply = Reply::at(self.ns(now));
-        // A thread that polls a context is told what arrives there itself.
-        let others = self.polled_by_others(thread);
+    /// Contexts of whose arrivals a thread is not told: other threads poll them.
+    fn withheld(&self, thread: ThreadNumber) -> Contexts {
         let own = match self.threads[thread as usize] {
             Doing::Polls(contexts) | Doing::Sleeps(contexts) => contexts,
             _ => Contexts::default(),
         };
-        let withheld = others.without(own);
+        self.polled_by_others(thread).without(own)
+    }
+
+    /// The first of what has arrived for a thread since the last call, if that is noted.
+    pub(super) fn take_flights(&mut self, thread: ThreadNumber) -> Option<Flight> {
+        let withheld = self.withheld(thread);
+        let told = self.contexts.iter_mut().filter(|(number, _)| !withheld.has(*number));
+        told.flat_map(|(_, context)| context.take_flights()).min_by_key(|flight| flight.found)
+    }
+
+    /// What a thread is told.
+    pub(super) fn reply(&mut self, thread: ThreadNumber, now: Microticks) -> Reply {
+        let mut reply = Reply::at(self.ns(now));
+        // A thread that polls a context is told what arrives there itself.
+        let withheld = self.withheld(thread);
         let ended = self.ended_at_once.extract_if(.., |(context, _)| !withheld.has(*context));
         reply.arrivals.extend(ended.map(|(context, ticket)| (context, Arrived::Finished(ticket))));
         let mut bytes = 0;

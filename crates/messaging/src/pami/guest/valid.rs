@@ -90,7 +90,11 @@ impl Task {
             Request::Close(number) if self.existing(*number).is_none() => {
                 return Err(invalid(format!("there is no context {number}")));
             }
-            Request::Close(_) | Request::Start(_) | Request::Report(_) | Request::Unpark(_) => {}
+            Request::Close(_)
+            | Request::Start(_)
+            | Request::Report(_)
+            | Request::Mark(_)
+            | Request::Unpark(_) => {}
         }
         if sums.ns > HAND_OVER_NS {
             return Err(invalid(format!("its calls take {:.3e} s", sums.ns / 1e9)));

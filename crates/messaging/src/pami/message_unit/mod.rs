@@ -22,6 +22,7 @@ use super::packet::{Head, Kind as HeadKind};
 use crate::config::{PamiConfig, Steps};
 use crate::device::{Device, MuDevice, Simulated};
 use crate::spi::device::UnitDevice;
+use crate::transit::Part;
 use collective::Collectives;
 use collective::group::{Group, Members};
 use memory::ProcessMemory;
@@ -154,6 +155,28 @@ enum Pending {
     Counter(u64, u64),
 }
 
+/// What has arrived from another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// A packet of a sender, or data that this task read itself.
+    pub part: Part,
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// The other node.
+    pub node: u32,
+    /// When the sender's unit made the packet, or this task asked for the data.
+    pub sent: Microticks,
+    /// When this task found that it is there.
+    pub found: Microticks,
+}
+
+/// What has arrived since it was taken last, and the data that is read: node and length, by operation.
+#[derive(Default)]
+struct Flights {
+    ended: Vec<Flight>,
+    reads: BTreeMap<Ticket, (u32, u64)>,
+}
+
 /// A context's device.
 pub struct UnitContext {
     device: UnitDevice,
@@ -169,6 +192,8 @@ pub struct UnitContext {
     scratch: Option<u64>,
     pending: BTreeMap<Ticket, Pending>,
     next_ticket: Ticket,
+    /// What has arrived, if somebody wants to know it.
+    flights: Option<Box<Flights>>,
     /// Whether a packet is being taken out of the reception FIFO.
     taken_by: Option<u8>,
     /// Packets of the protocols that are not complete, by sender.
@@ -222,6 +247,7 @@ impl UnitContext {
             scratch: None,
             pending: BTreeMap::new(),
             next_ticket: 0,
+            flights: None,
             taken_by: None,
             partial: HashMap::new(),
             inbox: VecDeque::new(),
@@ -231,6 +257,16 @@ impl UnitContext {
             queues: Queues::new(resources.reception(process, offset), &device, placement.processes),
             device,
         }
+    }
+
+    /// From now on what arrives from other nodes is noted.
+    pub fn note_flights(&mut self) {
+        self.flights = Some(Box::default());
+    }
+
+    /// What has arrived since the last call.
+    pub fn take_flights(&mut self) -> Vec<Flight> {
+        self.flights.as_mut().map_or(vec![], |flights| std::mem::take(&mut flights.ended))
     }
 
     /// Contexts that a task may have.
@@ -265,7 +301,7 @@ impl UnitContext {
         }
         self.collect_local();
         let (device, fifos) = (&self.device, &self.fifos);
-        let (counters, finished) = (&mut self.counters, &mut self.finished);
+        let (counters, finished, flights) = (&mut self.counters, &mut self.finished, &mut self.flights);
         self.pending.retain(|&ticket, pending| {
             let is_done = match *pending {
                 Pending::Injected(fifo, written) => device.injected(fifos[fifo].number) >= written,
@@ -273,8 +309,14 @@ impl UnitContext {
             };
             if is_done {
                 finished.push_back(ticket);
-                if let Pending::Counter(counter, _) = *pending {
+                if let Pending::Counter(counter, asked) = *pending {
                     counters.push(counter);
+                    if let Some(flights) = flights
+                        && let Some((node, bytes)) = flights.reads.remove(&ticket)
+                    {
+                        let (sent, found) = (Microticks::of_ticks(asked), device.thread().now());
+                        flights.ended.push(Flight { part: Part::Bulk, bytes, node, sent, found });
+                    }
                 }
             }
             !is_done
@@ -384,6 +426,13 @@ impl UnitContext {
     }
 
     fn taken(&mut self, packet: Packet) {
+        if let Some(flights) = &mut self.flights
+            && packet.source != self.device.node()
+        {
+            let (sent, found) = (Microticks::at(packet.made), self.device.thread().now());
+            let (bytes, node) = (32 * u64::from(packet.chunks), packet.source);
+            flights.ended.push(Flight { part: Part::Eager, bytes, node, sent, found });
+        }
         let word = packet.software as u64;
         let length = (packet.software >> 64) as u64 & ((1 << LENGTH_BITS) - 1);
         let Some(head) = Head::of_word(word) else { return };

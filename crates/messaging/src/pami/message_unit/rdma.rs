@@ -58,7 +58,17 @@ impl UnitContext {
             let replies: SmallVec<[Descriptor; GET_PIECES]> = some.iter().map(of).collect();
             self.remote_get(with, &replies).expect("it has room");
         }
-        self.ticket(Pending::Counter(counter, self.device.now().ticks()))
+        let begun = self.ticket(Pending::Counter(counter, self.device.now().ticks()));
+        self.note_read(with, pieces.iter().map(|(local, _)| local.bytes).sum());
+        begun
+    }
+
+    /// The operation that has just begun reads data of a task.
+    fn note_read(&mut self, with: Endpoint, bytes: u64) {
+        let node = self.placement.of_task(with.task()).0;
+        if let Some(flights) = &mut self.flights {
+            flights.reads.insert(self.next_ticket, (node, bytes));
+        }
     }
 
     /// Begins what ends when all writes so far to a task are in its memory.
@@ -74,7 +84,9 @@ impl UnitContext {
         // Any byte of the node's will do.
         let reply = self.reply(with, (0, 1), scratch, counter);
         self.remote_get(with, &[reply]).expect("it has room");
-        Ok(self.ticket(Pending::Counter(counter, self.device.now().ticks())))
+        let begun = self.ticket(Pending::Counter(counter, self.device.now().ticks()));
+        self.note_read(with, 1);
+        Ok(begun)
     }
 
     /// The descriptor by which the unit of a task's node writes its data into this node's memory.
