@@ -92,6 +92,7 @@ pub unsafe fn complete(library: &mut Library, handle: usize) -> Result<(), Error
     match at.and_then(|at| library.requests[at].as_mut()) {
         Some(Request::Generalized(generalized)) => {
             generalized.is_complete = true;
+            crate::threads::note_change();
             Ok(())
         }
         _ => Err(Error::new(Class::Request, format!("request is {handle:#x}, which is not generalized"))),

@@ -78,7 +78,10 @@ impl Combine for Combining {
             Reduction::User { function, is_long, .. } => {
                 let mut result = second.to_vec();
                 // SAFETY: the program gave the function for this type.
-                unsafe { call(function, is_long, [first, &mut result], self.handle, self.extent) };
+                unsafe {
+                    let call = || call(function, is_long, [first, &mut result], self.handle, self.extent);
+                    crate::threads::unlocked(call);
+                }
                 first.copy_from_slice(&result);
             }
         }

@@ -164,6 +164,18 @@ impl Pami {
         }
     }
 
+    /// The context, and PAMI's functions by which threads share it: `lock`, `unlock`, `advance`.
+    pub fn sharing(&self) -> (*mut c_void, Option<[*mut c_void; 3]>) {
+        let mut extension = null_mut();
+        // SAFETY: the client lives; a place for the result.
+        let opened =
+            unsafe { PAMI_Extension_open(self.client, c"NETLOOM_threads".as_ptr(), &mut extension) };
+        // SAFETY: an extension that is open.
+        let symbol = |name: &CStr| unsafe { PAMI_Extension_symbol(extension, name.as_ptr()) };
+        let functions = (opened == SUCCESS).then(|| [c"lock", c"unlock", c"advance"].map(symbol));
+        (self.context, functions.filter(|all| all.iter().all(|function| !function.is_null())))
+    }
+
     /// From now on a send has ended only when its packets have left: what is sent last must not be lost.
     pub fn send_all(&self) {
         self.short_max_bytes.set(0);

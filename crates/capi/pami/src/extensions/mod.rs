@@ -6,12 +6,14 @@
 //! - `l2_atomic` – memory for atomic operations.
 //! - `compute` – how long a program computes on a simulated machine.
 //! - `local_tasks` – which tasks run on the same node.
+//! - `threads` – threads share a context under its lock.
 //! - `waiting` – a library above tells for what it waits.
 
 mod async_progress;
 mod compute;
 mod l2_atomic;
 mod local_tasks;
+mod threads;
 mod torus;
 mod waiting;
 
@@ -32,13 +34,14 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 7] = [
+static LIST: [Extension; 8] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
     local_tasks::EXTENSION,
     local_tasks::MAPPING,
     compute::EXTENSION,
+    threads::EXTENSION,
     waiting::EXTENSION,
 ];
 
