@@ -8,7 +8,7 @@
 //! | the library of a process; handles; errors; threads | `library.rs`; `handles.rs`; `entry.rs`; `threads.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end; sessions | `start.rs`; `sessions.rs` |
-//! | communicators; between two groups; their attributes; groups; topologies | `communicators.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
+//! | communicators; their contexts; between two groups; their attributes; groups; topologies | `communicators.rs`; `contexts.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
 //! | sends, receives, probes; buffered, persistent, partitioned, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
@@ -35,6 +35,7 @@ mod buffered;
 mod collectives;
 mod communicators;
 mod constructors;
+mod contexts;
 mod darray;
 mod entry;
 mod envelope;

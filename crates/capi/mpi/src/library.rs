@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
 use crate::entry::tell;
+use crate::contexts::{Random, THREADED};
 use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
 use crate::handles::Handles;
@@ -12,7 +13,7 @@ use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
-use crate::requests::{EMPTY, Request};
+use crate::requests::{EMPTY, Request, UnderWay};
 use crate::sessions::{Session, USER_SESSION};
 use crate::threads::{self, Held};
 use crate::windows::{USER_WIN, Win};
@@ -139,6 +140,8 @@ pub struct State {
     pub operations: Handles<Reduction>,
     /// The next context that no communicator of this process has.
     pub next_context: u32,
+    /// See [`crate::contexts`].
+    pub random: Random,
     pub thread_level: c_int,
     /// The attribute `MPI_UNIVERSE_SIZE`.
     pub universe_size: c_int,
@@ -217,11 +220,11 @@ pub unsafe fn set_state(state: State) {
 ///
 /// # Safety
 /// No other thread is in a call.
-pub unsafe fn end(mut library: Library) {
+pub unsafe fn end(library: Library) {
     IS_RUNNING.store(false, Ordering::Relaxed);
     let point_to_point = Rc::clone(&library.point_to_point);
     threads::end();
-    library.0.end_lock();
+    drop(library);
     point_to_point.transport().end();
     // What arrives during the end of the context may still be reported to it.
     // SAFETY: the caller's promise; nothing is borrowed.
@@ -255,6 +258,7 @@ impl State {
             operations: Handles::new(USER_OP),
             windows: Handles::new(USER_WIN),
             next_context: 2 * CONTEXTS,
+            random: Random::new(own),
             thread_level,
             universe_size: size as c_int,
             main_thread: std::thread::current().id(),
@@ -313,8 +317,10 @@ impl Library {
         }
         let handle = USER_COMM | at;
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
+        // Other threads may make some before this one has its team.
+        self.comms[at] = Some(Comm::new(group.clone(), None, errhandler));
         let team = self.create_team(&group);
-        self.comms[at] = Some(Comm::new(group, team, errhandler));
+        self.of(CommId(at)).team = team;
         handle
     }
 
@@ -349,6 +355,11 @@ impl Library {
 
     /// Makes a team for collectives of a group, whose other members do so, too.
     fn create_team(&mut self, group: &Group) -> Option<Team> {
+        // A network does collectives one after the other, and threads start those of several communicators in
+        // any order: then MPI_COMM_WORLD alone has a team.
+        if group.context & THREADED != 0 {
+            return None;
+        }
         let (team, number) = self.point_to_point.create_team(group)?;
         while self.point_to_point.test(number).is_none() {
             self.progress();
@@ -364,6 +375,8 @@ impl Library {
             self.point_to_point.set_blocking(true);
             let polled = poll(future.as_mut());
             self.point_to_point.set_blocking(false);
+            // Collectives of other threads may have got what they wait for, such as a lock of a window.
+            threads::note_change();
             if let Poll::Ready(value) = polled {
                 return value;
             }
@@ -408,7 +421,10 @@ impl Library {
                 // Operations of the program may run, and other threads meanwhile: they find a collective here
                 // that does not end.
                 let mut taken = std::mem::replace(future, Box::pin(std::future::pending()));
+                let is_blocking = self.point_to_point.is_blocking();
+                self.point_to_point.set_blocking(false);
                 let polled = poll(taken.as_mut());
+                self.point_to_point.set_blocking(is_blocking);
                 let place = self.request_under_way(at).expect("a request is freed when it has ended");
                 match polled {
                     Poll::Pending => *place = Request::Collective(taken),
@@ -431,7 +447,7 @@ impl Library {
         }
     }
 
-    fn collective_at(&mut self, at: usize) -> Option<&mut Pin<Box<dyn Future<Output = Result<(), Error>>>>> {
+    fn collective_at(&mut self, at: usize) -> Option<&mut UnderWay> {
         match self.request_under_way(at)? {
             Request::Collective(future) => Some(future),
             _ => None,

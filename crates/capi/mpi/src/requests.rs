@@ -19,6 +19,9 @@ use std::ffi::c_int;
 use std::future::Future;
 use std::pin::Pin;
 
+/// A collective that is under way.
+pub type UnderWay = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
+
 /// What the program waits for.
 pub enum Request {
     /// With the packed data, if the type has gaps.
@@ -28,7 +31,7 @@ pub enum Request {
     NoReceive,
     /// An operation of a window, by its token.
     OneSided(Token),
-    Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
+    Collective(UnderWay),
     /// A send and a receive that end together.
     SendReceive(Box<[Request; 2]>),
     /// What is started again and again, and what it has started that has not been ended.

@@ -47,9 +47,11 @@ pub unsafe fn begin(pami: &Pami) -> bool {
     true
 }
 
-/// From now on they do not: no other thread is in a call, and none will be.
+/// From now on they do not, and the calls of this thread that have it do not release it: no other thread is in a
+/// call, and the context is about to be destroyed.
 pub fn end() {
     IS_SHARED.store(false, Ordering::Release);
+    DEPTH.set(0);
 }
 
 /// Whether calls take the lock.
@@ -106,20 +108,11 @@ pub fn enter() -> Held {
 impl Drop for Held {
     #[inline]
     fn drop(&mut self) {
-        if self.is_locked {
+        if self.is_locked && is_shared() {
             DEPTH.set(DEPTH.get() - 1);
             if DEPTH.get() == 0 {
                 unlock();
             }
-        }
-    }
-}
-
-impl Held {
-    /// The library ends: nothing is released, as there is no lock any more.
-    pub fn end_lock(&mut self) {
-        if std::mem::take(&mut self.is_locked) {
-            DEPTH.set(DEPTH.get() - 1);
         }
     }
 }
