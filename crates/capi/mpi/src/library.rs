@@ -163,7 +163,9 @@ pub fn is_running() -> bool {
 /// The right to use the library, which a thread has during a call. All use goes through it, so while it is
 /// borrowed as a whole ([`Library::progress`]) no reference to anything of the library is left, and another
 /// thread may have it.
-pub struct Library(Held);
+pub struct Library {
+    _held: Held,
+}
 
 impl Deref for Library {
     type Target = State;
@@ -191,7 +193,7 @@ impl DerefMut for Library {
 #[inline]
 pub unsafe fn library() -> Option<Library> {
     let held = threads::enter();
-    is_running().then_some(Library(held))
+    is_running().then_some(Library { _held: held })
 }
 
 /// This process's rank among all processes, and how many there are, while the library runs. Needs no lock: both
@@ -375,9 +377,9 @@ impl Library {
             self.point_to_point.set_blocking(true);
             let polled = poll(future.as_mut());
             self.point_to_point.set_blocking(false);
-            // Collectives of other threads may have got what they wait for, such as a lock of a window.
-            threads::note_change();
             if let Poll::Ready(value) = polled {
+                // Other threads may have got what they wait for, such as a lock of a window.
+                threads::note_change();
                 return value;
             }
             self.progress();
@@ -429,11 +431,11 @@ impl Library {
                 match polled {
                     Poll::Pending => *place = Request::Collective(taken),
                     Poll::Ready(end) => {
+                        threads::note_change();
                         *place = Request::Ended(end.map(|()| EMPTY).map_err(Box::new));
                         self.collectives_under_way -= 1;
                     }
                 }
-                threads::note_change();
             }
             at += 1;
         }

@@ -555,6 +555,8 @@ pub unsafe fn cancel(library: &mut Library, request: *mut usize) -> Result<(), E
     let Some(at) = library.request_at(handle)? else {
         return Err(Error::new(Class::Request, "request is MPI_REQUEST_NULL"));
     };
+    // Another thread may wait for it.
+    crate::threads::note_change();
     let request = match library.requests[at].as_ref().expect("it was found") {
         Request::Persistent(_, None) => {
             return Err(Error::new(Class::Request, format!("request {handle:#x} is not started")));

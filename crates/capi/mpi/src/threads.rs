@@ -70,17 +70,22 @@ fn lock() {
     }
 }
 
-#[cold]
 fn unlock() {
+    // SAFETY: this thread holds the lock.
+    unsafe { call_noting(UNLOCK) };
+}
+
+/// Calls `unlock` or `advance`, with whether something has changed since the last time.
+///
+/// # Safety
+/// This thread holds the lock.
+unsafe fn call_noting(which: usize) {
     type Function = unsafe extern "C" fn(*mut c_void, c_int);
-    // SAFETY: as above; this thread holds the lock.
+    // SAFETY: PAMI's function, for a context that lives.
     unsafe {
-        let function = FUNCTIONS[UNLOCK].load(Ordering::Relaxed);
-        let has_changed = HAS_CHANGED.take();
-        std::mem::transmute::<usize, Function>(function)(
-            CONTEXT.load(Ordering::Relaxed),
-            has_changed.into(),
-        );
+        let function = FUNCTIONS[which].load(Ordering::Relaxed);
+        let function = std::mem::transmute::<usize, Function>(function);
+        function(CONTEXT.load(Ordering::Relaxed), HAS_CHANGED.take().into());
     }
 }
 
@@ -135,10 +140,8 @@ pub unsafe fn wait() -> bool {
     if !is_shared() {
         return false;
     }
-    type Function = unsafe extern "C" fn(*mut c_void);
-    let function = FUNCTIONS[ADVANCE].load(Ordering::Relaxed);
-    // SAFETY: PAMI's function, for a context that lives and whose lock this thread holds.
-    unsafe { std::mem::transmute::<usize, Function>(function)(CONTEXT.load(Ordering::Relaxed)) };
+    // SAFETY: this thread holds the lock.
+    unsafe { call_noting(ADVANCE) };
     true
 }
 

@@ -27,6 +27,9 @@ pub struct Sharing {
     /// Whether something has changed since the lock was taken; and such locks so far.
     has_changed: Cell<bool>,
     changes: Cell<u64>,
+    /// On a simulated node: whether a thread polls, and how many sleep.
+    is_polled: Cell<bool>,
+    sleeping: Cell<usize>,
 }
 
 impl Sharing {
@@ -54,7 +57,9 @@ impl Context {
     /// # Safety
     /// The calling thread holds the lock.
     pub unsafe fn unlock_shared(&self) {
-        let has_changed = self.sharing.has_changed.take();
+        // Of those that sleep one is to poll, so that waits for ever are found.
+        let Sharing { has_changed, is_polled, sleeping, .. } = &self.sharing;
+        let has_changed = has_changed.take() || !is_polled.get() && sleeping.get() > 0;
         if has_changed {
             self.sharing.changes.set(self.sharing.changes.get().wrapping_add(1));
         }
@@ -66,12 +71,15 @@ impl Context {
         }
     }
 
-    /// Makes progress. If there is none, others have the lock meanwhile, and the call waits a moment, on a
+    /// Makes progress, after the caller has changed something or not. If there is none, others have the lock meanwhile, and the call waits a moment, on a
     /// simulated node until something arrives or changes.
     ///
     /// # Safety
     /// The calling thread holds the lock.
-    pub unsafe fn advance_shared(&self) {
+    pub unsafe fn advance_shared(&self, has_changed: bool) {
+        if has_changed {
+            self.sharing.note_change();
+        }
         let is_guest = threads::current().is_some();
         let advance = || {
             // SAFETY: the context lives: its lock is held.
@@ -91,13 +99,27 @@ impl Context {
     /// # Safety
     /// The calling thread holds the lock.
     unsafe fn wait_on_node(&self) {
-        let seen = self.sharing.changes.get() + u64::from(self.sharing.has_changed.get());
+        let Sharing { has_changed, changes, is_polled, sleeping } = &self.sharing;
+        let seen = changes.get().wrapping_add(has_changed.get().into());
+        // Polls of several threads would end each other, as one may look at what another one stores.
+        let polls = !is_polled.replace(true);
+        if !polls {
+            sleeping.set(sleeping.get() + 1);
+        }
         // SAFETY: the caller's promise.
         unsafe { self.unlock_shared() };
         if let Some((guest, number)) = self.client().job.simulated.zip(self.number)
-            && self.sharing.changes.get() == seen
+            && changes.get() == seen
         {
-            guest::lock(guest).wait(Contexts::default().with(number), GUEST_POLLS);
+            let contexts = Contexts::default().with(number);
+            match polls {
+                true => guest::lock(guest).wait(contexts, GUEST_POLLS),
+                false => guest::lock(guest).sleep_until_woken(contexts),
+            }
+        }
+        match polls {
+            true => is_polled.set(false),
+            false => sleeping.set(sleeping.get() - 1),
         }
         self.lock_shared();
     }

@@ -38,11 +38,12 @@ unsafe extern "C" fn unlock(context: *mut c_void, has_changed: c_int) {
 }
 
 /// Symbol `advance`: makes progress under the lock, which the caller holds. Without any it releases the lock
-/// meanwhile and waits, for a moment or until something arrives or changes.
-unsafe extern "C" fn advance(context: *mut c_void) {
+/// meanwhile and waits, for a moment or until something arrives or changes. As in `unlock`, the caller may have
+/// changed something.
+unsafe extern "C" fn advance(context: *mut c_void, has_changed: c_int) {
     // SAFETY: the caller's context, whose lock it holds.
     if let Some(found) = unsafe { shared("advance of NETLOOM_threads", context) } {
         // SAFETY: the same.
-        unsafe { found.advance_shared() };
+        unsafe { found.advance_shared(has_changed != 0) };
     }
 }
