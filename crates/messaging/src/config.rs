@@ -49,6 +49,9 @@ pub struct MessagingConfig {
     /// The time of PAMI's instructions, for programs that use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pami: Option<PamiConfig>,
+    /// The time of MPI's instructions over PAMI, for programs that use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi: Option<MpiConfig>,
 }
 
 impl Default for MessagingConfig {
@@ -64,6 +67,7 @@ impl Default for MessagingConfig {
             credits: 16,
             progress: ProgressMode::InCalls,
             pami: None,
+            mpi: None,
         }
     }
 }
@@ -91,6 +95,14 @@ impl MessagingConfig {
             ("pami.collective_ns", self.pami.map_or(0.0, |pami| pami.collective_ns)),
             ("pami.atomic_ns", self.pami.map_or(0.0, |pami| pami.atomic_ns)),
             ("pami.reduction_ns", self.pami.map_or(0.0, |pami| pami.reduction_ns)),
+            ("mpi.send_ns", self.mpi.map_or(0.0, |mpi| mpi.send_ns)),
+            ("mpi.receive_ns", self.mpi.map_or(0.0, |mpi| mpi.receive_ns)),
+            ("mpi.search_ns", self.mpi.map_or(0.0, |mpi| mpi.search_ns)),
+            ("mpi.element_ns", self.mpi.map_or(0.0, |mpi| mpi.element_ns)),
+            ("mpi.complete_ns", self.mpi.map_or(0.0, |mpi| mpi.complete_ns)),
+            ("mpi.free_ns", self.mpi.map_or(0.0, |mpi| mpi.free_ns)),
+            ("mpi.handle_ns", self.mpi.map_or(0.0, |mpi| mpi.handle_ns)),
+            ("mpi.collective_ns", self.mpi.map_or(0.0, |mpi| mpi.collective_ns)),
         ] {
             if !(0.0..=1e9).contains(&ns) {
                 return refuse(key, format!("expected a time from 0 to 1e9 ns, found {ns}"));
@@ -147,6 +159,28 @@ pub struct PamiConfig {
     /// How fast a processor copies data between a packet and memory, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_GB_per_s: Option<f64>,
+}
+
+/// The time of MPI's own instructions on Blue Gene/Q, besides those of PAMI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MpiConfig {
+    /// A send begins: arguments are checked, the communicator's object is found, a request is made, ns.
+    pub send_ns: f64,
+    /// A receive begins, likewise, ns.
+    pub receive_ns: f64,
+    /// A queue is searched for a match, ns.
+    pub search_ns: f64,
+    /// Each element of the queue that the search looks at, ns.
+    pub element_ns: f64,
+    /// A message that has found its receive completes it, ns.
+    pub complete_ns: f64,
+    /// A call that waits for a request has found it completed, and frees it, ns.
+    pub free_ns: f64,
+    /// The handle of a request becomes its object, ns.
+    pub handle_ns: f64,
+    /// A collective begins: arguments are checked, an algorithm is chosen, ns.
+    pub collective_ns: f64,
 }
 
 /// Times of the library.

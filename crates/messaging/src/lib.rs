@@ -14,6 +14,7 @@
 //! | programming interface of TH Express NICs, modelled on libglex | `glex/` |
 //! | programming interface of Aries NICs: uGNI; short messages over it; DMAPP, the library of SHMEM and compilers | `gni/`, `smsg.rs`, `dmapp/` |
 //! | PAMI: protocols of contexts, the queue of posted work | `pami/` |
+//! | MPI over PAMI, for ranks that are `async fn` | `mpi/` |
 //! | protocol cut-offs and the time of the library's instructions | `config.rs` |
 
 #![allow(unexpected_cfgs)] // loom is set by hand.
@@ -24,6 +25,7 @@ pub mod dmapp;
 pub mod glex;
 pub mod gni;
 pub mod matching;
+pub mod mpi;
 pub mod pami;
 pub mod program;
 pub mod rank;

@@ -77,13 +77,20 @@ impl Pattern {
 pub struct Matching {
     posted: VecDeque<(Pattern, u64)>,
     unexpected: VecDeque<(Envelope, u64)>,
+    searched: u32,
 }
 
 impl Matching {
     /// A message has arrived: the first receive that wants it.
     pub fn arrived(&mut self, envelope: &Envelope) -> Option<u64> {
-        let at = self.posted.iter().position(|(pattern, _)| pattern.matches(envelope))?;
-        self.posted.remove(at).map(|(_, receive)| receive)
+        let found = self.posted.iter().position(|(pattern, _)| pattern.matches(envelope));
+        self.searched = found.map_or(self.posted.len(), |at| at + 1) as u32;
+        self.posted.remove(found?).map(|(_, receive)| receive)
+    }
+
+    /// Elements that the last search looked at.
+    pub fn searched(&self) -> u32 {
+        self.searched
     }
 
     /// Nobody wants a message yet.
@@ -93,8 +100,9 @@ impl Matching {
 
     /// A receive begins: the first message that it wants.
     pub fn take_unexpected(&mut self, pattern: &Pattern) -> Option<(Envelope, u64)> {
-        let at = self.unexpected.iter().position(|(envelope, _)| pattern.matches(envelope))?;
-        self.unexpected.remove(at)
+        let found = self.unexpected.iter().position(|(envelope, _)| pattern.matches(envelope));
+        self.searched = found.map_or(self.unexpected.len(), |at| at + 1) as u32;
+        self.unexpected.remove(found?)
     }
 
     /// The first message that a receive would take.

@@ -5,7 +5,7 @@ use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::one_sided;
-use crate::transport::{Collective, Memory, Outcome, Process, Refused, Team, Transport};
+use crate::transport::{Collective, Memory, Outcome, Process, Refused, Step, Team, Transport};
 use std::cell::{Cell, RefCell};
 
 /// A request by number. The number of one that has been taken is used again.
@@ -79,6 +79,8 @@ pub struct Place {
     pub address: u64,
     /// The number with which its arrival is to be reported.
     pub number: u64,
+    /// Whether it is a buffer of this library, of a message that no receive waits for or has space for.
+    pub is_buffer: bool,
 }
 
 /// A message that has been taken and not been received.
@@ -222,6 +224,7 @@ impl<T: Transport> PointToPoint<T> {
     pub fn send(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Option<Number>, Error> {
         let refused = |e: crate::transport::Refused| Error::new(Class::Other, e.0);
         self.counters.count_send(data);
+        self.transport.spend(Step::Send);
         if data.bytes as usize <= self.transport.short_max_bytes() {
             self.transport.send_short(to, envelope, data).map_err(refused)?;
             return Ok(None);
@@ -241,6 +244,7 @@ impl<T: Transport> PointToPoint<T> {
     /// If the transport refuses it.
     pub fn send_synchronous(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Number, Error> {
         self.counters.count_send(data);
+        self.transport.spend(Step::Send);
         let is_sent = data.bytes as usize <= self.transport.short_max_bytes();
         let state = State::SendingSynchronous { is_sent, is_taken: false };
         let number = self.tables.borrow_mut().insert(state);
@@ -254,6 +258,32 @@ impl<T: Transport> PointToPoint<T> {
             return Err(Error::new(Class::Other, refused.0));
         }
         Ok(number)
+    }
+
+    /// Makes the request of a send that another thread [carries out](Self::carry_out).
+    pub fn hand_over(&self, data: Memory) -> Number {
+        self.counters.count_send(data);
+        self.transport.spend(Step::Send);
+        self.tables.borrow_mut().insert(State::Sending)
+    }
+
+    /// Starts a send that was handed over.
+    ///
+    /// # Errors
+    /// If the transport refuses it.
+    pub fn carry_out(
+        &self,
+        number: Number,
+        to: Process,
+        envelope: Envelope,
+        data: Memory,
+    ) -> Result<(), Refused> {
+        if data.bytes as usize > self.transport.short_max_bytes() {
+            return self.transport.send(to, envelope, data, u64::from(number));
+        }
+        self.transport.send_short(to, envelope, data)?;
+        self.tables.borrow_mut().requests[number as usize] = State::Ended(Ended::default());
+        Ok(())
     }
 
     /// Sends a message of whose end nobody wants to know.
@@ -288,6 +318,7 @@ impl<T: Transport> PointToPoint<T> {
 
     /// Starts to receive.
     pub fn receive(&self, pattern: Pattern, space: Memory) -> Number {
+        self.transport.spend(Step::Receive);
         if let Some(message) = self.take(&pattern) {
             return self.receive_taken(message, space);
         }
@@ -299,7 +330,10 @@ impl<T: Transport> PointToPoint<T> {
 
     /// Takes the first message that a receive of this pattern would get: no other receive gets it.
     pub fn take(&self, pattern: &Pattern) -> Option<Taken> {
-        let (envelope, at) = self.tables.borrow_mut().matching.take_unexpected(pattern)?;
+        let mut tables = self.tables.borrow_mut();
+        let found = tables.matching.take_unexpected(pattern);
+        self.transport.spend(Step::Search(tables.matching.searched()));
+        let (envelope, at) = found?;
         Some(Taken { envelope, at: at as u32 })
     }
 
@@ -308,6 +342,7 @@ impl<T: Transport> PointToPoint<T> {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         let end = ended(&envelope, space.bytes);
+        self.transport.spend(Step::Complete);
         self.taken(tables.unexpected[at as usize].from, &envelope);
         let message = &mut tables.unexpected[at as usize];
         if !message.is_complete {
@@ -436,14 +471,36 @@ impl<T: Transport> PointToPoint<T> {
         context: u32,
         collective: &Collective,
     ) -> Result<Option<Number>, Error> {
-        let number = self.tables.borrow_mut().insert(State::Collective(context));
+        let number = self.hand_over_collective(context);
+        let started = self.carry_out_collective(number, team, collective);
+        let is_started = started.map_err(|refused| Error::new(Class::Other, refused.0))?;
+        Ok(is_started.then_some(number))
+    }
+
+    /// Makes the request of a collective of a context that another thread [carries
+    /// out](Self::carry_out_collective).
+    pub fn hand_over_collective(&self, context: u32) -> Number {
+        self.transport.spend(Step::Collective);
+        self.tables.borrow_mut().insert(State::Collective(context))
+    }
+
+    /// Starts a collective that was handed over; returns false, and frees its request, if messages are to do
+    /// it.
+    ///
+    /// # Errors
+    /// If the transport refuses it.
+    pub fn carry_out_collective(
+        &self,
+        number: Number,
+        team: Team,
+        collective: &Collective,
+    ) -> Result<bool, Refused> {
         let is_blocking = self.is_blocking.get();
         let started = self.transport.start_collective(team, collective, is_blocking, u64::from(number));
         if started != Ok(true) {
             self.free(number);
         }
-        let is_started = started.map_err(|refused| Error::new(Class::Other, refused.0))?;
-        Ok(is_started.then_some(number))
+        started
     }
 
     /// A collective of the transport has ended.
@@ -467,7 +524,9 @@ impl<T: Transport> PointToPoint<T> {
         if envelope.context == ANSWERS {
             return tables.end_synchronous(envelope.acknowledge - 1, |is_sent, _| (is_sent, true));
         }
-        let Some(number) = tables.matching.arrived(&envelope) else {
+        let found = tables.matching.arrived(&envelope);
+        self.transport.spend(Step::Search(tables.matching.searched()));
+        let Some(number) = found else {
             let message = Unexpected { from, data: data.into(), is_complete: true, ..Unexpected::default() };
             self.counters.count_unexpected();
             let at = tables.insert_unexpected(message);
@@ -476,6 +535,7 @@ impl<T: Transport> PointToPoint<T> {
         };
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = ended(&envelope, space.bytes);
+        self.transport.spend(Step::Complete);
         self.taken(from, &envelope);
         self.transport.store(&data[..end.bytes as usize], space.address);
         tables.requests[number as usize] = State::Ended(end);
@@ -486,20 +546,23 @@ impl<T: Transport> PointToPoint<T> {
         if envelope.context == one_sided::CONTEXT {
             let one_sided::Announced { address, number } =
                 self.one_sided.borrow_mut().announced(from, &envelope);
-            return Place { address, number: ONE_SIDED | number };
+            return Place { address, number: ONE_SIDED | number, is_buffer: false };
         }
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         let buffer = || vec![0; envelope.bytes as usize].into_boxed_slice();
-        let Some(number) = tables.matching.arrived(&envelope) else {
+        let found = tables.matching.arrived(&envelope);
+        self.transport.spend(Step::Search(tables.matching.searched()));
+        let Some(number) = found else {
             self.counters.count_unexpected();
             let at = tables.insert_unexpected(Unexpected { from, data: buffer(), ..Unexpected::default() });
             tables.matching.add_unexpected(envelope, u64::from(at));
             let address = tables.unexpected[at as usize].data.as_mut_ptr() as u64;
-            return Place { address, number: UNEXPECTED | u64::from(at) };
+            return Place { address, number: UNEXPECTED | u64::from(at), is_buffer: true };
         };
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = ended(&envelope, space.bytes);
+        self.transport.spend(Step::Complete);
         self.taken(from, &envelope);
         let (state, address) = if end.is_truncated {
             let mut buffer = buffer();
@@ -509,7 +572,22 @@ impl<T: Transport> PointToPoint<T> {
             (State::Arriving(end), space.address)
         };
         tables.requests[number as usize] = state;
-        Place { address, number }
+        Place { address, number, is_buffer: end.is_truncated }
+    }
+
+    /// The data of an announced message that the transport has put elsewhere than in the buffer that it was
+    /// given.
+    pub fn fill(&self, number: u64, bytes: &[u8]) {
+        let mut tables = self.tables.borrow_mut();
+        let tables = &mut *tables;
+        let buffer = match number & UNEXPECTED {
+            0 => match &mut tables.requests[number as usize] {
+                State::ReceivingLong(_, _, buffer) => buffer,
+                other => unreachable!("{other:?} has no buffer"),
+            },
+            _ => &mut tables.unexpected[number as u32 as usize].data,
+        };
+        buffer.copy_from_slice(bytes);
     }
 
     /// All data of an announced message is in its place, or will never be.

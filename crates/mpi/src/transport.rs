@@ -62,6 +62,23 @@ pub enum Outcome {
     MemberGone,
 }
 
+/// Steps of MPI's own software. On a simulated machine their time passes; natively the step itself takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A send begins: arguments are checked, the communicator's object is found, a request is made.
+    Send,
+    /// A receive begins, likewise.
+    Receive,
+    /// A queue is searched for a match, and this number of its elements is looked at.
+    Search(u32),
+    /// A message has found its receive, which is completed.
+    Complete,
+    /// A collective begins.
+    Collective,
+    /// A call that waits for a request has found it completed, and frees it.
+    Free,
+}
+
 /// A transport. Nothing here waits.
 ///
 /// Messages between two processes arrive in the order of their sends. What arrives and what ends is reported
@@ -149,6 +166,10 @@ pub trait Transport {
     fn get(&self, _from: Process, _exposed: u64, _space: Memory, _number: u64) -> Result<(), Refused> {
         Err(Refused("this transport does not reach memory of others".into()))
     }
+
+    /// The software takes a step.
+    #[inline]
+    fn spend(&self, _step: Step) {}
 
     /// Copies the bytes into memory of this process.
     fn store(&self, bytes: &[u8], to: u64);

@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use netloom_workload::config::Runs;
 use netloom_workload::glex::GlexConfig;
 use netloom_workload::gni::GniConfig;
+use netloom_workload::mpi::MpiProgram;
 use netloom_workload::pami::PamiProgram;
 use netloom_workload::spi::SpiConfig;
 use std::any::Any;
@@ -23,7 +24,7 @@ struct Interface {
 
 /// All of them. What runs their programs is in the crate `netloom-simulate`, in a list of its own. A new one
 /// is added to both.
-const INTERFACES: [Interface; 4] = [
+const INTERFACES: [Interface; 5] = [
     Interface {
         kind: "spi",
         is_on: |machine| machine.torus().is_some_and(|m| m.message_unit.is_some()),
@@ -35,6 +36,12 @@ const INTERFACES: [Interface; 4] = [
         is_on: |machine| machine.torus().is_some_and(|m| m.message_unit.is_some()),
         has_program: |program| program.is::<PamiProgram>(),
         memory: NodeMemory { nic: 3000.0, workload: 6000.0 },
+    },
+    Interface {
+        kind: "mpi",
+        is_on: |machine| machine.torus().is_some_and(|m| m.message_unit.is_some()),
+        has_program: |program| program.is::<MpiProgram>(),
+        memory: NodeMemory { nic: 3000.0, workload: 8000.0 },
     },
     Interface {
         kind: "gni",

@@ -13,6 +13,7 @@ pub mod goal;
 pub mod job_program;
 pub mod mapping;
 pub mod measured;
+pub mod mpi;
 pub mod pami;
 pub mod point_to_point;
 pub mod processes;

@@ -3,7 +3,7 @@
 use super::elements::{Element, Elements};
 use super::{Kind, Layout, Predefined};
 use crate::error::{Class, Error};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A type.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Datatype {
     is_bounded: bool,
     /// The strictest alignment of an element, bytes.
     alignment: i64,
-    elements: Rc<Elements>,
+    elements: Arc<Elements>,
     basic: Basic,
     layout: Layout,
 }
@@ -74,7 +74,7 @@ impl From<&Predefined> for Datatype {
             true_upper: end as i64,
             is_bounded: false,
             alignment: alignment as i64,
-            elements: Rc::new(Elements::of(of)),
+            elements: Arc::new(Elements::of(of)),
             basic: super::predefined(of.handle).map_or(Basic::Several, Basic::One),
             layout,
         }
@@ -174,7 +174,7 @@ impl Datatype {
             upper += (lower - upper).rem_euclid(alignment);
         }
         let [true_lower, true_upper] = bounds[1].unwrap_or_default();
-        let elements = Rc::new(elements);
+        let elements = Arc::new(elements);
         Ok(Datatype { lower, upper, true_lower, true_upper, is_bounded, alignment, elements, basic, layout })
     }
 
@@ -197,7 +197,7 @@ impl Datatype {
         let mut elements = Elements::default();
         elements.append(count, &block.elements);
         let layout = block.layout.repeated(count as usize, stride as isize);
-        Ok(Datatype { elements: Rc::new(elements), layout, ..bounds })
+        Ok(Datatype { elements: Arc::new(elements), layout, ..bounds })
     }
 
     /// The same with other bounds (`MPI_Type_create_resized`).

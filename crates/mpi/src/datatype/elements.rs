@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::Predefined;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The elements of a type, as a tree: types have few different parts and many of each.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +12,7 @@ pub struct Elements {
     /// Their bytes.
     bytes: u64,
     /// What it consists of, each so many times; none if it is one element.
-    parts: Vec<(u64, Rc<Elements>)>,
+    parts: Vec<(u64, Arc<Elements>)>,
     /// What it is, if it is one element.
     one: Option<Element>,
 }
@@ -44,19 +44,19 @@ impl Elements {
         let first = of.size - second;
         let kind = if of.kind == Kind::PairFloat { Kind::Float } else { Kind::Signed };
         let external = if of.name == "LONG_INT" { external_bytes("LONG", first) } else { first };
-        pair.append(1, &Rc::new(one(kind, first as u64, external)));
+        pair.append(1, &Arc::new(one(kind, first as u64, external)));
         // The index, or in Fortran's pairs another value.
         let kind = if of.name.starts_with('2') { kind } else { Kind::Signed };
-        pair.append(1, &Rc::new(one(kind, second as u64, second)));
+        pair.append(1, &Arc::new(one(kind, second as u64, second)));
         pair
     }
 
     /// Adds so many of another.
-    pub fn append(&mut self, count: u64, other: &Rc<Elements>) {
+    pub fn append(&mut self, count: u64, other: &Arc<Elements>) {
         if count > 0 && other.number > 0 {
             self.number += count * other.number;
             self.bytes += count * other.bytes;
-            self.parts.push((count, Rc::clone(other)));
+            self.parts.push((count, Arc::clone(other)));
         }
     }
 

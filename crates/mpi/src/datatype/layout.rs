@@ -4,14 +4,14 @@
 
 mod serialized;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
     /// Bytes that follow one another.
     Run { at: isize, bytes: usize },
     /// The same so many times, a stride apart.
-    Repeat { at: isize, count: usize, stride: isize, body: Rc<Vec<Node>> },
+    Repeat { at: isize, count: usize, stride: isize, body: Arc<Vec<Node>> },
 }
 
 impl Node {
@@ -36,7 +36,7 @@ struct Runs {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// Shared: a large type is not copied for each message.
-    nodes: Rc<Vec<Node>>,
+    nodes: Arc<Vec<Node>>,
     bytes: usize,
 }
 
@@ -44,7 +44,7 @@ impl Layout {
     /// Bytes that follow one another.
     pub fn run(at: isize, bytes: usize) -> Self {
         let nodes = if bytes > 0 { vec![Node::Run { at, bytes }] } else { vec![] };
-        Layout { nodes: Rc::new(nodes), bytes }
+        Layout { nodes: Arc::new(nodes), bytes }
     }
 
     /// Bytes of data.
@@ -54,7 +54,7 @@ impl Layout {
 
     /// Adds another, moved by so many bytes.
     pub fn append(&mut self, other: &Layout, by: isize) {
-        let nodes = Rc::make_mut(&mut self.nodes);
+        let nodes = Arc::make_mut(&mut self.nodes);
         for node in other.nodes.iter() {
             let node = node.moved(by);
             match (nodes.last_mut(), &node) {
@@ -79,11 +79,11 @@ impl Layout {
             [Node::Run { at, bytes: one }] if stride == *one as isize => Node::Run { at: *at, bytes },
             // A loop that goes on where it has ended is one loop.
             [Node::Repeat { at, count: inner, stride: step, body }] if stride == *inner as isize * step => {
-                Node::Repeat { at: *at, count: inner * count, stride: *step, body: Rc::clone(body) }
+                Node::Repeat { at: *at, count: inner * count, stride: *step, body: Arc::clone(body) }
             }
-            _ => Node::Repeat { at: 0, count, stride, body: Rc::clone(&self.nodes) },
+            _ => Node::Repeat { at: 0, count, stride, body: Arc::clone(&self.nodes) },
         };
-        Layout { nodes: Rc::new(vec![node]), bytes }
+        Layout { nodes: Arc::new(vec![node]), bytes }
     }
 
     /// Where the data is, if it is one run.

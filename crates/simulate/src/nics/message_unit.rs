@@ -22,6 +22,7 @@ use netloom_node::program::Program;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult};
+use netloom_workload::mpi::MpiProgram;
 use netloom_workload::pami::PamiProgram;
 use netloom_workload::spi::SpiConfig;
 use std::any::Any;
@@ -37,6 +38,9 @@ pub(super) fn program<F: RouterFamily>(
     if let Some(config) = program.downcast_ref() {
         return Some(run_pami(family.with_message_units(), study, config, to));
     }
+    if let Some(config) = program.downcast_ref() {
+        return Some(run_mpi(family.with_message_units(), study, config, to));
+    }
     program.downcast_ref().map(|config| run(family.with_message_units(), study, config, to))
 }
 
@@ -51,6 +55,20 @@ fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram
         })?;
     result.measured.push(program.measured(&of_run.measurements, tick_ns).into());
     of_run.judge(&mut result, study.torus().nodes() as u32 * program.processes());
+    Ok(result)
+}
+
+/// The same of MPI.
+fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, to: To) -> Ran {
+    let tick_ns = study.micros(1) * 1e3;
+    let torus = Torus::new(&study.torus().topology);
+    let mut job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
+    let threads = program.hardware_threads();
+    let (mut result, of_run) = processes(family, study, threads, to, ByteOrder::Big, &mut |spi| {
+        program.hardware_thread(&mut job, spi)
+    })?;
+    result.measured.push(program.measured(&of_run.measurements, tick_ns).into());
+    of_run.judge(&mut result, study.torus().nodes() as u32 * threads);
     Ok(result)
 }
 

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
+use crate::mpi::MpiProgram;
 use crate::pami::PamiProgram;
 use crate::point_to_point::PointToPointConfig;
 use crate::shape::Shape;
@@ -158,6 +159,8 @@ workloads! {
         Spi(SpiConfig) = "spi",
         /// A program on PAMI, on Message Units.
         Pami(PamiProgram) = "pami",
+        /// A program of MPI over PAMI, on Message Units.
+        Mpi(MpiProgram) = "mpi",
         /// A program on Aries NICs.
         Gni(GniConfig) = "gni",
         /// A program on TH Express NICs.

@@ -1,7 +1,7 @@
 //! Latency (Kumar et al., section V and Table 1): half of a message's way to and fro between neighbours, sent
 //! by `PAMI_Send_immediate` and by `PAMI_Send`.
 
-use super::{MESSAGE, next_message, refuse, values};
+use super::{MESSAGE, TURN, next_message, refuse, values};
 use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
@@ -40,9 +40,6 @@ impl Latency {
         Ok(())
     }
 }
-
-/// A turn of the polls of Blue Gene/Q's software and some more, ticks.
-const TURN: u32 = 1000;
 
 async fn send(task: &mut Task, is_immediate: bool, data: Range) {
     let to = Endpoint::new(1 - task.number(), 0).expect("two tasks");

@@ -109,7 +109,7 @@ pub struct Job {
 }
 
 /// An error of a key.
-fn refuse(key: &str, message: &str) -> Result<(), ConfigError> {
+pub(crate) fn refuse(key: &str, message: &str) -> Result<(), ConfigError> {
     Err(ConfigError { key: key.into(), message: message.into() })
 }
 
@@ -187,7 +187,7 @@ impl Job {
 }
 
 /// The neighbours of node 0 over each of its links, each once.
-fn neighbours_of_first(torus: &Torus) -> Vec<u32> {
+pub(crate) fn neighbours_of_first(torus: &Torus) -> Vec<u32> {
     let mut list: Vec<u32> = vec![];
     for there in (0..2 * torus.dimensions()).filter_map(|port| torus.neighbour(0, port)) {
         if there != 0 && !list.contains(&there) {
@@ -196,6 +196,9 @@ fn neighbours_of_first(torus: &Torus) -> Vec<u32> {
     }
     list
 }
+
+/// A turn of the polls of Blue Gene/Q's software and some more, ticks.
+pub(crate) const TURN: u32 = 1000;
 
 /// Identifiers of dispatch functions.
 const MESSAGE: u16 = 1;
@@ -211,7 +214,7 @@ async fn next_message(task: &mut Task) -> u32 {
 }
 
 /// The values that a key of all processes has, in ticks.
-fn values(measurements: &Measurements, key: u64) -> Vec<f64> {
+pub(crate) fn values(measurements: &Measurements, key: u64) -> Vec<f64> {
     let all = measurements.iter().flat_map(|n| &n.2);
     all.filter(|n| n.key == key).map(|n| n.time().0 as f64 / 1e6).collect()
 }

@@ -34,7 +34,7 @@ impl Default for Neighbours {
 }
 
 impl Neighbours {
-    pub(super) fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
         let links: u32 = dims.iter().map(|&k| k.saturating_sub(1).min(2)).sum();
         if self.neighbours.is_empty() || self.neighbours.iter().any(|n| !(1..=links).contains(n)) {
             let message =

@@ -340,11 +340,17 @@ impl UnitContext {
         full.map(|(fifo, _)| Watch::Room(self.fifos[fifo].number))
     }
 
-    /// Waits until there is something to do.
-    pub fn wait(&mut self, at_most: Option<Microticks>) {
+    /// A wait begins: the conditions that end it, the first of which is a packet.
+    pub fn watches_of_wait(&mut self) -> SmallVec<[Watch; 2]> {
         let any = self.watches();
         self.is_full = None;
         self.queues.retry();
+        any
+    }
+
+    /// Waits until there is something to do.
+    pub fn wait(&mut self, at_most: Option<Microticks>) {
+        let any = self.watches_of_wait();
         self.device.thread().wait(Wait { at_most, ..Wait::for_any(any) });
     }
 

@@ -1,7 +1,7 @@
 //! Layouts as bytes, which one process sends to another: the tree of loops, in words of eight bytes.
 
 use super::{Layout, Node};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The first word of a run; that of a loop is 1 + the number of nodes of its body.
 const RUN: u64 = 0;
@@ -44,7 +44,7 @@ fn decode(bytes: &mut &[u8]) -> Option<(Node, usize)> {
         data = data.checked_add(more)?;
     }
     let data = data.checked_mul(count)?;
-    Some((Node::Repeat { at, count, stride, body: Rc::new(body) }, data))
+    Some((Node::Repeat { at, count, stride, body: Arc::new(body) }, data))
 }
 
 impl Layout {
@@ -61,6 +61,6 @@ impl Layout {
             nodes.push(node);
             data = data.checked_add(more)?;
         }
-        Some(Layout { nodes: Rc::new(nodes), bytes: data })
+        Some(Layout { nodes: Arc::new(nodes), bytes: data })
     }
 }
