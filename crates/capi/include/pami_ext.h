@@ -122,6 +122,19 @@ typedef pamix_proc_free_fn pamix_node_free_fn;
  *  @return PAMI_SUCCESS; PAMI_INVAL if it is no time from 0 to 400 s. */
 typedef pami_result_t (*pamix_compute_seconds_fn)(double seconds);
 
+/* -------------------------------------------- NETLOOM_threads ------------------------------------------- */
+
+/* An extension of this library: threads share a context under its lock, as those of MPI do. */
+
+/** Symbol "lock": takes the lock. */
+typedef void (*pamix_threads_lock_fn)(pami_context_t context);
+
+/** Symbol "unlock": releases it, and wakes threads in "advance" if the context has handled events, or `has_changed` is
+ *  not 0: then the caller has changed something for which they may wait.
+ *  Symbol "advance": makes progress under the lock. Without any it releases the lock meanwhile, and waits for a moment, or
+ *  until something arrives or changes. */
+typedef void (*pamix_threads_change_fn)(pami_context_t context, int has_changed);
+
 /* -------------------------------------------- NETLOOM_waiting ------------------------------------------- */
 
 /* An extension of this library: a library that stands on PAMI, such as MPI, says in its own words for what its call waits.

@@ -1,58 +1,13 @@
 //! The C programs of `tests/mpi`, compiled against `mpi.h` and linked with `libmpi_abi.so`: natively with 1
 //! to 8 ranks, and as guests of a simulated Blue Gene/Q. Each checks its data itself.
 
+mod common;
+
+use common::{alone, compile, job, libraries};
 use netloom_guest::Machine;
-use netloom_shm::launch::{Bind, Job, launch, share_core};
-use std::path::{Path, PathBuf};
+use netloom_shm::launch::{Job, launch, share_core};
+use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// A launcher waits for all children of its process: jobs and compilers take turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The folder of the libraries, which Cargo builds before this test.
-fn libraries() -> PathBuf {
-    let folder = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
-    assert!(folder.join("libmpi_abi.so.1").is_file(), "no libmpi_abi.so.1 in {}", folder.display());
-    folder
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
-}
-
-fn compile(source: &str, to: &Path) -> PathBuf {
-    let program = to.join(Path::new(source).file_stem().unwrap());
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(root().join("crates/capi/include"));
-    compiler.arg(root().join(source)).arg("-o").arg(&program);
-    // As `netloom cc` links: what MPI's library needs it finds itself.
-    compiler.arg("-L").arg(libraries()).args(["-Wl,--as-needed", "-lmpi_abi", "-lc", "-lpami", "-lm"]);
-    let compiled = compiler.output().expect("a C compiler");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    program
-}
-
-fn job(program: &Path, ranks: u32) -> Job {
-    Job {
-        program: program.into(),
-        arguments: vec![],
-        tasks: ranks,
-        bind: Bind::None,
-        label: true,
-        time_limit: Some(Duration::from_secs(120)),
-        grace: Duration::from_secs(2),
-        environment: vec![],
-        folder: None,
-        libraries: Some(libraries()),
-    }
-}
 
 /// Status, and all that was written.
 fn native(program: &Path, ranks: u32) -> (u8, String) {
@@ -115,6 +70,8 @@ const CHECKED: &[&str] = &[
     "shared_windows",
     "sessions",
     "sleeps",
+    "thread_collectives",
+    "threads",
     "tool",
     "variables",
     "windows",
@@ -215,6 +172,14 @@ fn ranks_that_wait_for_ever_are_told() {
     for rank in 0..3 {
         let from = (rank + 1) % 3;
         let told = format!("MPI_Recv: receive from rank {from} with tag 42 of MPI_COMM_WORLD");
+        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
+        assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
+    }
+    // Each thread of a rank.
+    let program = compile(&source("waits_in_threads"), folder.path());
+    let (status, _, output) = simulated(&program, 2, 1, 1);
+    for (rank, tag) in [(0, 40), (0, 41), (0, 42), (1, 40), (1, 41), (1, 42)] {
+        let told = format!("receive from rank {} with tag {tag} of MPI_COMM_WORLD", 1 - rank);
         let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
         assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
     }

@@ -1,0 +1,53 @@
+//! Programs in C that are compiled and run.
+
+use netloom_shm::launch::{Bind, Job};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A launcher waits for all children of its process: jobs and compilers take turns.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folder of the libraries, which Cargo builds before this test.
+pub fn libraries() -> PathBuf {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
+    assert!(folder.join("libmpi_abi.so.1").is_file(), "no libmpi_abi.so.1 in {}", folder.display());
+    folder
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+pub fn compile(source: &str, to: &Path) -> PathBuf {
+    let program = to.join(Path::new(source).file_stem().unwrap());
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root().join("crates/capi/include"));
+    compiler.arg(root().join(source)).arg("-o").arg(&program);
+    // As `netloom cc` links: what MPI's library needs it finds itself.
+    compiler.arg("-L").arg(libraries()).args(["-Wl,--as-needed", "-lmpi_abi", "-lc", "-lpami", "-lm"]);
+    let compiled = compiler.output().expect("a C compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    program
+}
+
+pub fn job(program: &Path, ranks: u32) -> Job {
+    Job {
+        program: program.into(),
+        arguments: vec![],
+        tasks: ranks,
+        bind: Bind::None,
+        label: true,
+        time_limit: Some(Duration::from_secs(120)),
+        grace: Duration::from_secs(2),
+        environment: vec![],
+        folder: None,
+        libraries: Some(libraries()),
+    }
+}
