@@ -12,7 +12,7 @@ use netloom_node::program::lock;
 use std::sync::Arc;
 
 /// What the communication thread of this number does, 1 the first.
-pub async fn run(process: Arc<Process>, thread: usize) {
+pub(super) async fn run(process: Arc<Process>, thread: usize) {
     let contexts = (thread - 1..process.contexts).step_by(process.threads);
     while !lock(&process.state).is_over {
         let has_progress = match process.library.locking {

@@ -9,7 +9,7 @@
 //! | what the hardware threads of a rank share; locks | `process.rs`, `mutex.rs` |
 //! | progress: events of contexts become messages | `progress.rs` |
 //! | communication threads | `communication_thread.rs` |
-//! | calls of a rank | `rank.rs` |
+//! | calls of a rank; the ranks of a job | `rank.rs`; `ranks.rs` |
 
 mod communication_thread;
 mod contexts;
@@ -19,9 +19,9 @@ mod mutex;
 mod process;
 mod progress;
 mod rank;
+mod ranks;
 
-pub use communication_thread::run as run_communication_thread;
 pub use costs::Costs;
 pub use library::{Library, Locking, Threads};
-pub use process::{HardwareThread, Process};
 pub use rank::{ANY, Rank, Request};
+pub use ranks::Ranks;

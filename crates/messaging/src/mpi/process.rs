@@ -28,12 +28,7 @@ use std::sync::{Arc, Mutex};
 /// What a communication thread is to do.
 pub(super) enum Work {
     /// A send.
-    Send {
-        number: Number,
-        to: Number32,
-        envelope: Envelope,
-        data: Memory,
-    },
+    Send { number: Number, to: Number32, envelope: Envelope, data: Memory },
     /// A collective.
     Collective { number: Number, team: Team, collective: Collective },
 }
@@ -78,7 +73,7 @@ impl State {
 }
 
 /// A rank's process on its node.
-pub struct Process {
+pub(super) struct Process {
     pub(super) core: CoreOf<MessageUnit>,
     pub(super) library: Library,
     pub(super) costs: Costs,
@@ -97,7 +92,7 @@ impl Process {
     ///
     /// # Panics
     /// If the process has no task.
-    pub fn new(
+    pub(super) fn new(
         spi: &Spi,
         placement: &Arc<Placement>,
         library: Library,
@@ -143,7 +138,7 @@ impl Process {
     ///
     /// # Panics
     /// If this rank is no member.
-    pub fn join(&self, members: &Members, class: u8) -> Team {
+    pub(super) fn join(&self, members: &Members, class: u8) -> Team {
         let state = lock(&self.state);
         let mut list = state.mpi.transport().list.borrow_mut();
         list[0].device_mut().add_group(members, class).expect("a member") as Team
@@ -212,7 +207,7 @@ impl Process {
 }
 
 /// A hardware thread of a rank as a process of its node.
-pub struct HardwareThread {
+pub(super) struct HardwareThread {
     program: Program<Command, Watch>,
     of: Arc<Process>,
     number: usize,
@@ -221,7 +216,11 @@ pub struct HardwareThread {
 impl HardwareThread {
     /// Hardware thread `number` of a rank, 0 the program's, with what it does. All those of a rank have its
     /// device and its thread of operations: whichever is resumed takes over what was submitted.
-    pub fn new(of: &Arc<Process>, number: usize, runs: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub(super) fn new(
+        of: &Arc<Process>,
+        number: usize,
+        runs: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
         HardwareThread { program: Program::new(&of.core, runs), of: Arc::clone(of), number }
     }
 }

@@ -38,7 +38,7 @@ const OF_COLLECTIVES: u32 = 1;
 
 impl Rank {
     /// The rank of a process; `team` is the network's group of all ranks, if there is one.
-    pub fn new(process: &Arc<Process>, team: Option<Team>) -> Self {
+    pub(super) fn new(process: &Arc<Process>, team: Option<Team>) -> Self {
         Rank { process: Arc::clone(process), team }
     }
 
@@ -249,7 +249,11 @@ impl Rank {
             assert_eq!(started, Ok(true), "{collective:?} by the network");
             self.unlock_context(0).await;
         }
-        self.finish(Request(Some(number))).await;
+        // A call that waits itself has no request of the program's.
+        while !self.has_ended(Request(Some(number))) {
+            self.process.progress().await;
+        }
+        lock(&self.process.state).mpi.free(number);
         self.leave().await;
     }
 

@@ -63,7 +63,7 @@ fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, 
     let tick_ns = study.micros(1) * 1e3;
     let torus = Torus::new(&study.torus().topology);
     let mut job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
-    let threads = program.hardware_threads();
+    let threads = job.hardware_threads();
     let (mut result, of_run) = processes(family, study, threads, to, ByteOrder::Big, &mut |spi| {
         program.hardware_thread(&mut job, spi)
     })?;

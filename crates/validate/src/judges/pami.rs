@@ -1,4 +1,4 @@
-//! The PAMI paper: studies in `studies/pami/`. Rows that need MPI are not run yet.
+//! The PAMI paper: studies in `studies/pami/`.
 
 use super::bgq::measured_of;
 use super::runs::StudyFile;
@@ -20,13 +20,18 @@ macro_rules! study {
 pub const STUDIES: &[(&str, &[(&str, &str)])] = &[
     ("pami.table1_pami_latency", &[study!("latency")]),
     ("pami.table3_neighbour_throughput", &[study!("neighbours")]),
-    ("pami.message_rate", &[study!("message-rate")]),
+    (
+        "pami.message_rate",
+        &[study!("message-rate"), study!("mpi-message-rate"), study!("mpi-message-rate-threads")],
+    ),
     ("pami.barrier", &[study!("barrier")]),
     ("pami.allreduce_latency", &[study!("allreduce-latency")]),
     ("pami.allreduce_throughput", &[study!("allreduce-throughput")]),
     ("pami.broadcast_throughput", &[study!("broadcast-throughput")]),
     ("pami.projection_96_racks", &[study!("projection")]),
     ("pami.rectangle_broadcast", &[study!("rectangle-broadcast")]),
+    ("pami.table2_mpi_latency", &[study!("mpi-latency")]),
+    ("pami.message_rate_gain", &[study!("mpi-message-rate-threads")]),
 ];
 
 /// Those who judge the paper's tables.
@@ -44,12 +49,21 @@ pub fn judges() -> Vec<Judge> {
         Judge { table: "pami.broadcast_throughput", judge: |bench| throughput(bench, 6) },
         Judge { table: "pami.projection_96_racks", judge: projection },
         Judge { table: "pami.rectangle_broadcast", judge: rectangle },
+        Judge { table: "pami.table2_mpi_latency", judge: mpi_latency },
+        Judge { table: "pami.message_rate_gain", judge: message_rate_gain },
     ]
 }
 
-/// The tables that the points of the only study of the table at this place measured, and where they ran.
+/// The tables that the points of the first study of the table at this place measured, and where they ran.
 fn tables(bench: &Bench, table: usize) -> Result<(Vec<MeasuredTable>, String), Problem> {
-    let (path, text) = STUDIES[table].1[0];
+    tables_of(bench, STUDIES[table].1[0])
+}
+
+/// The same of a study.
+fn tables_of(
+    bench: &Bench,
+    (path, text): (&'static str, &str),
+) -> Result<(Vec<MeasuredTable>, String), Problem> {
     let file = StudyFile::read(path, text, bench.quick)?;
     let tables = file.points.iter().map(|point| measured_of(bench, &point.study, path));
     Ok((tables.collect::<Result<_, _>>()?, format!("{}, {}", file.name, file.study.machine.shape())))
@@ -125,23 +139,64 @@ fn latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(rows.iter().flat_map(|row| calls.map(|call| figure(row, call))).collect())
 }
 
-/// Table 3: by the number of neighbours.
-fn neighbours(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (rows, reported) = rows(bench, 1)?;
-    let figure = |row: &Vec<f64>, (place, column): (usize, &str)| {
-        let id = format!("pami.table3_neighbour_throughput[{}].{column}", row[0]);
-        Finding::figure(id, row[place], &reported, Evidence::Run)
-    };
-    let columns = [(1, "eager_MB_per_s"), (2, "rendezvous_MB_per_s")];
-    Ok(rows.iter().flat_map(|row| columns.map(|column| figure(row, column))).collect())
-}
-
-/// Figure 5, PAMI's own rate.
-fn message_rate(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (rows, reported) = rows(bench, 2)?;
-    let figure = |row: &Vec<f64>| {
-        let id = "pami.message_rate[PAMI/32].rate_million_per_s";
+/// Table 2: by the library, its thread level and communication threads, in the order of the study's points.
+fn mpi_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (rows, reported) = rows(bench, 9)?;
+    let libraries = ["classic", "thread-optimised"];
+    let threads = ["single/false", "multiple/false", "multiple/true"];
+    let cases = libraries.iter().flat_map(|library| threads.map(|threads| format!("{library}/{threads}")));
+    // The paper has no figure of one thread of the program with communication threads.
+    let figure = |(row, case): (&Vec<f64>, String)| {
+        let id = format!("pami.table2_mpi_latency[{case}].latency_us");
         Finding::figure(id, row[1], &reported, Evidence::Run)
     };
-    Ok(rows.iter().map(figure).collect())
+    Ok(rows.iter().zip(cases).map(figure).collect())
+}
+
+/// Table 3: eager, then rendezvous, by the number of neighbours.
+fn neighbours(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (tables, reported) = tables(bench, 1)?;
+    let columns = ["eager_MB_per_s", "rendezvous_MB_per_s"];
+    let figures = tables.iter().zip(columns).flat_map(|(table, column)| {
+        let figure = |row: &Vec<f64>| {
+            let id = format!("pami.table3_neighbour_throughput[{}].{column}", row[0]);
+            Finding::figure(id, row[1], &reported, Evidence::Run)
+        };
+        table.rows.iter().map(figure).collect::<Vec<_>>()
+    });
+    Ok(figures.collect())
+}
+
+/// Points of `mpi-message-rate-threads`: locks, then threads, then processes of a node.
+const CLASSIC_SINGLE_1: usize = 0;
+const OPTIMISED_COMMUNICATION_1: usize = 6;
+const OPTIMISED_COMMUNICATION_16: usize = 7;
+
+/// Figure 5: PAMI's own rate; MPI's, classic with 32 processes, and thread-optimised with 16 and communication
+/// threads.
+fn message_rate(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let [pami, mpi, threads] = [0, 1, 2].map(|study| tables_of(bench, STUDIES[2].1[study]));
+    let figure = |row: &str, (tables, reported): (Vec<MeasuredTable>, String), point: usize| {
+        let rate = value(&tables[point], "rate million/s").unwrap_or(f64::NAN);
+        Finding::figure(
+            format!("pami.message_rate[{row}].rate_million_per_s"),
+            rate,
+            &reported,
+            Evidence::Run,
+        )
+    };
+    Ok(vec![
+        figure("PAMI/32", pami?, 0),
+        figure("MPI/32", mpi?, 0),
+        figure("MPI/16", threads?, OPTIMISED_COMMUNICATION_16),
+    ])
+}
+
+/// Figure 5: one process a node, the thread-optimised library with communication threads against the classic
+/// one without.
+fn message_rate_gain(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (tables, reported) = tables(bench, 10)?;
+    let rate = |point: usize| value(&tables[point], "rate million/s").unwrap_or(f64::NAN);
+    let gain = rate(OPTIMISED_COMMUNICATION_1) / rate(CLASSIC_SINGLE_1);
+    Ok(vec![Finding::figure("pami.message_rate_gain.times", gain, &reported, Evidence::Run)])
 }

@@ -47,8 +47,7 @@ const TAG: i32 = 1;
 const TIME: u64 = 0;
 
 pub(super) async fn run(mut rank: Rank, config: Latency) {
-    let [out, into] =
-        [(); 2].map(|()| Range { bytes: config.bytes, ..rank.allocate(config.bytes.max(1)) });
+    let [out, into] = [(); 2].map(|()| Range { bytes: config.bytes, ..rank.allocate(config.bytes.max(1)) });
     let other = 1 - rank.number();
     for round in 0..=config.rounds {
         // The partner's polls meet the messages at any time of their turn, as they do on hardware.

@@ -130,7 +130,10 @@ pub(super) fn measured(config: &MessageRate, measurements: &Measurements, tick_n
     let end = values(measurements, END).into_iter().fold(0.0, f64::max);
     // Sent and received.
     let messages = 2.0
-        * [config.processes, config.neighbours, config.window, config.rounds].map(f64::from).iter().product::<f64>();
+        * [config.processes, config.neighbours, config.window, config.rounds]
+            .map(f64::from)
+            .iter()
+            .product::<f64>();
     let rate = messages / ((end - begin) * tick_ns) * 1e3;
     Measured {
         title: "Message rate of a node".into(),

@@ -19,19 +19,16 @@ use netloom_fabric::config::ConfigError;
 use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::MessagingConfig;
-use netloom_messaging::mpi::{Costs, HardwareThread, Library, Process, Rank, Threads, run_communication_thread};
+use netloom_messaging::mpi::{Costs, Library, Rank, Ranks, Threads};
 use netloom_messaging::pami::context::Limits;
-use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::message_unit::{Costs as PamiCosts, Placement};
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::MessageUnit;
 use netloom_node::nodes::ProcessOf;
-use netloom_node::program::Program;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 /// Configuration of such a program, chosen by `program`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -102,9 +99,6 @@ impl Workload for MpiProgram {
     }
 }
 
-/// The group of all ranks has this class.
-const CLASS: u8 = 0;
-
 impl MpiProgram {
     fn library(&self) -> Library {
         match self {
@@ -134,12 +128,6 @@ impl MpiProgram {
         }
     }
 
-    /// Hardware threads of a node that are in use.
-    pub fn hardware_threads(&self) -> u32 {
-        let ranks = self.ranks();
-        u32::from(ranks) * (1 + u32::from(self.library().communication_threads(ranks)))
-    }
-
     /// The ranks on a torus.
     pub fn job(&self, torus: &Torus, messaging: &MessagingConfig, ticks_per_second: u64) -> Job {
         let nodes = match self {
@@ -147,66 +135,36 @@ impl MpiProgram {
             MpiProgram::Neighbours(_) => [0].into_iter().chain(neighbours_of_first(torus)).collect(),
             MpiProgram::MessageRate(_) | MpiProgram::Collective(_) => (0..torus.nodes()).collect(),
         };
-        let ranks = self.ranks();
-        let placement = Placement { tasks: nodes.len() as u32 * u32::from(ranks), nodes, processes: ranks };
+        let processes = self.ranks();
+        let placement = Placement { tasks: nodes.len() as u32 * u32::from(processes), nodes, processes };
         let has_collectives = matches!(self, MpiProgram::MessageRate(_) | MpiProgram::Collective(_));
-        let all = if has_collectives { Members::of_job(&placement, torus) } else { None };
         let (pami, mpi) = (messaging.pami.unwrap_or_default(), messaging.mpi.unwrap_or_default());
-        let eager = match self {
+        let eager_max_bytes = match self {
             MpiProgram::Neighbours(c) if c.is_rendezvous => Some(0),
             MpiProgram::Neighbours(_) => None,
             _ => messaging.eager_max_B,
         };
-        Job {
-            placement: Arc::new(placement),
-            all: all.map(Arc::new),
-            costs: Costs::new(&mpi, &pami, ticks_per_second),
-            pami: PamiCosts::new(&pami, ticks_per_second),
-            limits: Limits {
-                rendezvous_from_bytes: eager.map_or(u64::MAX, |bytes| bytes + 1),
-                ..Limits::default()
-            },
-            neighbours: neighbours_of_first(torus),
-            of_node: vec![],
+        let rendezvous_from_bytes = eager_max_bytes.map_or(u64::MAX, |bytes| bytes + 1);
+        let costs = (Costs::new(&mpi, &pami, ticks_per_second), PamiCosts::new(&pami, ticks_per_second));
+        let limits = Limits { rendezvous_from_bytes, ..Limits::default() };
+        let ranks = Ranks::new(placement, self.library(), costs, limits);
+        let ranks = if has_collectives { ranks.with_collectives(torus) } else { ranks };
+        Job { ranks, neighbours: neighbours_of_first(torus) }
+    }
+
+    /// What a rank does; `neighbours` are those of node 0.
+    fn program(&self, rank: Rank, neighbours: &[u32]) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        match self.clone() {
+            MpiProgram::Latency(c) => Box::pin(latency::run(rank, c)),
+            MpiProgram::Neighbours(c) => Box::pin(neighbours::run(rank, c)),
+            MpiProgram::MessageRate(c) => Box::pin(message_rate::run(rank, c, neighbours.to_vec())),
+            MpiProgram::Collective(c) => Box::pin(collective::run(rank, c)),
         }
     }
 
     /// A hardware thread of a node: those of a node are made one after the other.
     pub fn hardware_thread(&self, job: &mut Job, spi: Spi) -> Box<ProcessOf<MessageUnit>> {
-        let (place, ranks) = (usize::from(spi.process()), usize::from(self.ranks()));
-        if place == 0 {
-            job.of_node.clear();
-        }
-        if place >= ranks {
-            let (rank, thread) = (place % ranks, place / ranks);
-            return match job.of_node.get(rank) {
-                Some(of) => {
-                    let runs = run_communication_thread(Arc::clone(of), thread);
-                    Box::new(HardwareThread::new(of, thread, runs))
-                }
-                None => Box::new(Program::new(spi.core(), async {})),
-            };
-        }
-        if job.placement.task(spi.node(), spi.process()).is_none() {
-            return Box::new(Program::new(spi.core(), async {}));
-        }
-        let costs = (job.costs, &job.pami);
-        let process = Process::new(&spi, &job.placement, self.library(), costs, job.limits);
-        job.of_node.push(Arc::clone(&process));
-        let program = self.program(&process, job);
-        Box::new(HardwareThread::new(&process, 0, program))
-    }
-
-    /// What the rank of a process does.
-    fn program(&self, process: &Arc<Process>, job: &Job) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let team = job.all.as_ref().map(|all| process.join(all, CLASS));
-        let rank = Rank::new(process, team);
-        match self.clone() {
-            MpiProgram::Latency(c) => Box::pin(latency::run(rank, c)),
-            MpiProgram::Neighbours(c) => Box::pin(neighbours::run(rank, c)),
-            MpiProgram::MessageRate(c) => Box::pin(message_rate::run(rank, c, job.neighbours.clone())),
-            MpiProgram::Collective(c) => Box::pin(collective::run(rank, c)),
-        }
+        job.ranks.hardware_thread(spi, |rank| self.program(rank, &job.neighbours))
     }
 
     /// The measurements of all ranks, in their order; a tick is `tick_ns` long.
@@ -220,16 +178,16 @@ impl MpiProgram {
     }
 }
 
-/// What the ranks of a run share.
+/// The ranks of a run.
 pub struct Job {
-    placement: Arc<Placement>,
-    /// The group of all ranks, where there are collective operations.
-    all: Option<Arc<Members>>,
-    costs: Costs,
-    pami: PamiCosts,
-    limits: Limits,
+    ranks: Ranks,
     /// The neighbours of node 0.
     neighbours: Vec<u32>,
-    /// The ranks of the node that is being made.
-    of_node: Vec<Arc<Process>>,
+}
+
+impl Job {
+    /// Hardware threads of a node that are in use.
+    pub fn hardware_threads(&self) -> u32 {
+        self.ranks.hardware_threads()
+    }
 }
