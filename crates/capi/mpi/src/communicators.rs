@@ -1,8 +1,8 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 use crate::abi::*;
-use crate::environment::write;
 use crate::contexts;
+use crate::environment::write;
 use crate::library::{Comm, CommId, Library};
 use crate::operations::Combining;
 use crate::pami::Pami;

@@ -3,8 +3,8 @@
 use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
-use crate::entry::tell;
 use crate::contexts::{Random, THREADED};
+use crate::entry::tell;
 use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
 use crate::handles::Handles;

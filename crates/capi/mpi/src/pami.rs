@@ -168,8 +168,7 @@ impl Pami {
     pub fn sharing(&self) -> (*mut c_void, Option<[*mut c_void; 3]>) {
         let mut extension = null_mut();
         // SAFETY: the client lives; a place for the result.
-        let opened =
-            unsafe { PAMI_Extension_open(self.client, c"NETLOOM_threads".as_ptr(), &mut extension) };
+        let opened = unsafe { PAMI_Extension_open(self.client, c"NETLOOM_threads".as_ptr(), &mut extension) };
         // SAFETY: an extension that is open.
         let symbol = |name: &CStr| unsafe { PAMI_Extension_symbol(extension, name.as_ptr()) };
         let functions = (opened == SUCCESS).then(|| [c"lock", c"unlock", c"advance"].map(symbol));

@@ -54,7 +54,8 @@ fn a_rank_that_is_killed_at_a_random_time_ends_the_job() {
     let before = shared_memory();
     for seed in 0..if is_long() { 60 } else { 4 } {
         let (outcome, output) = run(&program, &["1".into(), seed.to_string(), "kill".into()]);
-        let failure = outcome.failure.as_ref().unwrap_or_else(|| panic!("seed {seed}: {outcome:?}\n{output}"));
+        let failure =
+            outcome.failure.as_ref().unwrap_or_else(|| panic!("seed {seed}: {outcome:?}\n{output}"));
         let killed = (failure.task, failure.status.signal());
         assert_eq!(killed, (seed % RANKS, Some(libc::SIGKILL)), "seed {seed}\n{output}");
         assert_eq!(outcome.status(), 128 + 9);

@@ -8,8 +8,8 @@
 //! sleep. On a simulated node it compares [`Sharing::changes`] with what it saw under the lock, and nobody
 //! else runs between that and its wait.
 
-use super::advance::{SLEEP, SLEEP_AFTER, YIELD_AFTER};
 use super::Context;
+use super::advance::{SLEEP, SLEEP_AFTER, YIELD_AFTER};
 use crate::check::enter;
 use crate::device::guest;
 use crate::threads;
