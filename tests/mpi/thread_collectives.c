@@ -11,7 +11,9 @@ static void sums(void * in, void * inout, int * length, MPI_Datatype * type)
   int bytes;
   MPI_Type_size(*type, &bytes);
   CHECK(bytes == sizeof(long));
+  pthread_mutex_lock(&interpreter);
   sched_yield();
+  pthread_mutex_unlock(&interpreter);
   for (int n = 0; n < *length; n++) ((long *)inout)[n] += ((long *)in)[n];
 }
 
@@ -29,6 +31,7 @@ static void collectives(int number)
     /* Threads begin in another order at each rank. */
     for (int n = (number + rank) % THREADS; n > 0; n--) sched_yield();
     MPI_Barrier(comm);
+    for (int n = 0; n < 10; n++) short_calls();
     for (int n = 0; n < length; n++) out[n] = value_of(rank, number, round + n);
     MPI_Allreduce(out, in, length, MPI_LONG, MPI_SUM, comm);
     for (int n = 0; n < length; n++)
@@ -193,6 +196,8 @@ static int copy_attribute(MPI_Comm comm, int keyval, void * extra, void * value,
 static int delete_attribute(MPI_Comm comm, int keyval, void * value, void * extra)
 {
   (void)comm, (void)keyval, (void)extra;
+  pthread_mutex_lock(&interpreter);
+  pthread_mutex_unlock(&interpreter);
   /* Messages within a call of MPI. */
   MPI_Sendrecv_replace(value, 1, MPI_INT, 0, 0, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
   return MPI_SUCCESS;
@@ -233,6 +238,7 @@ static void makes_objects(int number)
     MPI_Comm_dup(comms[number], &made);
     MPI_Comm_get_attr(made, keyval, &found, &flag);
     CHECK(flag && found == &value && *found == number);
+    short_calls();
     MPI_Comm_delete_attr(comms[number], keyval);
     MPI_Comm_create_errhandler(fails, &handler);
     MPI_Comm_set_errhandler(made, handler);

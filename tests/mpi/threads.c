@@ -88,6 +88,8 @@ static MPI_Request generalized, cancelled;
 static int query(void * extra, MPI_Status * status)
 {
   (void)extra;
+  pthread_mutex_lock(&interpreter);
+  pthread_mutex_unlock(&interpreter);
   MPI_Status_set_elements(status, MPI_INT, 3);
   MPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = 1, status->MPI_TAG = 2;

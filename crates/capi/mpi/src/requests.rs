@@ -151,7 +151,8 @@ impl Library {
             }
             !has_ended
         });
-        self.freed_requests = left;
+        // Other threads may have freed some.
+        self.freed_requests.extend(left);
     }
 
     /// How a request has ended, if it has: its status, or its error.
@@ -290,7 +291,14 @@ impl Library {
             }
             Err(error) => return Some(Err(error)),
         };
-        let end = self.ended(self.requests[at].as_ref().expect("it was found"))?;
+        let end = match self.requests[at].as_ref().expect("it was found") {
+            // Its function is the program's: nothing is borrowed meanwhile.
+            Request::Generalized(generalized) => {
+                let generalized = **generalized;
+                generalized.ended()?
+            }
+            request => self.ended(request)?,
+        };
         let freed = match self.requests[at].take().expect("it was found") {
             // It stays, inactive.
             Request::Persistent(plan, active) => {
@@ -566,7 +574,10 @@ pub unsafe fn cancel(library: &mut Library, request: *mut usize) -> Result<(), E
     };
     match request {
         Request::Receive(number, _) => library.point_to_point.cancel(*number),
-        Request::Generalized(generalized) => return generalized.cancel(),
+        Request::Generalized(generalized) => {
+            let generalized = **generalized;
+            return generalized.cancel();
+        }
         Request::Collective(_) => {
             return Err(Error::new(
                 Class::Request,

@@ -47,11 +47,13 @@ pub unsafe fn begin(pami: &Pami) -> bool {
     true
 }
 
-/// From now on they do not, and the calls of this thread that have it do not release it: no other thread is in a
+/// From now on they do not, and the calls of this thread that have it have it no more: no other thread is in a
 /// call, and the context is about to be destroyed.
 pub fn end() {
+    if DEPTH.replace(0) > 0 {
+        unlock();
+    }
     IS_SHARED.store(false, Ordering::Release);
-    DEPTH.set(0);
 }
 
 /// Whether calls take the lock.
