@@ -16,6 +16,7 @@ use link::{GuestLink, OVER, Shared};
 use memory::{GuestMemory, Status};
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::mpi::Costs as MpiCosts;
 use netloom_messaging::pami::guest::Facts;
 use netloom_messaging::pami::guest::process::{GuestProcess, Settings};
 use netloom_messaging::pami::guest::task::{Task, hardware_thread};
@@ -174,13 +175,14 @@ pub fn run(
             "netloom: warning: the machine does not set the time of PAMI's instructions (messaging.pami), so they take none"
         );
     }
+    let mpi = messaging.mpi.unwrap_or_default();
     let topology = &study.torus_machine().topology;
     let ticks_per_second = study.machine.ticks_per_second();
     let ticks_per_ns = ticks_per_second as f64 / 1e9;
     let world = Members::of_job(&placement, &Torus::new(&study.torus().topology));
     let settings = Settings {
         placement: Arc::clone(&placement),
-        costs: Costs::new(&pami, ticks_per_second),
+        costs: Costs::new(&pami, ticks_per_second).with_mpi(MpiCosts::new(&mpi, &pami, ticks_per_second)),
         facts: Facts {
             machine: study.machine.shape(),
             tasks,

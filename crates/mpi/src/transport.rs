@@ -75,8 +75,40 @@ pub enum Step {
     Complete,
     /// A collective begins.
     Collective,
+    /// The handle of a request becomes its object.
+    Handle,
     /// A call that waits for a request has found it completed, and frees it.
     Free,
+}
+
+impl Step {
+    /// As a number, for interfaces in C: the kind, and from bit 8 on the number of elements.
+    pub fn to_number(self) -> u64 {
+        match self {
+            Step::Send => 0,
+            Step::Receive => 1,
+            Step::Search(elements) => 2 | u64::from(elements) << 8,
+            Step::Complete => 3,
+            Step::Collective => 4,
+            Step::Handle => 5,
+            Step::Free => 6,
+        }
+    }
+
+    /// The reverse; `None` if there is no such step.
+    pub fn of_number(number: u64) -> Option<Self> {
+        let elements = number >> 8;
+        Some(match number & 0xff {
+            0 => Step::Send,
+            1 => Step::Receive,
+            2 => Step::Search(u32::try_from(elements).ok()?),
+            3 => Step::Complete,
+            4 => Step::Collective,
+            5 => Step::Handle,
+            6 => Step::Free,
+            _ => return None,
+        })
+    }
 }
 
 /// A transport. Nothing here waits.
@@ -173,4 +205,18 @@ pub trait Transport {
 
     /// Copies the bytes into memory of this process.
     fn store(&self, bytes: &[u8], to: u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_survive_as_numbers() {
+        let steps = [Step::Send, Step::Receive, Step::Search(0), Step::Search(u32::MAX), Step::Complete];
+        for step in steps.into_iter().chain([Step::Collective, Step::Handle, Step::Free]) {
+            assert_eq!(Step::of_number(step.to_number()), Some(step));
+        }
+        assert_eq!([7, 2 | 1 << 40].map(Step::of_number), [None, None]);
+    }
 }

@@ -13,7 +13,7 @@ use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
-use netloom_mpi::transport::{Collective, Memory, Process, Refused, Team, Transport};
+use netloom_mpi::transport::{Collective, Memory, Process, Refused, Step, Team, Transport};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -81,10 +81,27 @@ pub struct Pami {
     own: Process,
     short_max_bytes: Cell<usize>,
     transfer_min_bytes: usize,
+    /// Takes steps of this library's software, on a simulated machine.
+    spend: Option<Spend>,
     geometries: Geometries,
 }
 
+type Spend = unsafe extern "C" fn(u64);
+
 type Listener = PointToPoint<Pami>;
+
+/// A symbol of an extension, if PAMI has it for this job.
+fn symbol(client: *mut c_void, extension: &CStr, name: &CStr) -> Option<*mut c_void> {
+    let mut opened = null_mut();
+    // SAFETY: the client lives; a place for the result; an extension that is open.
+    let symbol = unsafe {
+        if PAMI_Extension_open(client, extension.as_ptr(), &mut opened) != SUCCESS {
+            return None;
+        }
+        PAMI_Extension_symbol(opened, name.as_ptr())
+    };
+    (!symbol.is_null()).then_some(symbol)
+}
 
 /// Whom arrivals are told to.
 static LISTENER: AtomicPtr<Listener> = AtomicPtr::new(null_mut());
@@ -135,11 +152,22 @@ impl Pami {
             let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
             let is_simulated = place(client).0.contains(ON_MACHINE);
+            let spend = symbol(client, c"NETLOOM_mpi_steps", c"spend");
+            let spend = spend.map(|symbol| std::mem::transmute::<*mut c_void, Spend>(symbol));
             let geometries = Geometries::new(Settings::new(is_simulated));
             // A simulated network moves data by itself; the kernel of this computer takes longer than a
             // message.
             let transfer_min_bytes = if is_simulated { 0 } else { IMMEDIATE_B };
-            Ok(Pami { client, context, processes, own, short_max_bytes, transfer_min_bytes, geometries })
+            Ok(Pami {
+                client,
+                context,
+                processes,
+                own,
+                short_max_bytes,
+                transfer_min_bytes,
+                spend,
+                geometries,
+            })
         }
     }
 
@@ -150,16 +178,10 @@ impl Pami {
         unsafe {
             let context = listener.transport().context;
             PAMI_Dispatch_set(context, MESSAGE, Some(arrived), null_mut(), DispatchHints(0));
-            let mut extension = null_mut();
-            let client = listener.transport().client;
-            if PAMI_Extension_open(client, c"NETLOOM_waiting".as_ptr(), &mut extension) == SUCCESS {
-                type Text = unsafe extern "C" fn(*mut c_char, usize) -> usize;
-                let symbol = PAMI_Extension_symbol(extension, c"describe".as_ptr());
-                let describe =
-                    std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(Option<Text>)>>(symbol);
-                if let Some(describe) = describe {
-                    describe(Some(crate::waiting::describe));
-                }
+            type Text = unsafe extern "C" fn(*mut c_char, usize) -> usize;
+            type Describe = unsafe extern "C" fn(Option<Text>);
+            if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", c"describe") {
+                std::mem::transmute::<*mut c_void, Describe>(symbol)(Some(crate::waiting::describe));
             }
         }
     }
@@ -349,6 +371,14 @@ impl Transport for Pami {
         match unsafe { PAMI_Rget(self.context, &mut Rget { rma, local, remote }) } {
             SUCCESS => Ok(()),
             _ => Err(Refused(reason("PAMI_Rget"))),
+        }
+    }
+
+    #[inline]
+    fn spend(&self, step: Step) {
+        if let Some(spend) = self.spend {
+            // SAFETY: a function of PAMI's extension.
+            unsafe { spend(step.to_number()) };
         }
     }
 

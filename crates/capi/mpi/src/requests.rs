@@ -16,7 +16,7 @@ use crate::persistent::Plan;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::one_sided::Token;
 use netloom_mpi::point_to_point::{Ended, Number};
-use netloom_mpi::transport::Transport;
+use netloom_mpi::transport::{Step, Transport};
 use std::ffi::c_int;
 use std::future::Future;
 use std::pin::Pin;
@@ -215,7 +215,10 @@ impl Library {
     pub fn release_request(&self, mut request: Request) -> Result<(), Error> {
         self.deliver(&mut request);
         match request {
-            Request::Send(number, _) | Request::Receive(number, _) => self.point_to_point.free(number),
+            Request::Send(number, _) | Request::Receive(number, _) => {
+                self.point_to_point.transport().spend(Step::Free);
+                self.point_to_point.free(number);
+            }
             Request::OneSided(token) => self.point_to_point.forget_operation(token),
             Request::Persistent(_, Some(active)) => return self.release_request(*active),
             Request::SendReceive(both) => {
@@ -282,6 +285,7 @@ impl Library {
             }
             request => self.ended(request)?,
         };
+        self.point_to_point.transport().spend(Step::Handle);
         let freed = match self.requests[at].take().expect("it was found") {
             // It stays, inactive.
             Request::Persistent(plan, active) => {

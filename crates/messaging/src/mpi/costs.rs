@@ -14,8 +14,7 @@ pub struct Costs {
     complete: Microticks,
     free: Microticks,
     collective: Microticks,
-    /// The handle of a request becomes its object.
-    pub handle: Microticks,
+    handle: Microticks,
     /// An atomic operation of the L2, or a load of a line that another core has written.
     pub atomic: Microticks,
     /// A synchronization of memory: all stores have reached the L2, which takes as long as a load from there
@@ -52,6 +51,7 @@ impl Costs {
             Step::Search(elements) => self.search + self.element * u64::from(elements),
             Step::Complete => self.complete,
             Step::Collective => self.collective,
+            Step::Handle => self.handle,
             Step::Free => self.free,
         }
     }

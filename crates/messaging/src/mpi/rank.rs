@@ -129,8 +129,8 @@ impl Rank {
         self.enter().await;
         let costs = &self.process.costs;
         let step = match self.process.is_advanced_by_others() {
-            true => costs.handle.max(costs.atomic),
-            false => costs.handle,
+            true => costs.of(Step::Handle).max(costs.atomic),
+            false => costs.of(Step::Handle),
         };
         let mut left = vec![];
         for request in requests {

@@ -165,6 +165,9 @@ pub enum Step {
     Reduction,
     /// An atomic operation of the L2, or a load of what another core has just written.
     Atomic,
+    /// A step of MPI, which stands on this library, by its
+    /// [number](netloom_mpi::transport::Step::to_number).
+    Mpi(u64),
 }
 
 /// A device that carries the packets of one context. Nothing here waits.

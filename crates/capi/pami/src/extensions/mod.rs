@@ -6,6 +6,7 @@
 //! - `l2_atomic` – memory for atomic operations.
 //! - `compute` – how long a program computes on a simulated machine.
 //! - `local_tasks` – which tasks run on the same node.
+//! - `mpi_steps` – steps of MPI's software take time on a simulated machine.
 //! - `threads` – threads share a context under its lock.
 //! - `waiting` – a library above tells for what it waits.
 
@@ -13,6 +14,7 @@ mod async_progress;
 mod compute;
 mod l2_atomic;
 mod local_tasks;
+mod mpi_steps;
 mod threads;
 mod torus;
 mod waiting;
@@ -34,13 +36,14 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 8] = [
+static LIST: [Extension; 9] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
     local_tasks::EXTENSION,
     local_tasks::MAPPING,
     compute::EXTENSION,
+    mpi_steps::EXTENSION,
     threads::EXTENSION,
     waiting::EXTENSION,
 ];

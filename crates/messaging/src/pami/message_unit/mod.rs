@@ -25,6 +25,7 @@ use crate::spi::device::UnitDevice;
 use collective::Collectives;
 use collective::group::{Group, Members};
 use memory::ProcessMemory;
+use netloom_mpi::transport::Step as MpiStep;
 use netloom_nic::message_unit::commands::Watch;
 use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet};
@@ -85,6 +86,8 @@ pub struct Costs {
     reduction: Microticks,
     atomic: Microticks,
     copy: Steps,
+    /// Those of MPI, if it stands on this library.
+    mpi: Option<crate::mpi::Costs>,
 }
 
 impl Costs {
@@ -102,7 +105,14 @@ impl Costs {
             reduction: of(config.reduction_ns),
             atomic: of(config.atomic_ns),
             copy: Steps::copies(config.copy_GB_per_s, ticks_per_second),
+            mpi: None,
         }
+    }
+
+    /// The same with those of MPI.
+    #[must_use]
+    pub fn with_mpi(self, costs: crate::mpi::Costs) -> Self {
+        Costs { mpi: Some(costs), ..self }
     }
 
     /// The duration of a step.
@@ -118,6 +128,10 @@ impl Costs {
             Step::Collective => self.collective,
             Step::Reduction => self.reduction,
             Step::Atomic => self.atomic,
+            Step::Mpi(number) => {
+                let step = MpiStep::of_number(number);
+                step.zip(self.mpi).map_or(Microticks::ZERO, |(step, costs)| costs.of(step))
+            }
         }
     }
 }
