@@ -144,6 +144,19 @@ typedef void (*pamix_profile_taken_fn)(pami_task_t task, uint32_t context, int t
 /** Symbol "received": the data of a message that was taken is there. */
 typedef void (*pamix_profile_received_fn)(uint64_t number);
 
+/* -------------------------------------------- NETLOOM_threads ------------------------------------------- */
+
+/* An extension of this library: threads share a context under its lock, as those of MPI do. */
+
+/** Symbol "lock": takes the lock. */
+typedef void (*pamix_threads_lock_fn)(pami_context_t context);
+
+/** Symbol "unlock": releases it, and wakes threads in "advance" if the context has handled events, or `has_changed` is
+ *  not 0: then the caller has changed something for which they may wait.
+ *  Symbol "advance": makes progress under the lock. Without any it releases the lock meanwhile, and waits for a moment, or
+ *  until something arrives or changes. */
+typedef void (*pamix_threads_change_fn)(pami_context_t context, int has_changed);
+
 /* -------------------------------------------- NETLOOM_waiting ------------------------------------------- */
 
 /* An extension of this library: a library that stands on PAMI, such as MPI, says in its own words for what its call waits.

@@ -395,7 +395,10 @@ impl<T: Transport> PointToPoint<T> {
     /// Requests that have not ended, and messages that nobody has received, in words; of a context, `name` is
     /// that of its communicator.
     pub fn unfinished(&self, name: impl Fn(u32) -> String) -> Vec<String> {
-        let tables = self.tables.borrow();
+        // Another thread may be in the middle of something.
+        let (Ok(tables), Ok(one_sided)) = (self.tables.try_borrow(), self.one_sided.try_borrow()) else {
+            return vec!["a call of another thread".into()];
+        };
         let mut list: Vec<String> = vec![];
         for (pattern, _) in tables.matching.posted() {
             let from =
@@ -413,7 +416,7 @@ impl<T: Transport> PointToPoint<T> {
         if sends > 0 {
             list.push(format!("{sends} sends that have not ended"));
         }
-        list.extend(self.one_sided.borrow().unfinished(&name));
+        list.extend(one_sided.unfinished(&name));
         for state in &tables.requests {
             if let State::Collective(context) = state {
                 list.push(format!("collective operation of {}: other ranks", name(*context)));
@@ -458,6 +461,11 @@ impl<T: Transport> PointToPoint<T> {
     /// Whether the program waits for the collectives that are started from now on before it starts others.
     pub fn set_blocking(&self, is_blocking: bool) {
         self.is_blocking.set(is_blocking);
+    }
+
+    /// What was set last.
+    pub fn is_blocking(&self) -> bool {
+        self.is_blocking.get()
     }
 
     /// Starts a collective of a team, which is that of a context; `None` if messages are to do it.

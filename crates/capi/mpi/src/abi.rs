@@ -50,7 +50,10 @@ pub const UNDEFINED: c_int = -32766;
 /// `MPI_IN_PLACE`.
 pub const IN_PLACE: usize = 1;
 
+pub const THREAD_SINGLE: c_int = 0;
+pub const THREAD_FUNNELED: c_int = 1024;
 pub const THREAD_SERIALIZED: c_int = 2048;
+pub const THREAD_MULTIPLE: c_int = 4096;
 pub const MAX_OBJECT_NAME: usize = 128;
 pub const MAX_ERROR_STRING: usize = 512;
 pub const MAX_PROCESSOR_NAME: usize = 256;

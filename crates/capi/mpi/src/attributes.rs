@@ -5,6 +5,7 @@ use crate::abi::*;
 use crate::communicators;
 use crate::library::{CommId, Library, library};
 use crate::requests::{EMPTY, Request};
+use crate::threads;
 use crate::types;
 use crate::windows::{Win, WinId};
 use netloom_mpi::error::{Class, Error};
@@ -55,7 +56,7 @@ type Delete = unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_
 ///
 /// # Safety
 /// No function of the program is called while it is borrowed.
-unsafe fn now<'a>() -> &'a mut Library {
+unsafe fn now() -> Library {
     // SAFETY: the caller's promise.
     unsafe { library() }.expect("calls before MPI_Init and after MPI_Finalize are refused")
 }
@@ -119,7 +120,7 @@ unsafe fn create(
 unsafe fn free_key(carrier: Carrier, keyval: *mut c_int) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
-        let library = now();
+        let mut library = now();
         if library.keyval(carrier, *keyval)?.is_freed {
             return Err(Error::new(Class::Keyval, format!("keyval {} has been freed", *keyval)));
         }
@@ -164,7 +165,8 @@ unsafe fn delete_of(carrier: Carrier, handle: usize, key: c_int) -> Result<(), E
         };
         if keyval.delete != 0 {
             let delete = std::mem::transmute::<usize, Delete>(keyval.delete);
-            let code = delete(handle, key, value as *mut c_void, keyval.extra as *mut c_void);
+            let delete = || delete(handle, key, value as *mut c_void, keyval.extra as *mut c_void);
+            let code = threads::unlocked(delete);
             if code != SUCCESS {
                 return Err(failed("deletes", code));
             }
@@ -227,7 +229,7 @@ pub unsafe fn free(comm: *mut usize) -> Result<(), Error> {
         let at = now().comm("comm", *comm)?;
         communicators::check_free(at)?;
         delete_all(Carrier::Comm, *comm)?;
-        communicators::free(now(), at);
+        communicators::free(&mut now(), at);
         *comm = COMM_NULL;
     }
     Ok(())
@@ -285,7 +287,7 @@ unsafe fn copies(carrier: Carrier, handle: usize) -> Result<Vec<(c_int, usize)>,
                     let copy = std::mem::transmute::<usize, Copy>(function);
                     let (mut new, mut flag) = (std::ptr::null_mut(), 0);
                     let (extra, value) = (keyval.extra as *mut c_void, value as *mut c_void);
-                    let code = copy(handle, key, extra, value, &mut new, &mut flag);
+                    let code = threads::unlocked(|| copy(handle, key, extra, value, &mut new, &mut flag));
                     if code != SUCCESS {
                         return Err(failed("copies", code));
                     }
@@ -335,7 +337,7 @@ pub unsafe fn dup(comm: usize, made: *mut usize) -> Result<(), Error> {
     unsafe {
         let at = now().comm("comm", comm)?;
         let copies = copies(Carrier::Comm, comm)?;
-        let handle = communicators::dup(now(), at)?;
+        let handle = communicators::dup(&mut now(), at)?;
         let new = now().comm("newcomm", handle)?;
         now().of(new).attributes = copies;
         now().of(new).info = now().of(at).info.clone();

@@ -1,8 +1,9 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 use crate::abi::*;
+use crate::contexts;
 use crate::environment::write;
-use crate::library::{CONTEXTS, Comm, CommId, Library};
+use crate::library::{Comm, CommId, Library};
 use crate::operations::Combining;
 use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation, inter};
@@ -32,33 +33,27 @@ pub fn greater(own: &mut [u8], other: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-impl Library {
-    /// A context that all agree on is taken.
-    pub fn take_context(&mut self, context: [u8; 4]) -> u32 {
-        let context = u32::from_ne_bytes(context);
-        self.next_context = context + CONTEXTS;
-        context
-    }
-}
-
 /// A context that no member of a communicator uses.
 pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
     if library.of(comm).remote.is_none() {
-        let operation = library.operation(comm);
-        return agree(library, operation);
+        return agree(library, |library| library.operation(comm));
     }
-    let mut context = library.next_context.to_ne_bytes();
-    let inter = library.inter_operation(comm);
-    library.block_on(inter::agree(&inter, &mut context, &greater))?;
-    Ok(library.take_context(context))
+    contexts::agree(library, |library, context| {
+        let inter = library.inter_operation(comm);
+        library.block_on(inter::agree(&inter, context, &greater))
+    })
 }
 
-/// A context that no process of an operation uses: the greatest of those that they would take next.
-pub fn agree(library: &mut Library, operation: Operation<Pami>) -> Result<u32, Error> {
-    let mut context = library.next_context.to_ne_bytes();
+/// A context that no process of an operation uses.
+pub fn agree(
+    library: &mut Library,
+    operation: impl Fn(&mut Library) -> Operation<Pami>,
+) -> Result<u32, Error> {
     let greatest = Combining::of_predefined(Op::Max, "UINT32_T");
-    library.block_on(collective::all_reduce(&operation, &mut context, &greatest))?;
-    Ok(library.take_context(context))
+    contexts::agree(library, |library, context| {
+        let operation = operation(library);
+        library.block_on(collective::all_reduce(&operation, context, &greatest))
+    })
 }
 
 /// The handle of a communicator of the same group.
@@ -97,9 +92,9 @@ pub unsafe fn create_group(
         Some(rank) => {
             let mut group =
                 Group { members: group.members().clone(), rank, size: group.size(), context: parent };
-            let point_to_point = Rc::clone(&library.point_to_point);
-            let operation = Operation::new(point_to_point, group.clone(), tag as u32);
-            group.context = agree(library, operation)?;
+            group.context = agree(library, |library| {
+                Operation::new(Rc::clone(&library.point_to_point), group.clone(), tag as u32)
+            })?;
             library.add_comm(group, errhandler)
         }
     };
@@ -148,8 +143,8 @@ pub unsafe fn create_from_group(
     } else {
         let group = members(library, &group)?;
         // SAFETY: the program gave the string.
-        let operation = operation_of(library, &group, unsafe { number_of(stringtag) });
-        let context = agree(library, operation)?;
+        let number = unsafe { number_of(stringtag) };
+        let context = agree(library, |library| operation_of(library, &group, number))?;
         library.add_comm(Group { context, ..group }, errhandler)
     };
     // SAFETY: the program gave the place.

@@ -20,11 +20,12 @@ pub unsafe fn run(
     crate::waiting::call_begins(name);
     let _profiled = crate::profile::call(name);
     // SAFETY: the caller's promise.
-    let Some(library) = (unsafe { library() }) else { return outside(name) };
-    match call(library) {
+    let Some(mut library) = (unsafe { library() }) else { return outside(name) };
+    match call(&mut library) {
         Ok(()) => SUCCESS,
         Err(error) => {
             let raised = library.raise(name, comm, &error);
+            drop(library);
             // SAFETY: the program gave the handler; the library is not used any more.
             unsafe { crate::errhandlers::handle(raised) }
         }
@@ -33,6 +34,7 @@ pub unsafe fn run(
 
 /// Carries out a call that needs MPI to be initialised, but not the library throughout: a reduction of the
 /// program may make it while the library is in use, or it calls functions of the program that may make calls.
+/// It has the lock of threads all the same.
 /// `comm` as for [`run`].
 ///
 /// # Safety
@@ -47,7 +49,10 @@ pub unsafe fn run_alone(
         return outside(name);
     }
     let _profiled = crate::profile::call(name);
-    match crate::waiting::in_call(name, call) {
+    let held = crate::threads::enter();
+    let result = crate::waiting::in_call(name, call);
+    drop(held);
+    match result {
         Ok(()) => SUCCESS,
         // SAFETY: the caller's promise.
         Err(error) => unsafe { run(name, comm, |_| Err(error)) },

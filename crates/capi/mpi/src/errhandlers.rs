@@ -159,10 +159,12 @@ pub unsafe fn call_of(
 ) -> c_int {
     let function = {
         // SAFETY: the program makes one call at a time.
-        let Some(library) = (unsafe { library() }) else { return outside(name) };
-        if let Err(error) = check(library) {
+        let Some(mut library) = (unsafe { library() }) else { return outside(name) };
+        if let Err(error) = check(&library) {
+            let raised = library.raise(name, 0, &error);
+            drop(library);
             // SAFETY: the library is not used any more.
-            return unsafe { self::handle(library.raise(name, 0, &error)) };
+            return unsafe { self::handle(raised) };
         }
         let handler = library.errhandler_of(handle).expect("it was found");
         match library.user_handler(handler) {

@@ -4,6 +4,7 @@
 use crate::abi::*;
 use crate::library::Library;
 use crate::requests::{EMPTY, Request};
+use crate::threads;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::point_to_point::Ended;
 use std::ffi::{c_int, c_void};
@@ -12,7 +13,9 @@ type Query = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
 type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
-/// The functions of the program, and whether it has said that the operation is complete.
+/// The functions of the program, and whether it has said that the operation is complete. They are called without
+/// the lock of threads, so nothing of the library is borrowed then.
+#[derive(Clone, Copy)]
 pub struct Generalized {
     query: usize,
     free: usize,
@@ -42,7 +45,8 @@ impl Generalized {
         if self.query != 0 {
             // SAFETY: the program gave the function and its argument.
             let code = unsafe {
-                std::mem::transmute::<usize, Query>(self.query)(self.extra as *mut c_void, &mut status)
+                let query = std::mem::transmute::<usize, Query>(self.query);
+                threads::unlocked(|| query(self.extra as *mut c_void, &mut status))
             };
             if let Err(error) = check("queries", code) {
                 return Some(Err(error));
@@ -59,17 +63,20 @@ impl Generalized {
             return Ok(());
         }
         // SAFETY: the program gave the function and its argument.
-        check("frees", unsafe { std::mem::transmute::<usize, Free>(self.free)(self.extra as *mut c_void) })
+        check("frees", unsafe {
+            let free = std::mem::transmute::<usize, Free>(self.free);
+            threads::unlocked(|| free(self.extra as *mut c_void))
+        })
     }
 
     pub fn cancel(&self) -> Result<(), Error> {
         if self.cancel == 0 {
             return Ok(());
         }
-        let cancel = self.cancel;
         // SAFETY: the program gave the function and its argument.
         check("cancels", unsafe {
-            std::mem::transmute::<usize, Cancel>(cancel)(self.extra as *mut c_void, self.is_complete.into())
+            let cancel = std::mem::transmute::<usize, Cancel>(self.cancel);
+            threads::unlocked(|| cancel(self.extra as *mut c_void, self.is_complete.into()))
         })
     }
 }
@@ -92,6 +99,7 @@ pub unsafe fn complete(library: &mut Library, handle: usize) -> Result<(), Error
     match at.and_then(|at| library.requests[at].as_mut()) {
         Some(Request::Generalized(generalized)) => {
             generalized.is_complete = true;
+            threads::note_change();
             Ok(())
         }
         _ => Err(Error::new(Class::Request, format!("request is {handle:#x}, which is not generalized"))),

@@ -5,6 +5,7 @@ use crate::communicators::{
     SPLIT_BYTES, WITHIN_GROUP, agree_context, greater, members, number_of, of_color, operation_of,
     split_bytes,
 };
+use crate::contexts;
 use crate::library::{CONTEXTS, CommId, Library};
 use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation, inter};
@@ -136,37 +137,41 @@ fn connect(
     across: Option<Result<Across, Error>>,
     errhandler: usize,
 ) -> Result<usize, Error> {
-    let operation = within(library);
-    let mut context = library.next_context.to_ne_bytes();
-    library.block_on(collective::reduce(&operation, &mut context, leader, &greater))?;
-    let (mut head, mut other): (Head, Vec<u8>) = ([0; 8], vec![]);
-    let mut failed = None;
-    match across {
-        None => {}
-        // The others of the group learn of it, and do not wait for ever.
-        Some(Err(error)) => failed = Some(error),
-        Some(Ok((operation, to))) => {
+    // The others of the group learn of an error of the leader, and do not wait for ever.
+    let (across, mut failed) = match across.transpose() {
+        Ok(across) => (across, None),
+        Err(error) => (None, Some(error)),
+    };
+    let mut size = 0;
+    let context = contexts::agree(library, |library, context| {
+        let operation = within(library);
+        library.block_on(collective::reduce(&operation, context, leader, &greater))?;
+        let mut head: Head = [0; 8];
+        if let Some((operation, to)) = &across {
             let mut own: Head = [0; 8];
-            own[..4].copy_from_slice(&context);
+            own[..4].copy_from_slice(context);
             own[4..].copy_from_slice(&group.size.to_ne_bytes());
-            library.block_on(swap(&operation, to, &own, &mut head))?;
-            greater(&mut head[..4], &context)?;
-            other.resize(4 * u32::from_ne_bytes(head[4..].try_into().expect("four bytes")) as usize, 0);
-            library.block_on(swap(&operation, to, &to_bytes(&Processes::from(group)), &mut other))?;
+            library.block_on(swap(operation, *to, &own, &mut head))?;
+            greater(&mut head[..4], context)?;
         }
+        let operation = within(library);
+        library.block_on(collective::broadcast(&operation, &mut head, leader))?;
+        let (greatest, of_other) = head.split_at(4);
+        context.copy_from_slice(greatest);
+        size = u32::from_ne_bytes(of_other.try_into().expect("four bytes"));
+        match size {
+            0 => Err(failed.take().unwrap_or_else(|| {
+                Error::new(Class::Comm, "the leader of this group could not speak to the other's")
+            })),
+            _ => Ok(()),
+        }
+    })?;
+    let mut other = vec![0; 4 * size as usize];
+    if let Some((operation, to)) = &across {
+        library.block_on(swap(operation, *to, &to_bytes(&Processes::from(group)), &mut other))?;
     }
-    let operation = within(library);
-    library.block_on(collective::broadcast(&operation, &mut head, leader))?;
-    let (context, size) = head.split_at(4);
-    let size = u32::from_ne_bytes(size.try_into().expect("four bytes"));
-    if size == 0 {
-        let unknown = || Error::new(Class::Comm, "the leader of this group could not speak to the other's");
-        return Err(failed.unwrap_or_else(unknown));
-    }
-    other.resize(4 * size as usize, 0);
     let operation = within(library);
     library.block_on(collective::broadcast(&operation, &mut other, leader))?;
-    let context = library.take_context(context.try_into().expect("four bytes"));
     let handle = library.add_comm(Group { context, ..group.clone() }, errhandler);
     library.set_remote(handle, Some(of_bytes(&other)));
     Ok(handle)

@@ -5,10 +5,10 @@
 //! |---|---|
 //! | all functions of MPI: declarations, names, who carries them out | `functions.txt`, `table.rs`, `build.rs` |
 //! | types and constants | `abi.rs` |
-//! | the library of a process; handles; errors | `library.rs`; `handles.rs`; `entry.rs` |
+//! | the library of a process; handles; errors; threads | `library.rs`; `handles.rs`; `entry.rs`; `threads.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
 //! | start and end; sessions | `start.rs`; `sessions.rs` |
-//! | communicators; between two groups; their attributes; groups; topologies | `communicators.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
+//! | communicators; their contexts; between two groups; their attributes; groups; topologies | `communicators.rs`; `contexts.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
 //! | sends, receives, probes; buffered, persistent, partitioned, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
@@ -22,8 +22,8 @@
 //! | for what a call waits, in words; what is not freed | `waiting.rs`; `unfreed.rs` |
 //!
 //! # One thread at a time
-//! `MPI_THREAD_SERIALIZED` is the highest level that is provided, so the program makes one call at a time;
-//! what calls refer to is theirs alone.
+//! One thread at a time uses what the library has: below `MPI_THREAD_MULTIPLE` because the program makes one
+//! call at a time, with it by a lock: see `threads.rs`.
 #![allow(unsafe_code)] // Each function takes pointers from C.
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)] // Functions are documented in the standard.
 #![allow(clippy::too_many_arguments)] // They are the standard's.
@@ -35,6 +35,7 @@ mod buffered;
 mod collectives;
 mod communicators;
 mod constructors;
+mod contexts;
 mod darray;
 mod entry;
 mod envelope;
@@ -67,6 +68,7 @@ mod sends;
 mod sessions;
 mod start;
 mod status;
+mod threads;
 mod tools;
 mod types;
 mod unfreed;

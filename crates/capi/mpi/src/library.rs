@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
+use crate::contexts::{Random, THREADED};
 use crate::entry::tell;
 use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
@@ -12,8 +13,9 @@ use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
-use crate::requests::{EMPTY, Request};
+use crate::requests::{EMPTY, Request, UnderWay};
 use crate::sessions::{Session, USER_SESSION};
+use crate::threads::{self, Held};
 use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
 use netloom_mpi::collective::inter::Inter;
@@ -27,9 +29,10 @@ use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::future::Future;
+use std::ops::{Deref, DerefMut};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
 /// See [`crate::handles`].
@@ -103,8 +106,8 @@ impl Comm {
     }
 }
 
-/// The library of this process.
-pub struct Library {
+/// What the library of this process has.
+pub struct State {
     pub point_to_point: Rc<PointToPoint<Pami>>,
     /// World, self, and those that the program made.
     pub comms: Vec<Option<Comm>>,
@@ -137,16 +140,18 @@ pub struct Library {
     pub operations: Handles<Reduction>,
     /// The next context that no communicator of this process has.
     pub next_context: u32,
+    /// See [`crate::contexts`].
+    pub random: Random,
     pub thread_level: c_int,
     /// The attribute `MPI_UNIVERSE_SIZE`.
     pub universe_size: c_int,
     pub main_thread: std::thread::ThreadId,
 }
 
-struct Global(UnsafeCell<Option<Library>>);
-// SAFETY: the program makes one call at a time: see the top of the crate.
+struct Global(UnsafeCell<Option<State>>);
+// SAFETY: it is used by one thread at a time: see `threads`.
 unsafe impl Sync for Global {}
-static LIBRARY: Global = Global(UnsafeCell::new(None));
+static STATE: Global = Global(UnsafeCell::new(None));
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// Whether it is between `MPI_Init` and `MPI_Finalize`.
@@ -155,27 +160,80 @@ pub fn is_running() -> bool {
     IS_RUNNING.load(Ordering::Relaxed)
 }
 
+/// The right to use the library, which a thread has during a call. All use goes through it, so while it is
+/// borrowed as a whole ([`Library::progress`]) no reference to anything of the library is left, and another
+/// thread may have it.
+pub struct Library {
+    _held: Held,
+}
+
+impl Deref for Library {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        // SAFETY: the state is there while there is a `Library`, and no other thread uses it: see `library`.
+        unsafe { (*STATE.0.get()).as_ref().unwrap_unchecked() }
+    }
+}
+
+impl DerefMut for Library {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut State {
+        // SAFETY: as above; this borrows the right as a whole.
+        unsafe { (*STATE.0.get()).as_mut().unwrap_unchecked() }
+    }
+}
+
 /// The library, between `MPI_Init` and `MPI_Finalize`.
 ///
 /// # Safety
-/// The program makes one call at a time, and this is called once in it.
+/// Below `MPI_THREAD_MULTIPLE` the program makes one call at a time. A call that is in another one has nothing
+/// of the library borrowed there.
 #[inline]
-pub unsafe fn library<'a>() -> Option<&'a mut Library> {
-    // SAFETY: the caller's promise.
-    unsafe { (*LIBRARY.0.get()).as_mut() }
+pub unsafe fn library() -> Option<Library> {
+    let held = threads::enter();
+    is_running().then_some(Library { _held: held })
 }
 
-/// Begins or ends it.
+/// This process's rank among all processes, and how many there are, while the library runs. Needs no lock: both
+/// stay.
+pub fn world() -> Option<[u32; 2]> {
+    is_running().then(|| [&WORLD_RANK, &WORLD_SIZE].map(|of| of.load(Ordering::Relaxed)))
+}
+
+static WORLD_RANK: AtomicU32 = AtomicU32::new(0);
+static WORLD_SIZE: AtomicU32 = AtomicU32::new(0);
+
+/// Begins it.
 ///
 /// # Safety
-/// As [`library`].
-pub unsafe fn set_library(library: Option<Library>) {
-    IS_RUNNING.store(library.is_some(), Ordering::Relaxed);
+/// As [`library`], and there is none.
+pub unsafe fn set_state(state: State) {
+    let transport = state.point_to_point.transport();
+    WORLD_RANK.store(transport.own(), Ordering::Relaxed);
+    WORLD_SIZE.store(transport.processes(), Ordering::Relaxed);
     // SAFETY: the caller's promise.
-    unsafe { *LIBRARY.0.get() = library };
+    unsafe { *STATE.0.get() = Some(state) };
+    IS_RUNNING.store(true, Ordering::Relaxed);
 }
 
-impl Library {
+/// Ends it.
+///
+/// # Safety
+/// No other thread is in a call.
+pub unsafe fn end(library: Library) {
+    IS_RUNNING.store(false, Ordering::Relaxed);
+    let point_to_point = Rc::clone(&library.point_to_point);
+    threads::end();
+    drop(library);
+    point_to_point.transport().end();
+    // What arrives during the end of the context may still be reported to it.
+    // SAFETY: the caller's promise; nothing is borrowed.
+    unsafe { *STATE.0.get() = None };
+}
+
+impl State {
     pub fn new(pami: Pami, thread_level: c_int) -> Self {
         let (own, size) = (pami.own(), pami.processes());
         let comm = |members, rank, size, context, team| {
@@ -183,7 +241,7 @@ impl Library {
         };
         let world = comm(Members::World, own, size, 0, pami.world_team());
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS, None);
-        Library {
+        State {
             point_to_point: Rc::new(PointToPoint::new(pami)),
             comms: vec![world, own_only],
             requests: vec![],
@@ -202,12 +260,15 @@ impl Library {
             operations: Handles::new(USER_OP),
             windows: Handles::new(USER_WIN),
             next_context: 2 * CONTEXTS,
+            random: Random::new(own),
             thread_level,
             universe_size: size as c_int,
             main_thread: std::thread::current().id(),
         }
     }
+}
 
+impl Library {
     /// The index of a communicator's handle.
     pub fn comm_at(handle: usize) -> Option<usize> {
         match handle {
@@ -258,8 +319,10 @@ impl Library {
         }
         let handle = USER_COMM | at;
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
+        // Other threads may make some before this one has its team.
+        self.comms[at] = Some(Comm::new(group.clone(), None, errhandler));
         let team = self.create_team(&group);
-        self.comms[at] = Some(Comm::new(group, team, errhandler));
+        self.of(CommId(at)).team = team;
         handle
     }
 
@@ -294,6 +357,11 @@ impl Library {
 
     /// Makes a team for collectives of a group, whose other members do so, too.
     fn create_team(&mut self, group: &Group) -> Option<Team> {
+        // A network does collectives one after the other, and threads start those of several communicators in
+        // any order: then MPI_COMM_WORLD alone has a team.
+        if group.context & THREADED != 0 {
+            return None;
+        }
         let (team, number) = self.point_to_point.create_team(group)?;
         while self.point_to_point.test(number).is_none() {
             self.progress();
@@ -310,6 +378,8 @@ impl Library {
             let polled = poll(future.as_mut());
             self.point_to_point.set_blocking(false);
             if let Poll::Ready(value) = polled {
+                // Other threads may have got what they wait for, such as a lock of a window.
+                threads::note_change();
                 return value;
             }
             self.progress();
@@ -332,9 +402,12 @@ impl Library {
         Ok(())
     }
 
-    /// Makes progress, and waits for some.
+    /// Makes progress, and waits for some. All waits come here: other threads use the library meanwhile.
     pub fn progress(&mut self) {
-        self.point_to_point.transport().advance();
+        // SAFETY: this borrows the library as a whole, so nobody has a reference to anything of it.
+        if !unsafe { threads::wait() } {
+            self.point_to_point.transport().advance();
+        }
         self.poll_collectives();
         self.end_freed_requests();
     }
@@ -344,16 +417,42 @@ impl Library {
         if self.collectives_under_way == 0 {
             return;
         }
-        for mut request in self.requests.iter_mut().flatten() {
-            if let Request::Persistent(_, Some(active)) = request {
-                request = active;
+        let mut at = 0;
+        while at < self.requests.len() {
+            if let Some(future) = self.collective_at(at) {
+                // Operations of the program may run, and other threads meanwhile: they find a collective here
+                // that does not end.
+                let mut taken = std::mem::replace(future, Box::pin(std::future::pending()));
+                let is_blocking = self.point_to_point.is_blocking();
+                self.point_to_point.set_blocking(false);
+                let polled = poll(taken.as_mut());
+                self.point_to_point.set_blocking(is_blocking);
+                let place = self.request_under_way(at).expect("a request is freed when it has ended");
+                match polled {
+                    Poll::Pending => *place = Request::Collective(taken),
+                    Poll::Ready(end) => {
+                        threads::note_change();
+                        *place = Request::Ended(end.map(|()| EMPTY).map_err(Box::new));
+                        self.collectives_under_way -= 1;
+                    }
+                }
             }
-            if let Request::Collective(future) = request
-                && let Poll::Ready(end) = poll(future.as_mut())
-            {
-                *request = Request::Ended(end.map(|()| EMPTY).map_err(Box::new));
-                self.collectives_under_way -= 1;
-            }
+            at += 1;
+        }
+    }
+
+    /// A request; of one that is persistent, what it has started.
+    fn request_under_way(&mut self, at: usize) -> Option<&mut Request> {
+        match self.requests[at].as_mut()? {
+            Request::Persistent(_, Some(active)) => Some(active),
+            request => Some(request),
+        }
+    }
+
+    fn collective_at(&mut self, at: usize) -> Option<&mut UnderWay> {
+        match self.request_under_way(at)? {
+            Request::Collective(future) => Some(future),
+            _ => None,
         }
     }
 

@@ -2,11 +2,13 @@
 
 use crate::buffer::Buffer;
 use crate::library::Library;
+use crate::pami::listener;
 use crate::types::Type;
 use netloom_mpi::collective::Combine;
 use netloom_mpi::datatype::{PREDEFINED, Predefined};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::op::{self, Op};
+use netloom_mpi::point_to_point::PointToPoint;
 use std::ffi::{c_int, c_void};
 
 /// See [`crate::handles`].
@@ -78,7 +80,13 @@ impl Combine for Combining {
             Reduction::User { function, is_long, .. } => {
                 let mut result = second.to_vec();
                 // SAFETY: the program gave the function for this type.
-                unsafe { call(function, is_long, [first, &mut result], self.handle, self.extent) };
+                unsafe {
+                    let call = || call(function, is_long, [first, &mut result], self.handle, self.extent);
+                    // Other threads may start collectives meanwhile.
+                    let is_blocking = listener().is_some_and(PointToPoint::is_blocking);
+                    crate::threads::unlocked(call);
+                    listener().inspect(|listener| listener.set_blocking(is_blocking));
+                }
                 first.copy_from_slice(&result);
             }
         }

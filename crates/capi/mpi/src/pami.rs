@@ -188,17 +188,10 @@ impl Pami {
 
     /// What takes a profile's marks, if the run has a profile.
     pub fn profile(&self) -> Option<crate::profile::Functions> {
-        let mut extension = null_mut();
-        // SAFETY: the client lives; the symbols are functions of these types.
+        let symbol = |name| symbol(self.client, c"NETLOOM_profile", name);
+        use std::mem::transmute;
+        // SAFETY: the symbols are functions of these types.
         unsafe {
-            if PAMI_Extension_open(self.client, c"NETLOOM_profile".as_ptr(), &mut extension) != SUCCESS {
-                return None;
-            }
-            let symbol = |name: &CStr| {
-                let address = PAMI_Extension_symbol(extension, name.as_ptr());
-                (!address.is_null()).then_some(address)
-            };
-            use std::mem::transmute;
             Some(crate::profile::Functions {
                 call_begins: transmute::<*mut c_void, unsafe extern "C" fn(*const c_char, usize, c_int)>(
                     symbol(c"call_begins")?,
@@ -211,6 +204,12 @@ impl Pami {
                 received: transmute::<*mut c_void, unsafe extern "C" fn(u64)>(symbol(c"received")?),
             })
         }
+    }
+
+    /// The context, and PAMI's functions by which threads share it: `lock`, `unlock`, `advance`.
+    pub fn sharing(&self) -> Option<(*mut c_void, [*mut c_void; 3])> {
+        let symbol = |name| symbol(self.client, c"NETLOOM_threads", name);
+        Some((self.context, [symbol(c"lock")?, symbol(c"unlock")?, symbol(c"advance")?]))
     }
 
     /// From now on a send has ended only when its packets have left: what is sent last must not be lost.

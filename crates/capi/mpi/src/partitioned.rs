@@ -121,6 +121,8 @@ impl Library {
         let text = || format!("request is {handle:#x}, which is no partitioned send that is started");
         let wrong = || Error::new(Class::Request, text());
         let at = self.request_at(handle)?.ok_or_else(wrong)?;
+        // Another thread may wait for the whole.
+        crate::threads::note_change();
         let mut request = self.requests[at].take().expect("it was found");
         let end = match &mut request {
             Request::Persistent(_, Some(active)) => match &mut **active {

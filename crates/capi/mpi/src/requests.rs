@@ -1,7 +1,9 @@
 //! Requests, and how they are waited for (MPI 5.0, section 3.7).
 
+mod freed;
 mod status;
 
+pub use freed::*;
 pub use status::*;
 
 use crate::abi::*;
@@ -19,6 +21,9 @@ use std::ffi::c_int;
 use std::future::Future;
 use std::pin::Pin;
 
+/// A collective that is under way.
+pub type UnderWay = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
+
 /// What the program waits for.
 pub enum Request {
     /// With the packed data, if the type has gaps.
@@ -28,7 +33,7 @@ pub enum Request {
     NoReceive,
     /// An operation of a window, by its token.
     OneSided(Token),
-    Collective(Pin<Box<dyn Future<Output = Result<(), Error>>>>),
+    Collective(UnderWay),
     /// A send and a receive that end together.
     SendReceive(Box<[Request; 2]>),
     /// What is started again and again, and what it has started that has not been ended.
@@ -131,24 +136,6 @@ impl Library {
         self.point_to_point.transport().poll();
         self.poll_collectives();
         self.end_freed_requests();
-    }
-
-    /// Ends those that can be of the requests that the program has freed.
-    pub fn end_freed_requests(&mut self) {
-        if self.freed_requests.is_empty() {
-            return;
-        }
-        let mut left = std::mem::take(&mut self.freed_requests);
-        left.retain(|&at| {
-            let has_ended = self.requests[at].as_ref().is_none_or(|request| self.has_ended(request));
-            if has_ended {
-                // Nobody waits for it, so nobody hears of an error.
-                self.requests[at].take().into_iter().for_each(|request| drop(self.release_request(request)));
-                self.free_requests.push(at);
-            }
-            !has_ended
-        });
-        self.freed_requests = left;
     }
 
     /// How a request has ended, if it has: its status, or its error.
@@ -290,7 +277,14 @@ impl Library {
             }
             Err(error) => return Some(Err(error)),
         };
-        let end = self.ended(self.requests[at].as_ref().expect("it was found"))?;
+        let end = match self.requests[at].as_ref().expect("it was found") {
+            // Its function is the program's: nothing is borrowed meanwhile.
+            Request::Generalized(generalized) => {
+                let generalized = **generalized;
+                generalized.ended()?
+            }
+            request => self.ended(request)?,
+        };
         self.point_to_point.transport().spend(Step::Handle);
         let freed = match self.requests[at].take().expect("it was found") {
             // It stays, inactive.
@@ -547,49 +541,4 @@ pub unsafe fn test_any(
         }
         of_one(some.failed)
     }
-}
-
-/// Cancels a receive that no message has matched. Sends are not cancelled, which the standard allows.
-pub unsafe fn cancel(library: &mut Library, request: *mut usize) -> Result<(), Error> {
-    // SAFETY: the program gave it.
-    let handle = unsafe { *request };
-    let Some(at) = library.request_at(handle)? else {
-        return Err(Error::new(Class::Request, "request is MPI_REQUEST_NULL"));
-    };
-    let request = match library.requests[at].as_ref().expect("it was found") {
-        Request::Persistent(_, None) => {
-            return Err(Error::new(Class::Request, format!("request {handle:#x} is not started")));
-        }
-        Request::Persistent(_, Some(active)) => active,
-        request => request,
-    };
-    match request {
-        Request::Receive(number, _) => library.point_to_point.cancel(*number),
-        Request::Generalized(generalized) => return generalized.cancel(),
-        Request::Collective(_) => {
-            return Err(Error::new(
-                Class::Request,
-                format!("request {handle:#x} is a collective, which cannot be cancelled"),
-            ));
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-/// The program will not ask for it again. What has not ended goes on.
-pub unsafe fn free(library: &mut Library, request: *mut usize) -> Result<(), Error> {
-    // SAFETY: the program gave it.
-    unsafe {
-        let Some(at) = library.request_at(*request)? else {
-            return Err(Error::new(Class::Request, "request is MPI_REQUEST_NULL"));
-        };
-        let has_ended = library.try_end(&mut *request, std::ptr::null_mut()).is_some();
-        if !has_ended || *request != REQUEST_NULL {
-            // It goes on, or it is a persistent one.
-            library.freed_requests.push(at);
-            *request = REQUEST_NULL;
-        }
-    }
-    Ok(())
 }

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// See [`crate::handles`].
 pub const USER_SESSION: usize = 0x0a00_0000;
+/// The hint that says how many threads make calls.
+const THREAD_LEVEL: &str = "thread_level";
 const SESSION_NULL: usize = 0x120;
 
 /// Process sets: all processes, and this one.
@@ -60,15 +62,41 @@ impl Library {
     }
 }
 
+/// The level of threads that the hints of a session ask for.
+fn level_of(info: &Info) -> Result<c_int, Error> {
+    Ok(match info.get(THREAD_LEVEL) {
+        None | Some("MPI_THREAD_SERIALIZED") => THREAD_SERIALIZED,
+        Some("MPI_THREAD_SINGLE") => THREAD_SINGLE,
+        Some("MPI_THREAD_FUNNELED") => THREAD_FUNNELED,
+        Some("MPI_THREAD_MULTIPLE") => THREAD_MULTIPLE,
+        Some(other) => {
+            return Err(Error::new(Class::Arg, format!("thread_level is {other}, which is no level")));
+        }
+    })
+}
+
+fn name_of(level: c_int) -> &'static str {
+    match level {
+        THREAD_SINGLE => "MPI_THREAD_SINGLE",
+        THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
+        THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
+        _ => "MPI_THREAD_MULTIPLE",
+    }
+}
+
 pub unsafe fn init(info: usize, errhandler: usize, session: *mut usize) -> Result<(), Error> {
-    let info = info::copy(info)?;
+    let mut info = info::copy(info)?;
+    let level = level_of(&info)?;
     if !is_running() {
-        start::begin_library("MPI_Session_init", THREAD_SERIALIZED);
+        start::begin_library("MPI_Session_init", level);
     }
     // SAFETY: the program makes one call at a time, and gave the place.
     unsafe {
-        let library = library().expect("it runs now");
-        errhandlers::check(library, errhandler)?;
+        let mut library = library().expect("it runs now");
+        errhandlers::check(&mut library, errhandler)?;
+        if info.get(THREAD_LEVEL).is_some() {
+            info.set(THREAD_LEVEL, name_of(library.thread_level));
+        }
         *session = library.sessions.insert(Session { errhandler, info });
     }
     OPEN.fetch_add(1, Ordering::Relaxed);
@@ -79,7 +107,7 @@ pub unsafe fn init(info: usize, errhandler: usize, session: *mut usize) -> Resul
 pub unsafe fn finalize(session: *mut usize) -> Result<(), Error> {
     // SAFETY: the program makes one call at a time, and gave the place.
     unsafe {
-        let library = library().expect("calls without a library are refused");
+        let mut library = library().expect("calls without a library are refused");
         library.session("session", *session)?;
         library.sessions.remove(*session);
         *session = SESSION_NULL;
@@ -191,7 +219,7 @@ pub unsafe fn create_errhandler(function: usize, errhandler: *mut usize) -> Resu
         start::begin_library("MPI_Session_create_errhandler", THREAD_SERIALIZED);
     }
     // SAFETY: the program makes one call at a time, and gave the place.
-    unsafe { errhandlers::create(library().expect("it runs now"), function, errhandler) }
+    unsafe { errhandlers::create(&mut library().expect("it runs now"), function, errhandler) }
 }
 
 pub unsafe fn call_errhandler(session: usize, errorcode: c_int) -> c_int {

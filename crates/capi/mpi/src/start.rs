@@ -3,12 +3,12 @@
 use crate::abi::*;
 use crate::attributes::Carrier;
 use crate::entry::{outside, tell};
-use crate::library::{Library, library, set_library};
+use crate::library::{Library, State, library, set_state};
 use crate::pami::Pami;
+use crate::threads;
 use netloom_mpi::collective;
 use netloom_mpi::error::Error;
 use std::ffi::{c_char, c_int, c_void};
-use std::rc::Rc;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 static STATE: AtomicU8 = AtomicU8::new(0);
 
 pub unsafe fn init(_: *mut c_int, _: *mut *mut *mut c_char) -> c_int {
-    begin("MPI_Init", 0)
+    begin("MPI_Init", THREAD_SINGLE);
+    SUCCESS
 }
 
 pub unsafe fn init_thread(
@@ -25,12 +26,13 @@ pub unsafe fn init_thread(
     required: c_int,
     provided: *mut c_int,
 ) -> c_int {
-    let level = required.min(THREAD_SERIALIZED);
+    let level = begin("MPI_Init_thread", required.clamp(THREAD_SINGLE, THREAD_MULTIPLE));
     // SAFETY: the program gave the place.
     unsafe { *provided = level };
-    begin("MPI_Init_thread", level)
+    SUCCESS
 }
 
+/// Returns the level of threads that is provided.
 fn begin(name: &'static str, level: c_int) -> c_int {
     if STATE.swap(1, Ordering::Relaxed) != 0 {
         tell(&format!("{name} is called twice, or after MPI_Finalize; a program initialises MPI once"));
@@ -38,11 +40,10 @@ fn begin(name: &'static str, level: c_int) -> c_int {
     }
     // SAFETY: the program makes one call at a time.
     match unsafe { library() } {
-        // A session is open.
-        Some(library) => library.thread_level = level,
+        // A session is open, whose level stays: there may be threads already.
+        Some(library) => library.thread_level,
         None => begin_library(name, level),
     }
-    SUCCESS
 }
 
 /// Whether it is between `MPI_Init` and `MPI_Finalize`.
@@ -50,23 +51,29 @@ pub fn is_world_model() -> bool {
     STATE.load(Ordering::Relaxed) == 1
 }
 
-/// Begins the library.
-pub fn begin_library(name: &'static str, level: c_int) {
+/// Begins the library; returns the level of threads that is provided.
+pub fn begin_library(name: &'static str, level: c_int) -> c_int {
     let pami = Pami::start().unwrap_or_else(|why| {
         tell(&format!("{name}: {why}"));
         std::process::exit(1);
     });
     let _profiled = pami.profile().and_then(|functions| crate::profile::begin(functions, name));
-    let library = Library::new(pami, level);
-    Pami::listen(&library.point_to_point);
-    // SAFETY: the program makes one call at a time; the function is called once, with what is given here.
+    // SAFETY: no other thread is in a call; the context lives until the library ends.
+    let level = match level {
+        THREAD_MULTIPLE if unsafe { !threads::begin(&pami) } => THREAD_SERIALIZED,
+        level => level,
+    };
+    let state = State::new(pami, level);
+    Pami::listen(&state.point_to_point);
+    // SAFETY: no other thread is in a call; the function is called once, with what is given here.
     unsafe {
-        set_library(Some(library));
+        set_state(state);
         static IS_SET: Once = Once::new();
         IS_SET.call_once(|| {
             on_exit(ends, std::process::id() as usize as *mut c_void);
         });
     }
+    level
 }
 
 unsafe extern "C" {
@@ -81,13 +88,9 @@ unsafe extern "C" fn ends(status: c_int, process: *mut c_void) {
     if process as usize != std::process::id() as usize {
         return;
     }
-    // SAFETY: the program makes one call at a time, and no more.
-    let library = unsafe { library() };
-    let Some(group) = library.and_then(|library| library.comms[0].as_ref()).map(|world| &world.group) else {
-        return;
-    };
-    if status == 0 && group.size > 1 {
-        let rank = group.rank;
+    // No lock is taken: another thread may wait in a call for ever.
+    let Some([rank, size]) = crate::library::world() else { return };
+    if status == 0 && size > 1 {
         tell(&format!("rank {rank} ends without MPI_Finalize; the job is ended, as others may wait for it"));
         // SAFETY: what the program has written is not lost.
         unsafe {
@@ -116,33 +119,22 @@ pub unsafe fn finalize() -> c_int {
 /// Ends the library when all processes do.
 ///
 /// # Safety
-/// The program makes one call at a time, and the library is not used any more.
+/// No other thread is in a call, and the library is not used any more.
 pub unsafe fn end_library() -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
-        let end = {
-            let library = library().expect("it runs");
-            library.tell_unfreed();
-            library.flush_all();
-            library.point_to_point.transport().send_all();
-            while library.point_to_point.transport().frees_teams() {
-                library.progress();
-            }
-            let operation = library.operation(crate::library::CommId(0));
-            let end = library.block_on(collective::barrier(operation));
-            if end.is_ok() {
-                library.point_to_point.transport().end();
-            }
-            end
-        };
-        if end.is_ok() {
-            // What arrives during the end of the context may still be told to it.
-            let kept = library().map(|library| Rc::clone(&library.point_to_point));
-            set_library(None);
-            drop(kept);
+        let mut library = library().expect("it runs");
+        library.tell_unfreed();
+        library.flush_all();
+        library.point_to_point.transport().send_all();
+        while library.point_to_point.transport().frees_teams() {
+            library.progress();
         }
-        end
+        let operation = library.operation(crate::library::CommId(0));
+        library.block_on(collective::barrier(operation))?;
+        crate::library::end(library);
     }
+    Ok(())
 }
 
 pub unsafe fn initialized(flag: *mut c_int) -> c_int {

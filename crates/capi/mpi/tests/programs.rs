@@ -58,6 +58,8 @@ const CHECKED: &[&str] = &[
     "shared_windows",
     "sessions",
     "sleeps",
+    "thread_collectives",
+    "threads",
     "tool",
     "variables",
     "windows",
@@ -177,6 +179,14 @@ fn ranks_that_wait_for_ever_are_told() {
     for rank in 0..3 {
         let from = (rank + 1) % 3;
         let told = format!("MPI_Recv: receive from rank {from} with tag 42 of MPI_COMM_WORLD");
+        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
+        assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
+    }
+    // Each thread of a rank.
+    let program = compile(&source("waits_in_threads"), folder.path());
+    let (status, _, output) = simulated(&program, 2, 1, 1);
+    for (rank, tag) in [(0, 40), (0, 41), (0, 42), (1, 40), (1, 41), (1, 42)] {
+        let told = format!("receive from rank {} with tag {tag} of MPI_COMM_WORLD", 1 - rank);
         let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
         assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
     }

@@ -71,7 +71,7 @@ impl Watch {
     fn value(&self) -> u64 {
         // SAFETY: the program makes one call at a time.
         let library = unsafe { library() };
-        library.map_or(0, |library| (VARIABLES[self.variable].read)(library)).wrapping_sub(self.base)
+        library.map_or(0, |library| (VARIABLES[self.variable].read)(&library)).wrapping_sub(self.base)
     }
 
     fn is_counter(&self) -> bool {

@@ -321,10 +321,11 @@ pub unsafe fn free(win: *mut usize) -> Result<(), Error> {
         let id = library().win("win", *win)?;
         library().window(id).check_free()?;
         attributes::delete_all(attributes::Carrier::Win, *win)?;
-        let window = library().window(id);
-        let end = library().block_on(window.free());
+        let mut library = library();
+        let window = library.window(id);
+        let end = library.block_on(window.free());
         crate::waiting::names().remove(&window.group().context);
-        drop(library().windows.remove(*win));
+        drop(library.windows.remove(*win));
         *win = WIN_NULL;
         end
     }

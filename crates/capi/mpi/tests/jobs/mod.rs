@@ -1,4 +1,5 @@
 //! What the tests share: a C compiler, jobs, and a simulated machine.
+#![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
 
 use netloom_guest::{Machine, MappingConfig};
 use netloom_shm::launch::{Bind, Job};

@@ -15,9 +15,9 @@ const BATCH: usize = 64;
 /// sooner if tasks share cores; after which it sleeps, at most this long, if they do. And polls after which
 /// it looks whether a task has ended: see `count_poll`.
 const PAUSE_AFTER: u32 = 1000;
-const YIELD_AFTER: [u32; 2] = [16, 100_000];
-const SLEEP_AFTER: u32 = 400;
-const SLEEP: Duration = Duration::from_micros(200);
+pub(super) const YIELD_AFTER: [u32; 2] = [16, 100_000];
+pub(super) const SLEEP_AFTER: u32 = 400;
+pub(super) const SLEEP: Duration = Duration::from_micros(200);
 pub const LOOK_AFTER: u32 = 2048;
 
 impl Context {
@@ -58,6 +58,9 @@ impl Context {
         if self.has_reports() {
             is_busy |= self.report_collectives();
         }
+        if is_busy {
+            self.sharing.note_change();
+        }
         is_busy
     }
 
@@ -79,7 +82,7 @@ impl Context {
     /// Looks for tasks that have ended, once in a while. Each poll calls it that finds nothing, or posted
     /// work, or as many messages as it handles: one that finds messages alone has better things to do.
     #[cold]
-    fn count_poll(&self) {
+    pub(super) fn count_poll(&self) {
         let polls = self.polls.get().wrapping_add(1);
         self.polls.set(polls);
         if polls.is_multiple_of(LOOK_AFTER) && self.client().job.simulated.is_none() {

@@ -1,6 +1,6 @@
 //! Contexts are created, destroyed and queried.
 
-use super::{Context, Core, context, limits, live};
+use super::{Context, Core, Sharing, context, limits, live};
 use crate::abi::*;
 use crate::check::Watch;
 use crate::client::{Client, attributes, fail, update};
@@ -61,6 +61,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             is_fenced: Cell::new(false),
             polls: Cell::new(0),
             idle: Cell::new(0),
+            sharing: Sharing::default(),
             background: Background::default(),
             watch: Watch::default(),
         });

@@ -4,6 +4,7 @@
 //! - `lifetime` – creation, destruction, queries.
 //! - `events` – dispatch functions and callbacks are called.
 //! - `callbacks` – callbacks by number.
+//! - `sharing` – threads that share a context under its lock.
 //!
 //! The program calls a context's functions from one thread at a time, also from callbacks that the context's
 //! advance calls. So each access to the protocols' state is short and none is held while the program runs.
@@ -12,10 +13,12 @@ mod advance;
 mod callbacks;
 mod events;
 mod lifetime;
+mod sharing;
 
 pub use advance::*;
 pub use callbacks::{Callback, Callbacks};
 pub use lifetime::*;
+pub use sharing::*;
 
 use crate::abi::*;
 use crate::check::{Watch, shared};
@@ -61,6 +64,8 @@ pub struct Context {
     /// Polls that count before it looks for tasks that have ended; polls in a row without an event.
     polls: Cell<u32>,
     idle: Cell<u32>,
+    /// Of threads that share it.
+    sharing: Sharing,
     /// Of communication threads.
     pub background: Background,
     /// What checks of misuse know of it.
@@ -152,6 +157,11 @@ impl Context {
                 }
             }
         }
+    }
+
+    /// What is known of threads that share it.
+    pub fn sharing(&self) -> &Sharing {
+        &self.sharing
     }
 
     /// Takes the lock if it is free.

@@ -8,6 +8,7 @@
 //! - `local_tasks` – which tasks run on the same node.
 //! - `profile` – a library above marks its program's calls for a profile.
 //! - `mpi_steps` – steps of MPI's software take time on a simulated machine.
+//! - `threads` – threads share a context under its lock.
 //! - `waiting` – a library above tells for what it waits.
 
 mod async_progress;
@@ -16,6 +17,7 @@ mod l2_atomic;
 mod local_tasks;
 mod mpi_steps;
 mod profile;
+mod threads;
 mod torus;
 mod waiting;
 
@@ -36,7 +38,7 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 9] = [
+static LIST: [Extension; 10] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
@@ -45,6 +47,7 @@ static LIST: [Extension; 9] = [
     compute::EXTENSION,
     profile::EXTENSION,
     mpi_steps::EXTENSION,
+    threads::EXTENSION,
     waiting::EXTENSION,
 ];
 
