@@ -188,9 +188,13 @@ pub enum Command {
         netloom cc -O2 -o program program.c\n  \
         netloom cc -c part.c\n  \
         netloom cc --show -o program program.c      the command line, without running it\n  \
+        netloom cc --install-links ~/mpi            for `cmake -DMPI_HOME=~/mpi` and PKG_CONFIG_PATH=~/mpi/lib/pkgconfig\n  \
         CC='clang -g' netloom cc -o program program.c\n\n\
         It runs $CC, or cc, with the folder of mpi.h and pami.h before the arguments and the libraries after them. With -c, -E, -S, -M, -MM \
-        or -fsyntax-only nothing is linked. The exit status is the compiler's.")]
+        or -fsyntax-only nothing is linked. The exit status is the compiler's.\n\n\
+        It answers -show, -compile-info and -link-info as MPICH's mpicc does, and -showme:compile, -showme:link and their kin as Open MPI's. \
+        Called as mpicc or mpicxx, through a link, netloom is this command, but the compiler is $MPI_CC or $MPI_CXX; called as mpiexec or \
+        mpirun, it is `netloom exec`, and knows the usual options of other launchers.")]
     Cc(CompilerArgs),
     /// Compile and link a C++ program that uses MPI or PAMI
     #[command(
@@ -476,8 +480,20 @@ pub struct CompilerArgs {
     /// Print the command line instead of running it
     #[arg(long)]
     pub show: bool,
+    /// Make a folder that other build tools take for an installed MPI: mpicc, mpicxx, mpiexec and mpirun in
+    /// `bin`, headers, libraries, and files of pkg-config
+    #[arg(long, value_name = "DIR")]
+    pub install_links: Option<PathBuf>,
+    /// Called as `mpicc` or `mpicxx`: CC or CXX may be that name
+    #[arg(long, hide = true)]
+    pub wrapper: bool,
     /// The compiler's arguments
-    #[arg(value_name = "ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "ARGS",
+        required_unless_present = "install_links",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     pub args: Vec<OsString>,
 }
 

@@ -1,5 +1,8 @@
 //! `netloom cc` and `netloom c++`: the compilers, with what a program that uses MPI or PAMI needs; and where that is.
 
+mod links;
+mod queries;
+
 use crate::Trouble;
 use crate::args::CompilerArgs;
 use netloom_study::diagnose::Problem;
@@ -70,35 +73,60 @@ fn quoted(word: &OsStr) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A language: its name, the variable that names the compiler, and the compiler if it is not set.
-pub type Language = (&'static str, &'static str, &'static str);
-pub const C: Language = ("C", "CC", "cc");
-pub const CXX: Language = ("C++", "CXX", "c++");
+/// A language.
+pub struct Language {
+    /// Its name.
+    name: &'static str,
+    /// The variable of the environment that names the compiler.
+    variable: &'static str,
+    /// Those that do so for `mpicc` and `mpicxx`: ours, and that which CMake sets. In `CC` they may find their own names.
+    wrapper_variables: [&'static str; 2],
+    /// The compiler if no variable is set.
+    usual: &'static str,
+}
 
-/// Compiles, or prints the command line.
-pub fn compile(
-    (language, variable, usual): Language,
-    CompilerArgs { show, args }: &CompilerArgs,
-    out: &mut dyn Write,
-) -> Result<u8, Trouble> {
-    let header = header_folder().ok_or_else(|| {
+pub const C: Language =
+    Language { name: "C", variable: "CC", wrapper_variables: ["MPI_CC", "MPICH_CC"], usual: "cc" };
+pub const CXX: Language =
+    Language { name: "C++", variable: "CXX", wrapper_variables: ["MPI_CXX", "MPICH_CXX"], usual: "c++" };
+
+/// Compiles, or answers what it was asked for.
+pub fn compile(language: &Language, call: &CompilerArgs, out: &mut dyn Write) -> Result<u8, Trouble> {
+    let headers = header_folder().ok_or_else(|| {
         Problem::new(format!("{HEADER} is not found"))
             .help("It belongs into the folder `include` beside that of netloom")
     })?;
-    let library = if links(args) { Some(library()?) } else { None };
-    let compiler = std::env::var(variable).ok().filter(|name| !name.trim().is_empty());
-    let compiler = compiler.unwrap_or_else(|| usual.into());
-    let line = command_line(&compiler, &header, args, library.as_deref());
-    if *show {
-        let words: Vec<_> = line.iter().map(|word| quoted(word)).collect();
-        writeln!(out, "{}", words.join(" "))?;
+    if let Some(folder) = &call.install_links {
+        return links::install(folder, &headers, &library()?, out);
+    }
+    let variables: &[_] = if call.wrapper { &language.wrapper_variables } else { &[language.variable] };
+    let named = variables.iter().filter_map(|name| std::env::var(name).ok());
+    let compiler =
+        named.into_iter().find(|name| !name.trim().is_empty()).unwrap_or_else(|| language.usual.into());
+    if let Some((query, args)) = queries::query(&call.args) {
+        let library = library()?;
+        let line = command_line(&compiler, &headers, &args, links(&args).then_some(&*library));
+        writeln!(out, "{}", queries::answer(query, &compiler, &headers, &library, &line))?;
         return Ok(crate::OK);
     }
-    let status = Command::new(&line[0]).args(&line[1..]).status().map_err(|e| {
-        let what = format!("cannot run the {language} compiler `{}`: {e}", line[0].display());
-        Problem::new(what).help(format!("Install a {language} compiler, or set {variable} to its name"))
+    let library = if links(&call.args) { Some(library()?) } else { None };
+    let line = command_line(&compiler, &headers, &call.args, library.as_deref());
+    if call.show {
+        writeln!(out, "{}", shell_line(&line))?;
+        return Ok(crate::OK);
+    }
+    // Where the variable names this program, as after `CC="netloom cc" ./configure`, the usual compiler follows.
+    let status = Command::new(&line[0]).args(&line[1..]).env_remove(variables[0]).status().map_err(|e| {
+        let what = format!("cannot run the {} compiler `{}`: {e}", language.name, line[0].display());
+        let help = format!("Install a {} compiler, or set {} to its name", language.name, variables[0]);
+        Problem::new(what).help(help)
     })?;
     Ok(status.code().map_or(crate::FAILED, |code| code as u8))
+}
+
+/// A command line as a shell reads it.
+fn shell_line(words: &[OsString]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn library() -> Result<PathBuf, Problem> {

@@ -9,6 +9,7 @@ mod memory_bench;
 #[cfg(target_os = "linux")]
 mod messaging_bench;
 mod mpirun;
+pub mod names;
 pub mod reference;
 mod studies;
 
@@ -307,8 +308,8 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
         }
         Some(Command::Exec(args)) => exec::exec(args, out, err),
         Some(Command::Mpirun(args)) => mpirun::mpirun(args, out, err),
-        Some(Command::Cc(args)) => cc::compile(cc::C, &args, out),
-        Some(Command::Cxx(args)) => cc::compile(cc::CXX, &args, out),
+        Some(Command::Cc(args)) => cc::compile(&cc::C, &args, out),
+        Some(Command::Cxx(args)) => cc::compile(&cc::CXX, &args, out),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "netloom", &mut script);

@@ -14,10 +14,17 @@ static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
+    let args = match netloom_cli::names::as_netloom(std::env::args_os().collect()) {
+        Ok(args) => args,
+        Err(why) => {
+            eprintln!("netloom: {why}");
+            return netloom_cli::MISTAKE.into();
+        }
+    };
     // `netloom exec` and `netloom bench messaging` catch signals themselves, and keep those ignored that
-    // `nohup` ignores. Those of `netloom cc` are the compiler's.
-    let words: Vec<_> = std::env::args_os().skip(1).take(2).collect();
-    let launches = words.first().is_some_and(|command| command == "exec" || command == "cc")
+    // `nohup` ignores. Those of `netloom cc` and `netloom c++` are the compiler's.
+    let words: Vec<_> = args.iter().skip(1).take(2).collect();
+    let launches = words.first().is_some_and(|&command| ["exec", "cc", "c++"].iter().any(|of| command == of))
         || words == ["bench", "messaging"];
     if !launches {
         catch_signals();
@@ -25,7 +32,7 @@ fn main() -> ExitCode {
     let memory = netloom_study::memory::available();
     let world = World { simulator: &WithPublished(Fabric), judges: &judges(), stop: &STOP, memory };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
-    match run(std::env::args_os(), &world, &mut out, &mut err) {
+    match run(args, &world, &mut out, &mut err) {
         Ok(status) => status.into(),
         // Whoever read the output has left.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
