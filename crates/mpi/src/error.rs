@@ -61,6 +61,7 @@ pub enum Class {
     ProcAborted = 58,
     Session = 60,
     Errhandler = 61,
+    Abi = 62,
 }
 
 impl Class {
@@ -175,5 +176,6 @@ mod tests {
         assert!(CLASSES.iter().enumerate().all(|(n, class)| class.0 == n as i32));
         assert_eq!(CLASSES[Class::UnsupportedOperation as usize].1, "MPI_ERR_UNSUPPORTED_OPERATION");
         assert_eq!(CLASSES[Class::Truncate as usize].1, "MPI_ERR_TRUNCATE");
+        assert_eq!(CLASSES[Class::Abi as usize].1, "MPI_ERR_ABI");
     }
 }

@@ -7,7 +7,7 @@ use netloom_mpi::error::{Class, Error};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-const INFO_NULL: usize = 0x130;
+pub const INFO_NULL: usize = 0x130;
 /// What is known of how the program was started.
 const INFO_ENV: usize = 0x131;
 const MAX_INFO_KEY: usize = 256;
@@ -33,6 +33,11 @@ impl Info {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|of| of.0 == key).map(|of| &*of.1)
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|of| &*of.0)
     }
 }
 
@@ -98,13 +103,6 @@ pub unsafe fn of_abi(info: *mut usize) -> Result<(), Error> {
     }
     // SAFETY: the program gave the place.
     unsafe { *info = add(sizes) };
-    Ok(())
-}
-
-/// Nothing is known of Fortran.
-pub unsafe fn of_fortran(info: *mut usize) -> Result<(), Error> {
-    // SAFETY: the program gave the place.
-    unsafe { *info = INFO_NULL };
     Ok(())
 }
 

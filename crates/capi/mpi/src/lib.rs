@@ -16,7 +16,7 @@
 //! | files: opened and closed, views, accesses, file pointers | `files/` |
 //! | memory that several processes have | `memory.rs` |
 //! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
-//! | info objects; variables that tell what the library does | `info.rs`; `tools/` |
+//! | info objects; what is known of Fortran; variables that tell what the library does | `info.rs`; `fortran.rs`; `tools/` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
 //! | the transport; its collectives | `pami.rs`, `pami_interface.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
 //! | for what a call waits, in words; what is not freed | `waiting.rs`; `unfreed.rs` |
@@ -42,6 +42,7 @@ mod envelope;
 mod environment;
 mod errhandlers;
 mod files;
+mod fortran;
 mod generalized;
 mod graphs;
 mod grids;

@@ -117,6 +117,7 @@ impl Drop for Held {
         if self.is_locked && is_shared() {
             DEPTH.set(DEPTH.get() - 1);
             if DEPTH.get() == 0 {
+                crate::waiting::call_ends();
                 unlock();
             }
         }
@@ -157,7 +158,7 @@ pub unsafe fn unlocked<R>(call: impl FnOnce() -> R) -> R {
     }
     unlock();
     DEPTH.set(0);
-    let result = call();
+    let result = crate::waiting::in_function(call);
     lock();
     DEPTH.set(depth);
     result

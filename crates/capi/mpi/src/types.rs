@@ -109,8 +109,9 @@ impl Type {
 }
 
 pub unsafe fn size(of: Type, size: impl Into<CountPlace>) -> Result<(), Error> {
+    let is_unsupported = matches!(&of, Type::Predefined(of) if crate::fortran::is_unsupported(of));
     // SAFETY: the program gave the place.
-    unsafe { size.into().set(Some(of.size() as u64)) };
+    unsafe { size.into().set((!is_unsupported).then_some(of.size() as u64)) };
     Ok(())
 }
 

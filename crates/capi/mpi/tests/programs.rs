@@ -39,6 +39,7 @@ const CHECKED: &[&str] = &[
     "external",
     "file_views",
     "files",
+    "fortran_facts",
     "grids",
     "groups",
     "hello",
@@ -189,6 +190,8 @@ fn ranks_that_wait_for_ever_are_told() {
         let told = format!("receive from rank {} with tag {tag} of MPI_COMM_WORLD", 1 - rank);
         let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
         assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
+        let calls = "MPI_Recv, MPI_Wait of 2 threads: ";
+        assert!(line.is_some_and(|line| line.contains(calls)), "{output}");
     }
     // In the network, and over messages: the nodes of three ranks are no box.
     let program = compile(&source("waits_in_a_collective"), folder.path());

@@ -9,6 +9,7 @@ pub const CONTEXT: u32 = u32::MAX - 1;
 
 /// What a message is: its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // What they are about is the standard's.
 pub enum Kind {
     // From an origin to a target. Operations, with a `Header`.
     Put,

@@ -26,11 +26,11 @@ mod synchronization;
 mod target;
 
 pub(crate) use message::CONTEXT;
-pub use message::Token;
+pub use message::{Kind, Label, Token};
 pub use operation::{Accumulate, At, Data};
 pub use state::Access;
 pub(crate) use state::{Announced, Tables};
-pub use target::{Exposed, Place};
+pub use target::{Exposed, OutOfRange, Place, Reply, carry_out_message};
 
 use crate::collective::Operation;
 use crate::error::{Class, Error};

@@ -1,8 +1,8 @@
 //! What a process knows of its windows, as a target and as an origin, and what messages of windows do to it.
 
 use super::lock::Lock;
-use super::message::{DONE, Header, Kind, Label, OUT_OF_RANGE, Token};
-use super::target::{Exposed, OutOfRange, Place, Reply, carry_out};
+use super::message::{DONE, Kind, Label, OUT_OF_RANGE, Token};
+use super::target::{Exposed, OutOfRange, Place, Reply, carry_out_message};
 use crate::error::{Class, Error};
 use crate::matching::Envelope;
 use crate::transport::{Memory, Process};
@@ -399,9 +399,7 @@ impl Tables {
     /// Carries out an operation.
     fn operate(&mut self, from: Process, Label { kind, window, token }: Label, data: &[u8]) {
         let state = self.window(window);
-        let decoded = Header::decode(data);
-        let end =
-            decoded.map_or(Err(OutOfRange), |(header, data)| carry_out(&state.exposed, kind, &header, data));
+        let end = carry_out_message(&state.exposed, kind, data);
         let has_result = !matches!(kind, Kind::Put | Kind::Accumulate);
         let (outcome, data) = match end {
             Ok(Some(Reply::Memory(memory))) => (DONE, Payload::Memory(memory)),

@@ -80,6 +80,15 @@ pub fn write(layout: &Layout, address: u64, data: &[u8]) {
     unsafe { layout.unpack(data, address as *mut u8) };
 }
 
+/// Carries out an operation as it arrives, with header and data; `None` for operations without a result.
+///
+/// # Errors
+/// If it is not within the window, or is no operation.
+pub fn carry_out_message(exposed: &Exposed, kind: Kind, message: &[u8]) -> Result<Option<Reply>, OutOfRange> {
+    let (header, data) = Header::decode(message).ok_or(OutOfRange)?;
+    carry_out(exposed, kind, &header, data)
+}
+
 /// Carries out an operation on the memory of a window; `None` for operations without a result.
 ///
 /// # Errors

@@ -8,27 +8,29 @@ use crate::buffer::Buffer;
 use crate::library::Library;
 use crate::requests::{Request, set_status};
 use netloom_mpi::error::{Class, Error};
+use netloom_mpi::point_to_point::Ended;
 use std::ffi::c_void;
 
-macro_rules! blocking {
-    ($($name:ident($($offset:ident)?) = $direction:ident, $place:expr;)*) => {$(
+/// Functions that carry an access out and then say how it has ended, in a status or by a request.
+macro_rules! accesses {
+    ($place_of_end:ident: $type:ty, $say:ident; $($name:ident($($offset:ident)?) = $direction:ident, $place:expr;)*) => {$(
         pub unsafe fn $name(
             library: &mut Library,
             file: FileId,
             $($offset: i64,)?
             buf: Buffer,
-            status: *mut Status,
+            $place_of_end: $type,
         ) -> Result<(), Error> {
-            // SAFETY: the program gave the buffer and the place of the status, which may be NULL.
+            // SAFETY: the program gave the buffer, and the place of the status or of the request.
             unsafe {
                 let end = library.transfer(file, Direction::$direction, $place, &buf)?;
-                set_status(status, &end);
+                $say(library, end, $place_of_end)
             }
-            Ok(())
         }
     )*};
 }
-blocking! {
+accesses! {
+    status: *mut Status, by_status;
     read_at(offset) = Read, Place::At(offset);
     write_at(offset) = Write, Place::At(offset);
     read() = Read, Place::Own;
@@ -38,31 +40,29 @@ blocking! {
     read_ordered() = Read, Place::Ordered;
     write_ordered() = Write, Place::Ordered;
 }
-
-macro_rules! nonblocking {
-    ($($name:ident($($offset:ident)?) = $direction:ident, $place:expr;)*) => {$(
-        pub unsafe fn $name(
-            library: &mut Library,
-            file: FileId,
-            $($offset: i64,)?
-            buf: Buffer,
-            request: *mut usize,
-        ) -> Result<(), Error> {
-            // SAFETY: the program gave the buffer and the place.
-            unsafe {
-                let end = library.transfer(file, Direction::$direction, $place, &buf)?;
-                library.hand_out(Request::Ended(Ok(end)), request)
-            }
-        }
-    )*};
-}
-nonblocking! {
+accesses! {
+    request: *mut usize, by_request;
     iread_at(offset) = Read, Place::At(offset);
     iwrite_at(offset) = Write, Place::At(offset);
     iread() = Read, Place::Own;
     iwrite() = Write, Place::Own;
     iread_shared() = Read, Place::Shared;
     iwrite_shared() = Write, Place::Shared;
+}
+
+/// # Safety
+/// The program gave the place, or NULL.
+unsafe fn by_status(_: &mut Library, end: Ended, status: *mut Status) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe { set_status(status, &end) };
+    Ok(())
+}
+
+/// # Safety
+/// The program gave the place.
+unsafe fn by_request(library: &mut Library, end: Ended, request: *mut usize) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe { library.hand_out(Request::Ended(Ok(end)), request) }
 }
 
 macro_rules! begins {

@@ -96,25 +96,6 @@ unsafe fn any_put(
     Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 
-pub unsafe fn put(library: &mut Library, origin: Buffer, at: Remote, win: WinId) -> Result<(), Error> {
-    // SAFETY: the program gave the buffer.
-    unsafe { any_put(library, origin, at, win, false) }.map(|_| ())
-}
-
-pub unsafe fn rput(
-    library: &mut Library,
-    origin: Buffer,
-    at: Remote,
-    win: WinId,
-    request: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave buffer and place.
-    unsafe {
-        let started = any_put(library, origin, at, win, true)?;
-        library.hand_out(started, request)
-    }
-}
-
 /// A get; the request, if it is to be one.
 unsafe fn any_get(
     library: &mut Library,
@@ -128,25 +109,6 @@ unsafe fn any_get(
     let window = library.window(win);
     let started = library.block_on(window.get(at, place, is_awaited))?;
     Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
-}
-
-pub unsafe fn get(library: &mut Library, origin: Buffer, at: Remote, win: WinId) -> Result<(), Error> {
-    // SAFETY: the program gave the buffer.
-    unsafe { any_get(library, origin, at, win, false) }.map(|_| ())
-}
-
-pub unsafe fn rget(
-    library: &mut Library,
-    origin: Buffer,
-    at: Remote,
-    win: WinId,
-    request: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave buffer and place.
-    unsafe {
-        let started = any_get(library, origin, at, win, true)?;
-        library.hand_out(started, request)
-    }
 }
 
 pub unsafe fn accumulate(
@@ -182,7 +144,8 @@ pub unsafe fn raccumulate(
 /// An accumulate with a result; the request, if it is to be one.
 unsafe fn any_get_accumulate(
     library: &mut Library,
-    [origin, result]: [Buffer; 2],
+    origin: Buffer,
+    result: Buffer,
     at: Remote,
     op: Reduction,
     win: WinId,
@@ -200,32 +163,32 @@ unsafe fn any_get_accumulate(
     Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 
-pub unsafe fn get_accumulate(
-    library: &mut Library,
-    origin: Buffer,
-    result: Buffer,
-    at: Remote,
-    op: Reduction,
-    win: WinId,
-) -> Result<(), Error> {
-    // SAFETY: the program gave the buffers.
-    unsafe { any_get_accumulate(library, [origin, result], at, op, win, false) }.map(|_| ())
-}
+/// Each operation as two functions: without a request, and with one.
+macro_rules! operations {
+    ($($any:ident($($argument:ident: $type:ty),*) = $plain:ident, $requested:ident;)*) => {$(
+        pub unsafe fn $plain(library: &mut Library, $($argument: $type),*) -> Result<(), Error> {
+            // SAFETY: the program gave the buffers.
+            unsafe { $any(library, $($argument,)* false) }.map(|_| ())
+        }
 
-pub unsafe fn rget_accumulate(
-    library: &mut Library,
-    origin: Buffer,
-    result: Buffer,
-    at: Remote,
-    op: Reduction,
-    win: WinId,
-    request: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: the program gave buffers and place.
-    unsafe {
-        let started = any_get_accumulate(library, [origin, result], at, op, win, true)?;
-        library.hand_out(started, request)
-    }
+        pub unsafe fn $requested(
+            library: &mut Library,
+            $($argument: $type,)*
+            request: *mut usize,
+        ) -> Result<(), Error> {
+            // SAFETY: the program gave buffers and place.
+            unsafe {
+                let started = $any(library, $($argument,)* true)?;
+                library.hand_out(started, request)
+            }
+        }
+    )*};
+}
+operations! {
+    any_put(origin: Buffer, at: Remote, win: WinId) = put, rput;
+    any_get(origin: Buffer, at: Remote, win: WinId) = get, rget;
+    any_get_accumulate(origin: Buffer, result: Buffer, at: Remote, op: Reduction, win: WinId)
+        = get_accumulate, rget_accumulate;
 }
 
 /// One element of a predefined type.

@@ -29,21 +29,33 @@ fn word(bytes: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*first))
 }
 
-/// Takes the next node; with the bytes of its data.
-fn decode(bytes: &mut &[u8]) -> Option<(Node, usize)> {
-    let (kind, at) = (word(bytes)?, word(bytes)? as isize);
+/// Loops within one another that are decoded: the stack holds a call for each.
+const DEPTH_MAX: u32 = 1000;
+
+/// Offsets and lengths that are decoded: longer than memory, and the sum of those of all loops does not overflow.
+const OFFSET_MAX: usize = 1 << 50;
+
+fn offset(of: isize) -> Option<isize> {
+    (of.unsigned_abs() <= OFFSET_MAX).then_some(of)
+}
+
+/// Takes the next node; with the bytes of its data. None is empty, so no loop runs in vain.
+fn decode(bytes: &mut &[u8], depth: u32) -> Option<(Node, usize)> {
+    let (kind, at) = (word(bytes)?, offset(word(bytes)? as isize)?);
     if kind == RUN {
-        let run = usize::try_from(word(bytes)?).ok()?;
+        let run = usize::try_from(word(bytes)?).ok().filter(|run| (1..=OFFSET_MAX).contains(run))?;
         return Some((Node::Run { at, bytes: run }, run));
     }
-    let (count, stride) = (usize::try_from(word(bytes)?).ok()?, word(bytes)? as isize);
+    let count = usize::try_from(word(bytes)?).ok().filter(|&count| count > 0 && depth < DEPTH_MAX)?;
+    let stride = offset(word(bytes)? as isize)?;
+    offset(stride.checked_mul(isize::try_from(count).ok()?)?)?;
     let (mut body, mut data) = (vec![], 0usize);
     for _ in 1..kind {
-        let (node, more) = decode(bytes)?;
+        let (node, more) = decode(bytes, depth + 1)?;
         body.push(node);
         data = data.checked_add(more)?;
     }
-    let data = data.checked_mul(count)?;
+    let data = data.checked_mul(count).filter(|&data| data > 0)?;
     Some((Node::Repeat { at, count, stride, body: Arc::new(body) }, data))
 }
 
@@ -57,10 +69,12 @@ impl Layout {
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let (mut nodes, mut data) = (vec![], 0usize);
         while !bytes.is_empty() {
-            let (node, more) = decode(&mut bytes)?;
+            let (node, more) = decode(&mut bytes, 0)?;
             nodes.push(node);
             data = data.checked_add(more)?;
         }
+        // Memory has no more.
+        isize::try_from(data).ok()?;
         Some(Layout { nodes: Arc::new(nodes), bytes: data })
     }
 }
