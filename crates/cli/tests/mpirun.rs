@@ -28,6 +28,7 @@ int main(int argc, char **argv) {
     if (rank == 0) printf("rank 0 read %d, all read %d\n", bytes, all), fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1 && strcmp(then, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 7);
+    if (rank == 1 && strcmp(then, "exit") == 0) exit(9);
     if (rank == 1 && strcmp(then, "fault") == 0) raise(SIGSEGV);
     while (strcmp(then, "pause") == 0) pause();
     MPI_Barrier(MPI_COMM_WORLD);
@@ -56,7 +57,7 @@ fn mpirun(at: &Path, then: &str) -> Command {
 fn rank_0_reads_the_input_and_the_status_is_that_of_the_first_that_fails() {
     let (_folder, at) = compiled();
     let expected = "rank 0 read 6, all read 6\n";
-    for (then, status) in [("", 0), ("abort", 7), ("fault", 139)] {
+    for (then, status) in [("", 0), ("abort", 7), ("exit", 9), ("fault", 139)] {
         let mut child = mpirun(&at, then).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"a b c\n").unwrap();
         let output = child.wait_with_output().unwrap();

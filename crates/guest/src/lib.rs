@@ -300,6 +300,8 @@ pub fn run(
     };
     let processes = launched?;
     let (result, failures) = simulated.map_err(RunError::Machine)?;
+    // Threads of a process that ended with another status than 0: the status of the job says so.
+    let is_over = failures.iter().any(|(.., failure)| failure.reason == OVER);
     let mut failures: Vec<(u32, String)> = failures
         .into_iter()
         .filter(|(.., failure)| failure.reason != OVER)
@@ -340,7 +342,7 @@ pub fn run(
     Ok(Outcome {
         profile: recorders.map(|recorders| recorders.profile(described, mapping.nodes(), ns, ended_ns)),
         running,
-        ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed),
+        ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed && !is_over),
         processes,
         failures,
         simulated_us,
