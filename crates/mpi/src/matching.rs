@@ -27,6 +27,7 @@ impl Envelope {
     pub const BYTES: usize = 24;
 
     /// As bytes.
+    #[inline]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.bytes.to_le_bytes());
@@ -38,6 +39,7 @@ impl Envelope {
     }
 
     /// The reverse of [`Self::to_bytes`]; `None` if the bytes are of another length.
+    #[inline]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
         let word = |at: usize| bytes[at..at + 4].try_into().expect("four bytes");
@@ -80,29 +82,39 @@ pub struct Matching {
     searched: u32,
 }
 
+/// Takes an element out of a queue: most are the first.
+#[inline]
+fn take<T>(queue: &mut VecDeque<T>, at: usize) -> Option<T> {
+    if at == 0 { queue.pop_front() } else { queue.remove(at) }
+}
+
 impl Matching {
     /// A message has arrived: the first receive that wants it.
+    #[inline]
     pub fn arrived(&mut self, envelope: &Envelope) -> Option<u64> {
         let found = self.posted.iter().position(|(pattern, _)| pattern.matches(envelope));
         self.searched = found.map_or(self.posted.len(), |at| at + 1) as u32;
-        self.posted.remove(found?).map(|(_, receive)| receive)
+        take(&mut self.posted, found?).map(|(_, receive)| receive)
     }
 
     /// Elements that the last search looked at.
+    #[inline]
     pub fn searched(&self) -> u32 {
         self.searched
     }
 
     /// Nobody wants a message yet.
+    #[inline]
     pub fn add_unexpected(&mut self, envelope: Envelope, message: u64) {
         self.unexpected.push_back((envelope, message));
     }
 
     /// A receive begins: the first message that it wants.
+    #[inline]
     pub fn take_unexpected(&mut self, pattern: &Pattern) -> Option<(Envelope, u64)> {
         let found = self.unexpected.iter().position(|(envelope, _)| pattern.matches(envelope));
         self.searched = found.map_or(self.unexpected.len(), |at| at + 1) as u32;
-        self.unexpected.remove(found?)
+        take(&mut self.unexpected, found?)
     }
 
     /// The first message that a receive would take.
@@ -111,6 +123,7 @@ impl Matching {
     }
 
     /// A receive waits.
+    #[inline]
     pub fn post(&mut self, pattern: Pattern, receive: u64) {
         self.posted.push_back((pattern, receive));
     }

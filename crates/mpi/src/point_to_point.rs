@@ -6,6 +6,7 @@ use crate::group::Group;
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::one_sided;
 use crate::transport::{Collective, Memory, MessageEvent, Outcome, Process, Refused, Step, Team, Transport};
+use crate::unexpected::Messages;
 use std::cell::{Cell, RefCell};
 
 /// A request by number. The number of one that has been taken is used again.
@@ -52,24 +53,12 @@ enum State {
     Ended(Ended),
 }
 
-/// A message that nobody has waited for.
-#[derive(Debug, Default)]
-struct Unexpected {
-    from: Process,
-    data: Box<[u8]>,
-    is_complete: bool,
-    is_cut: bool,
-    /// The receive that has taken it before it was complete.
-    receive: Option<(Number, Envelope)>,
-}
-
 #[derive(Debug, Default)]
 struct Tables {
     matching: Matching,
     requests: Vec<State>,
     free: Vec<Number>,
-    unexpected: Vec<Unexpected>,
-    free_unexpected: Vec<u32>,
+    unexpected: Messages,
 }
 
 /// Where the data of a message goes that is longer than a packet.
@@ -135,6 +124,7 @@ impl Counters {
 }
 
 impl Tables {
+    #[inline]
     fn insert(&mut self, state: State) -> Number {
         match self.free.pop() {
             Some(number) => {
@@ -144,19 +134,6 @@ impl Tables {
             None => {
                 self.requests.push(state);
                 self.requests.len() as Number - 1
-            }
-        }
-    }
-
-    fn insert_unexpected(&mut self, message: Unexpected) -> u32 {
-        match self.free_unexpected.pop() {
-            Some(at) => {
-                self.unexpected[at as usize] = message;
-                at
-            }
-            None => {
-                self.unexpected.push(message);
-                self.unexpected.len() as u32 - 1
             }
         }
     }
@@ -178,6 +155,7 @@ impl Tables {
 }
 
 /// How a receive of a message into space of this length ends.
+#[inline]
 fn ended(envelope: &Envelope, space_bytes: u64) -> Ended {
     Ended {
         source: envelope.source,
@@ -217,10 +195,21 @@ impl<T: Transport> PointToPoint<T> {
         [matching.posted().count() as u64, matching.unexpected().count() as u64]
     }
 
+    #[inline]
     fn begin_send(&self, to: Process, envelope: Envelope, data: Memory) {
         self.counters.count_send(data);
         self.transport.observe(MessageEvent::Sent(to, envelope));
         self.transport.spend(Step::Send);
+    }
+
+    /// Sends a message that is no longer than the transport's short ones: it has ended when this returns.
+    ///
+    /// # Errors
+    /// If the transport refuses it.
+    #[inline]
+    pub fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Error> {
+        self.begin_send(to, envelope, data);
+        self.transport.send_short(to, envelope, data).map_err(|refused| Error::new(Class::Other, refused.0))
     }
 
     /// Starts to send; `None` if it has ended.
@@ -228,12 +217,11 @@ impl<T: Transport> PointToPoint<T> {
     /// # Errors
     /// If the transport refuses it.
     pub fn send(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Option<Number>, Error> {
-        let refused = |e: crate::transport::Refused| Error::new(Class::Other, e.0);
-        self.begin_send(to, envelope, data);
         if data.bytes as usize <= self.transport.short_max_bytes() {
-            self.transport.send_short(to, envelope, data).map_err(refused)?;
-            return Ok(None);
+            return self.send_short(to, envelope, data).map(|()| None);
         }
+        let refused = |e: Refused| Error::new(Class::Other, e.0);
+        self.begin_send(to, envelope, data);
         let number = self.tables.borrow_mut().insert(State::Sending);
         let sent = self.transport.send(to, envelope, data, u64::from(number));
         if sent.is_err() {
@@ -310,6 +298,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// A receive has taken a message. Its data is there, or follows to this request.
+    #[inline]
     fn taken(&self, from: Process, envelope: &Envelope, rest: Option<Number>) {
         self.transport.observe(MessageEvent::Taken(from, *envelope, rest));
         if envelope.acknowledge == 0 {
@@ -322,6 +311,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Starts to receive.
+    #[inline]
     pub fn receive(&self, pattern: Pattern, space: Memory) -> Number {
         self.transport.spend(Step::Receive);
         if let Some(message) = self.take(&pattern) {
@@ -334,6 +324,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Takes the first message that a receive of this pattern would get: no other receive gets it.
+    #[inline]
     pub fn take(&self, pattern: &Pattern) -> Option<Taken> {
         let mut tables = self.tables.borrow_mut();
         let found = tables.matching.take_unexpected(pattern);
@@ -348,19 +339,18 @@ impl<T: Transport> PointToPoint<T> {
         let tables = &mut *tables;
         let end = ended(&envelope, space.bytes);
         self.transport.spend(Step::Complete);
-        let from = tables.unexpected[at as usize].from;
-        if !tables.unexpected[at as usize].is_complete {
+        let from = tables.unexpected[at].from;
+        if !tables.unexpected[at].is_complete {
             let number = tables.insert(State::Receiving(space));
             self.taken(from, &envelope, Some(number));
-            tables.unexpected[at as usize].receive = Some((number, envelope));
+            tables.unexpected[at].receive = Some((number, envelope));
             return number;
         }
         self.taken(from, &envelope, None);
-        let message = &mut tables.unexpected[at as usize];
+        let message = &tables.unexpected[at];
         let end = Ended { is_cut: message.is_cut, ..end };
         self.transport.store(&message.data[..end.bytes as usize], space.address);
-        *message = Unexpected::default();
-        tables.free_unexpected.push(at);
+        tables.unexpected.remove(at);
         tables.insert(State::Ended(end))
     }
 
@@ -378,6 +368,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// How a request has ended, if it has.
+    #[inline]
     pub fn test(&self, number: Number) -> Option<Ended> {
         match &self.tables.borrow().requests[number as usize] {
             State::Ended(end) => Some(*end),
@@ -386,6 +377,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Frees a request that has ended.
+    #[inline]
     pub fn free(&self, number: Number) {
         let mut tables = self.tables.borrow_mut();
         tables.requests[number as usize] = State::Free;
@@ -534,9 +526,8 @@ impl<T: Transport> PointToPoint<T> {
         let found = tables.matching.arrived(&envelope);
         self.transport.spend(Step::Search(tables.matching.searched()));
         let Some(number) = found else {
-            let message = Unexpected { from, data: data.into(), is_complete: true, ..Unexpected::default() };
             self.counters.count_unexpected();
-            let at = tables.insert_unexpected(message);
+            let at = tables.unexpected.insert(from, data);
             tables.matching.add_unexpected(envelope, u64::from(at));
             return;
         };
@@ -562,9 +553,8 @@ impl<T: Transport> PointToPoint<T> {
         self.transport.spend(Step::Search(tables.matching.searched()));
         let Some(number) = found else {
             self.counters.count_unexpected();
-            let at = tables.insert_unexpected(Unexpected { from, data: buffer(), ..Unexpected::default() });
+            let (at, address) = tables.unexpected.announce(from, envelope.bytes as usize);
             tables.matching.add_unexpected(envelope, u64::from(at));
-            let address = tables.unexpected[at as usize].data.as_mut_ptr() as u64;
             return Place { address, number: UNEXPECTED | u64::from(at), is_buffer: true };
         };
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
@@ -589,10 +579,10 @@ impl<T: Transport> PointToPoint<T> {
         let tables = &mut *tables;
         let buffer = match number & UNEXPECTED {
             0 => match &mut tables.requests[number as usize] {
-                State::ReceivingLong(_, _, buffer) => buffer,
+                State::ReceivingLong(_, _, buffer) => &mut buffer[..],
                 other => unreachable!("{other:?} has no buffer"),
             },
-            _ => &mut tables.unexpected[number as u32 as usize].data,
+            _ => &mut tables.unexpected[number as u32].data[..],
         };
         buffer.copy_from_slice(bytes);
     }
@@ -620,7 +610,7 @@ impl<T: Transport> PointToPoint<T> {
             return;
         }
         let at = number as u32;
-        let message = &mut tables.unexpected[at as usize];
+        let message = &mut tables.unexpected[at];
         message.is_complete = true;
         message.is_cut = is_cut;
         let Some((number, envelope)) = message.receive else { return };
@@ -628,8 +618,7 @@ impl<T: Transport> PointToPoint<T> {
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = Ended { is_cut, ..ended(&envelope, space.bytes) };
         self.transport.store(&message.data[..end.bytes as usize], space.address);
-        *message = Unexpected::default();
-        tables.free_unexpected.push(at);
+        tables.unexpected.remove(at);
         tables.requests[number as usize] = State::Ended(end);
     }
 

@@ -104,8 +104,9 @@ impl Combine for Combining {
 
 /// That an operation is defined for a type.
 pub fn check_defined(op: Op, of: &Predefined) -> Result<(), Error> {
-    let element = vec![0; of.extent];
-    if !op::reduce(op, of, &mut element.clone(), &element) {
+    const EXTENT_MAX: usize = 64;
+    let (mut first, second) = ([0; EXTENT_MAX], [0; EXTENT_MAX]);
+    if !op::reduce(op, of, &mut first[..of.extent], &second[..of.extent]) {
         let op = format!("{op:?}").to_uppercase();
         return Err(Error::new(Class::Op, format!("MPI_{op} is not defined for MPI_{}", of.name)));
     }
