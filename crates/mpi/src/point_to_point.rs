@@ -376,6 +376,23 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
+    /// Frees a request if it has ended as it should; returns how.
+    #[inline]
+    pub fn take_good(&self, number: Number) -> Option<Ended> {
+        let mut tables = self.tables.borrow_mut();
+        let tables = &mut *tables;
+        let state = &mut tables.requests[number as usize];
+        match *state {
+            State::Ended(end) if !end.is_cut && !end.is_truncated => {
+                // Nothing of it needs to be dropped.
+                std::mem::forget(std::mem::replace(state, State::Free));
+                tables.free.push(number);
+                Some(end)
+            }
+            _ => None,
+        }
+    }
+
     /// Frees a request that has ended.
     #[inline]
     pub fn free(&self, number: Number) {

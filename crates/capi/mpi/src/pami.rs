@@ -86,6 +86,8 @@ pub struct Pami {
     geometries: Geometries,
     /// The endpoints of processes to which messages were sent last.
     endpoints: [Cell<Option<(Process, u32)>>; ENDPOINTS],
+    /// The endpoint of which a message came last, and its process.
+    origin: Cell<Option<(u32, Process)>>,
 }
 
 /// How many endpoints are kept: few, since a job may have many processes.
@@ -173,6 +175,7 @@ impl Pami {
                 spend,
                 geometries,
                 endpoints: [const { Cell::new(None) }; ENDPOINTS],
+                origin: Cell::new(None),
             })
         }
     }
@@ -295,6 +298,24 @@ impl Pami {
             }
             _ => Err(Refused(reason("PAMI_Endpoint_create"))),
         }
+    }
+
+    /// The process of an endpoint.
+    #[inline]
+    fn process(&self, origin: u32) -> Process {
+        match self.origin.get() {
+            Some((endpoint, process)) if endpoint == origin => process,
+            _ => self.query_endpoint(origin),
+        }
+    }
+
+    #[cold]
+    fn query_endpoint(&self, origin: u32) -> Process {
+        let (mut process, mut offset) = (0, 0);
+        // SAFETY: places for the results.
+        unsafe { PAMI_Endpoint_query(origin, &mut process, &mut offset) };
+        self.origin.set(Some((origin, process)));
+        process
     }
 
     #[inline]
@@ -462,9 +483,7 @@ unsafe extern "C" fn arrived(
         (header, receive.as_mut())
     };
     let Some((envelope, listener)) = Envelope::of_bytes(header).zip(listener()) else { return };
-    let (mut from, mut offset) = (0, 0);
-    // SAFETY: places for the results.
-    unsafe { PAMI_Endpoint_query(origin, &mut from, &mut offset) };
+    let from = listener.transport().process(origin);
     let Some(receive) = receive else {
         // SAFETY: as above; no data may be NULL.
         let data = match bytes {

@@ -98,12 +98,6 @@ unsafe fn set_empty(status: *mut Status) {
     }
 }
 
-/// Whether nothing has failed.
-#[inline]
-fn is_good(end: &Ended) -> bool {
-    !end.is_cut && !end.is_truncated
-}
-
 #[inline(never)]
 fn check(end: &Ended) -> Result<(), Error> {
     if end.is_cut {
@@ -220,10 +214,14 @@ impl Library {
     #[inline]
     pub fn finish_receive(&mut self, number: Number) -> Result<Ended, Error> {
         loop {
+            if let Some(end) = self.point_to_point.take_good(number) {
+                self.point_to_point.transport().spend(Step::Free);
+                return Ok(end);
+            }
             if let Some(end) = self.point_to_point.test(number) {
                 self.point_to_point.transport().spend(Step::Free);
                 self.point_to_point.free(number);
-                return if is_good(&end) { Ok(end) } else { check(&end).map(|()| end) };
+                return check(&end).map(|()| end);
             }
             self.progress();
         }
@@ -327,16 +325,13 @@ impl Library {
         }
         let at = handle.wrapping_sub(USER_REQUEST);
         if let Some(Some(Request::Receive(number, None))) = self.requests.get(at) {
-            let number = *number;
-            let end = self.point_to_point.test(number)?;
-            if is_good(&end) {
+            if let Some(end) = self.point_to_point.take_good(*number) {
                 self.point_to_point.transport().spend(Step::Handle);
                 // A number and no box: there is nothing to be dropped.
                 std::mem::forget(self.requests[at].take());
                 self.free_requests.push(at);
                 *handle = REQUEST_NULL;
                 self.point_to_point.transport().spend(Step::Free);
-                self.point_to_point.free(number);
                 // SAFETY: the caller's promise.
                 unsafe { set_status(status, &end) };
                 return Some(Ok(()));

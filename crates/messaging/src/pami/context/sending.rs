@@ -1,6 +1,36 @@
 //! Sends, puts, gets and atomic operations, and what waits for space at the device.
 
 use super::*;
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// Memory of what has waited before, so that what waits often needs no new memory.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    lists: Vec<VecDeque<Waiting>>,
+    packets: Vec<Vec<u8>>,
+}
+
+impl Spare {
+    const LISTS_MAX: usize = 8;
+    const PACKETS_MAX: usize = 128;
+    const PACKET_B_MAX: usize = 1024;
+
+    fn keep_list(&mut self, list: VecDeque<Waiting>) {
+        if self.lists.len() < Self::LISTS_MAX {
+            self.lists.push(list);
+        }
+    }
+
+    fn keep(&mut self, waited: Waiting) {
+        if let Waiting::Packet { mut bytes, .. } = waited
+            && self.packets.len() < Self::PACKETS_MAX
+            && bytes.capacity() <= Self::PACKET_B_MAX
+        {
+            bytes.clear();
+            self.packets.push(bytes);
+        }
+    }
+}
 
 impl<D: PamiDevice> Context<D> {
     pub(super) fn head(&self, kind: Kind, dispatch: u16, header_bytes: usize) -> Head {
@@ -46,8 +76,9 @@ impl<D: PamiDevice> Context<D> {
             return true;
         }
         if may_wait {
-            let waiting = Waiting::Packet { head, bytes: parts.concat() };
-            self.waiting.entry(to).or_default().push_back(waiting);
+            let mut bytes = self.spare.packets.pop().unwrap_or_default();
+            parts.iter().for_each(|part| bytes.extend_from_slice(part));
+            self.list_of(to).push_back(Waiting::Packet { head, bytes });
         }
         may_wait
     }
@@ -117,8 +148,13 @@ impl<D: PamiDevice> Context<D> {
         self.submit(to, Waiting::Packet { head, bytes: integers([request, old]) });
     }
 
+    /// What waits for a target.
+    fn list_of(&mut self, to: Endpoint) -> &mut VecDeque<Waiting> {
+        self.waiting.entry(to).or_insert_with(|| self.spare.lists.pop().unwrap_or_default())
+    }
+
     pub(super) fn submit(&mut self, to: Endpoint, waiting: Waiting) {
-        self.waiting.entry(to).or_default().push_back(waiting);
+        self.list_of(to).push_back(waiting);
         self.inject_waiting(to);
     }
 
@@ -130,8 +166,9 @@ impl<D: PamiDevice> Context<D> {
                 self.waiting.insert(to, list);
                 return;
             }
-            list.pop_front();
+            list.pop_front().into_iter().for_each(|sent| self.spare.keep(sent));
         }
+        self.spare.keep_list(list);
     }
 
     /// Sends all packets of one operation.
@@ -184,8 +221,11 @@ impl<D: PamiDevice> Context<D> {
 
     #[cold]
     pub(super) fn retry(&mut self) {
-        let targets: Vec<Endpoint> = self.waiting.keys().copied().collect();
-        targets.into_iter().for_each(|to| self.inject_waiting(to));
+        let mut next = self.waiting.keys().next().copied();
+        while let Some(to) = next {
+            self.inject_waiting(to);
+            next = self.waiting.range((Excluded(to), Unbounded)).next().map(|(&to, _)| to);
+        }
     }
 
     pub(super) fn target_reported(&mut self, request: u64, outcome: Outcome) {
