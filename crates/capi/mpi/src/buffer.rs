@@ -43,6 +43,9 @@ impl Named {
     }
 }
 
+/// Longer data is not called plain, so that lengths are easily checked, bytes.
+pub const PLAIN_BYTES_MAX: usize = 1 << 40;
+
 impl Buffer {
     #[inline]
     pub fn new(names: [&'static str; 3], address: *const c_void, count: impl Into<i64>, of: usize) -> Self {
@@ -281,6 +284,9 @@ impl Buffer {
 
     /// The array of its elements, for a reduction.
     pub fn array(&self) -> Result<Array, Error> {
+        if let Some(Memory { address, bytes }) = self.plain(PLAIN_BYTES_MAX) {
+            return Ok(Array { address, bytes: bytes as usize, layout: None });
+        }
         let (of, count) = self.checked(1)?;
         let address = self.address as u64;
         let made = match of {

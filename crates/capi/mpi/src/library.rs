@@ -335,6 +335,7 @@ impl Library {
     }
 
     /// The next collective operation of a communicator.
+    #[inline]
     pub fn operation(&mut self, comm: CommId) -> Operation<Pami> {
         let point_to_point = Rc::clone(&self.point_to_point);
         let comm = self.of(comm);
@@ -379,6 +380,7 @@ impl Library {
     }
 
     /// Makes progress until a future has ended.
+    #[inline(always)]
     pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {

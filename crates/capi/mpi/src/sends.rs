@@ -1,7 +1,7 @@
 //! Sends, receives, probes (MPI 5.0, chapter 3).
 
 use crate::abi::*;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, PLAIN_BYTES_MAX};
 use crate::library::{CommId, Library};
 use crate::requests::{EMPTY, Request, set_status};
 use netloom_mpi::error::{Class, Error};
@@ -62,8 +62,7 @@ impl Library {
     /// Starts to receive a message that needs no unpacking; `None` as for [`Self::send_short`].
     #[inline]
     fn receive_plain(&mut self, buf: &Buffer, source: c_int, tag: c_int, comm: CommId) -> Option<Number> {
-        const BYTES_MAX: usize = 1 << 40;
-        let space = buf.plain(BYTES_MAX)?;
+        let space = buf.plain(PLAIN_BYTES_MAX)?;
         let of = self.of(comm);
         let is_tag = tag >= 0 || tag == ANY_TAG;
         let is_valid = is_tag && source >= ANY_SOURCE && source < of.peers() as c_int;
