@@ -22,13 +22,21 @@ impl Spare {
     }
 
     fn keep(&mut self, waited: Waiting) {
-        if let Waiting::Packet { mut bytes, .. } = waited
-            && self.packets.len() < Self::PACKETS_MAX
-            && bytes.capacity() <= Self::PACKET_B_MAX
-        {
+        if let Waiting::Packet { bytes, .. } = waited {
+            self.keep_packet(bytes);
+        }
+    }
+
+    fn keep_packet(&mut self, mut bytes: Vec<u8>) {
+        if self.packets.len() < Self::PACKETS_MAX && bytes.capacity() <= Self::PACKET_B_MAX {
             bytes.clear();
             self.packets.push(bytes);
         }
+    }
+
+    /// Memory for a packet, empty.
+    fn packet(&mut self) -> Vec<u8> {
+        self.packets.pop().unwrap_or_default()
     }
 }
 
@@ -76,7 +84,7 @@ impl<D: PamiDevice> Context<D> {
             return true;
         }
         if may_wait {
-            let mut bytes = self.spare.packets.pop().unwrap_or_default();
+            let mut bytes = self.spare.packet();
             parts.iter().for_each(|part| bytes.extend_from_slice(part));
             self.list_of(to).push_back(Waiting::Packet { head, bytes });
         }
@@ -109,7 +117,9 @@ impl<D: PamiDevice> Context<D> {
             bytes.extend_from_slice(header);
             Waiting::Packet { head: self.head(Kind::Announcement, dispatch, header.len()), bytes }
         } else {
-            let mut start = integers([data.bytes, request]);
+            let mut start = self.spare.packet();
+            start.extend_from_slice(&data.bytes.to_le_bytes());
+            start.extend_from_slice(&request.to_le_bytes());
             start.extend_from_slice(header);
             let head = self.head(Kind::First, dispatch, header.len());
             Waiting::Eager { head, start: Some(start), data, sent: 0, cookie }
@@ -153,7 +163,11 @@ impl<D: PamiDevice> Context<D> {
         self.waiting.entry(to).or_insert_with(|| self.spare.lists.pop().unwrap_or_default())
     }
 
-    pub(super) fn submit(&mut self, to: Endpoint, waiting: Waiting) {
+    pub(super) fn submit(&mut self, to: Endpoint, mut waiting: Waiting) {
+        // What waits for the same target goes first.
+        if !self.waiting.contains_key(&to) && self.inject(to, &mut waiting).is_ok() {
+            return self.spare.keep(waiting);
+        }
         self.list_of(to).push_back(waiting);
         self.inject_waiting(to);
     }
@@ -180,7 +194,8 @@ impl<D: PamiDevice> Context<D> {
                     let room = (self.device.packet_max() - bytes.len()) as u64;
                     let part = data.bytes.min(room);
                     self.device.inject_memory(to, *head, bytes, data.part(0, part))?;
-                    (*start, *sent) = (None, part);
+                    start.take().into_iter().for_each(|bytes| self.spare.keep_packet(bytes));
+                    *sent = part;
                 }
                 let more = Head::new(Kind::More, head.dispatch(), 0, head.origin());
                 let mut last = Begun::Done;
