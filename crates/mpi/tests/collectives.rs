@@ -5,13 +5,16 @@
 mod wires;
 
 use netloom_mpi::collective;
+use netloom_mpi::datatype::{PREDEFINED, Predefined};
+use netloom_mpi::error::Error;
 use netloom_mpi::matching::{Envelope, Pattern};
+use netloom_mpi::op::Op;
 use netloom_mpi::transport::Memory;
 use proptest::prelude::*;
 use wires::Job;
 
 /// x -> a x + b, modulo 2^8: first, then second.
-fn then(first: &mut [u8], second: &[u8]) -> Result<(), netloom_mpi::error::Error> {
+fn then(first: &mut [u8], second: &[u8]) -> Result<(), Error> {
     for (first, second) in first.chunks_exact_mut(2).zip(second.chunks_exact(2)) {
         let (a, b) = (first[0], first[1]);
         first[0] = a.wrapping_mul(second[0]);
@@ -30,6 +33,23 @@ fn reduced(ranks: std::ops::Range<u32>, maps: usize) -> Vec<u8> {
         then(&mut all, &operand(rank, maps)).unwrap();
     }
     all
+}
+
+/// Sums of words, in any order.
+struct Sum;
+
+impl collective::Combine for Sum {
+    fn combine(&self, first: &mut [u8], second: &[u8]) -> Result<(), Error> {
+        for (first, second) in first.chunks_exact_mut(8).zip(second.chunks_exact(8)) {
+            let [a, b] = [&*first, second].map(|word| u64::from_ne_bytes(word.try_into().unwrap()));
+            first.copy_from_slice(&(a + b).to_ne_bytes());
+        }
+        Ok(())
+    }
+
+    fn predefined(&self) -> Option<(Op, &'static Predefined)> {
+        PREDEFINED.iter().find(|of| of.name == "UINT64_T").map(|of| (Op::Sum, of))
+    }
 }
 
 proptest! {
@@ -78,10 +98,37 @@ proptest! {
             let from: Vec<&[u8]> = collective::parts(&mut all, size).into_iter().map(|part| &*part).collect();
             collective::scatter(&job.operation(rank), &from, &mut back, root).await.unwrap();
             assert!(back == own, "scatter");
+            let mut again = vec![0; part * size as usize];
+            let places = if rank == root { collective::parts(&mut again, size) } else { vec![] };
+            collective::gather_equal(&job.operation(rank), &own, places, root).await.unwrap();
+            assert!(rank != root || again == expected, "gather of equal parts");
+            let mut back = vec![0; part];
+            collective::scatter_equal(&job.operation(rank), &from, &mut back, root).await.unwrap();
+            assert!(back == own, "scatter of equal parts");
             let mut all = vec![0; part * size as usize];
             all[rank as usize * part..][..part].copy_from_slice(&own);
             collective::all_gather(&job.operation(rank), collective::parts(&mut all, size)).await.unwrap();
             assert!(all == expected, "all-gather");
+        }));
+        job.run(|rank| Box::pin(async move {
+            // Parts of different lengths, in any order of operands and in that of ranks.
+            let lengths: Vec<usize> = (0..size as usize).map(|rank| 8 * (maps + rank * rank)).collect();
+            let all = lengths.iter().sum::<usize>() / 8;
+            let word = |rank: u32, at: usize| u64::from(rank) * 1_000_003 + at as u64;
+            let data = |rank: u32| (0..all).flat_map(move |at| word(rank, at).to_ne_bytes()).collect::<Vec<u8>>();
+            let begin = lengths[..rank as usize].iter().sum::<usize>() / 8;
+            let sum = |at| (0..size).map(|rank| word(rank, at)).sum::<u64>();
+            let own_words = lengths[rank as usize] / 8;
+            let expected: Vec<u8> = (begin..begin + own_words).flat_map(|at| sum(at).to_ne_bytes()).collect();
+            let mut own = vec![0; lengths[rank as usize]];
+            let operation = job.operation(rank);
+            collective::reduce_scatter(&operation, &mut data(rank), &lengths, &mut own, &Sum).await.unwrap();
+            assert!(own == expected, "reduce-scatter");
+            let lengths = vec![2 * maps; size as usize];
+            let mut data: Vec<u8> = (0..size).flat_map(|_| operand(rank, maps)).collect();
+            let mut own = vec![0; 2 * maps];
+            collective::reduce_scatter(&job.operation(rank), &mut data, &lengths, &mut own, &then).await.unwrap();
+            assert!(own == reduced(0..size, maps), "reduce-scatter in order");
         }));
         job.run(|rank| Box::pin(async move {
             let part = 2 * maps;

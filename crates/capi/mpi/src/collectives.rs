@@ -206,7 +206,6 @@ pub fn lengths(from: &Buffer, counts: &[i64]) -> Result<(Vec<usize>, i64), Error
     Ok((lengths, all.ok_or_else(|| Error::new(Class::Count, "the counts are more than memory has"))?))
 }
 
-/// Reduces at rank 0, which gives each rank its part.
 unsafe fn any_reduce_scatter(
     library: &mut Library,
     sendbuf: *const c_void,
@@ -224,13 +223,8 @@ unsafe fn any_reduce_scatter(
     let result = recvbuf.array()?;
     let operation = library.operation(comm);
     Ok(async move {
-        collective::reduce(&operation, &mut data, 0, &combine).await?;
         let mut own = vec![0; lengths[operation.rank() as usize]];
-        let mut rest = &data[..];
-        let parts: Vec<&[u8]> =
-            lengths.iter().map(|&bytes| rest.split_off(..bytes).expect("the sum of all")).collect();
-        let parts = if operation.rank() == 0 { &parts[..] } else { &[] };
-        collective::scatter(&operation, parts, &mut own, 0).await?;
+        collective::reduce_scatter(&operation, &mut data, &lengths, &mut own, &combine).await?;
         // SAFETY: as above.
         unsafe { result.set(&own) };
         Ok(())
@@ -376,6 +370,7 @@ pub unsafe fn gather<P: Into<Parts> + 'static>(
     comm: CommId,
 ) -> Result<impl Plan + use<P>, Error> {
     let recvbuf = recvbuf.into();
+    let is_equal = matches!(recvbuf, Parts::Equal(_));
     let root = check_root(library, root, comm)?;
     let (rank, size) = place(library, comm);
     // SAFETY: the program gave the buffers; that of the result is the root's.
@@ -392,7 +387,10 @@ pub unsafe fn gather<P: Into<Parts> + 'static>(
     };
     let operation = library.operation(comm);
     Ok(async move {
-        collective::gather(&operation, &own, spaces.parts(), root).await?;
+        match is_equal {
+            true => collective::gather_equal(&operation, &own, spaces.parts(), root).await?,
+            false => collective::gather(&operation, &own, spaces.parts(), root).await?,
+        }
         spaces.finish();
         Ok(())
     })
@@ -406,6 +404,7 @@ pub unsafe fn scatter<P: Into<Parts> + 'static>(
     comm: CommId,
 ) -> Result<impl Plan + use<P>, Error> {
     let sendbuf = sendbuf.into();
+    let is_equal = matches!(sendbuf, Parts::Equal(_));
     let root = check_root(library, root, comm)?;
     let (rank, size) = place(library, comm);
     let is_root = rank == root;
@@ -430,7 +429,10 @@ pub unsafe fn scatter<P: Into<Parts> + 'static>(
                 &mut unused[..]
             }
         };
-        collective::scatter(&operation, &parts, space, root).await?;
+        match is_equal {
+            true => collective::scatter_equal(&operation, &parts, space, root).await?,
+            false => collective::scatter(&operation, &parts, space, root).await?,
+        }
         own.into_iter().for_each(Space::finish);
         Ok(())
     })

@@ -2,6 +2,7 @@
 //! leader that speaks to the other's.
 
 use super::movement;
+use super::reduce_scatter::split;
 use super::reduction::{self, Combine};
 use super::{Operation, exchange};
 use crate::error::Error;
@@ -159,9 +160,7 @@ pub async fn reduce_scatter<T: Transport>(
     combine: &impl Combine,
 ) -> Result<(), Error> {
     exchange_reduced(inter, data, combine).await?;
-    let mut rest = &*data;
-    let split = |&bytes: &usize| rest.split_off(..bytes).expect("the sum of all");
-    let parts: Vec<&[u8]> = if inter.is_leader() { lengths.iter().map(split).collect() } else { vec![] };
+    let parts = if inter.is_leader() { split(data, lengths) } else { vec![] };
     movement::scatter(&inter.within, &parts, own, 0).await
 }
 

@@ -2,10 +2,12 @@
 //! them, so a blocking call polls one until it has ended, and several may be under way.
 //!
 //! - `barrier` – dissemination.
+//! - `equal_parts` – gather and scatter along a binomial tree.
 //! - `inter` – between two groups.
 //! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in
 //!   pairs.
 //! - `neighborhood` – messages with some of the ranks.
+//! - `reduce_scatter` – in pairs, or by reduce and scatter.
 //! - `reduction` – reduce along a binomial tree, all-reduce by recursive doubling, scans.
 //!
 //! Where the communicator has a team, the transport is asked first whether it carries out the collective.
@@ -14,14 +16,18 @@
 //! each other do not take each other's messages.
 
 mod barrier;
+mod equal_parts;
 pub mod inter;
 mod movement;
 mod neighborhood;
+mod reduce_scatter;
 mod reduction;
 
 pub use barrier::barrier;
+pub use equal_parts::{gather_equal, scatter_equal};
 pub use movement::{all_gather, all_to_all, broadcast, gather, parts, scatter};
 pub use neighborhood::exchange;
+pub use reduce_scatter::reduce_scatter;
 pub use reduction::{Combine, all_reduce, reduce, scan};
 
 use crate::error::{Class, Error};

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::transport::{Collective, Transport};
 
 /// Rank in a tree whose root is 0.
-fn shifted(rank: u32, root: u32, size: u32) -> u32 {
+pub(super) fn shifted(rank: u32, root: u32, size: u32) -> u32 {
     (rank + size - root) % size
 }
 
