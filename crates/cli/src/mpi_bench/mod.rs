@@ -11,7 +11,6 @@ use crate::{OK, Trouble, cc};
 use netloom_report::text_table::aligned;
 use netloom_shm::launch::{Bind, Job, launch};
 use netloom_study::diagnose::Problem;
-use others::Other;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
