@@ -324,18 +324,18 @@ impl Library {
             return Some(Ok(()));
         }
         let at = handle.wrapping_sub(USER_REQUEST);
-        if let Some(Some(Request::Receive(number, None))) = self.requests.get(at) {
-            if let Some(end) = self.point_to_point.take_good(*number) {
-                self.point_to_point.transport().spend(Step::Handle);
-                // A number and no box: there is nothing to be dropped.
-                std::mem::forget(self.requests[at].take());
-                self.free_requests.push(at);
-                *handle = REQUEST_NULL;
-                self.point_to_point.transport().spend(Step::Free);
-                // SAFETY: the caller's promise.
-                unsafe { set_status(status, &end) };
-                return Some(Ok(()));
-            }
+        if let Some(Some(Request::Receive(number, None))) = self.requests.get(at)
+            && let Some(end) = self.point_to_point.take_good(*number)
+        {
+            self.point_to_point.transport().spend(Step::Handle);
+            // A number and no box: there is nothing to be dropped.
+            std::mem::forget(self.requests[at].take());
+            self.free_requests.push(at);
+            *handle = REQUEST_NULL;
+            self.point_to_point.transport().spend(Step::Free);
+            // SAFETY: the caller's promise.
+            unsafe { set_status(status, &end) };
+            return Some(Ok(()));
         }
         // SAFETY: the caller's promise.
         unsafe { self.try_end_any(handle, status) }
