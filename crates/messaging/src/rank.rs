@@ -294,7 +294,7 @@ impl<T: Transport> Rank<T> {
         if let Some(reason) = refused {
             return Err(Failure::new(what.name(), format!("{reason}; use an algorithm by messages")));
         }
-        self.spend(self.steps.send);
+        self.spend(self.transport.collective_time(what).unwrap_or(self.steps.send));
         self.collective = Some(Joined { op, what, number: self.collectives });
         self.transit.enters(self.collectives, now + self.spent);
         self.collectives += 1;
@@ -513,8 +513,10 @@ impl<T: Transport> Rank<T> {
             },
             Event::Collected => match self.collective.take() {
                 None => unknown("the end of a collective operation", 0),
-                Some(Joined { op, .. }) => {
-                    self.spend(self.steps.receive);
+                Some(Joined { op, what, .. }) => {
+                    if self.transport.collective_time(what).is_none() {
+                        self.spend(self.steps.receive);
+                    }
                     self.finished(op, now)
                 }
             },

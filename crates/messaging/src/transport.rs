@@ -162,6 +162,12 @@ pub trait Transport: Send {
         false
     }
 
+    /// The time of the library's instructions for a collective operation by hardware; `None`: those of a send
+    /// when it begins, and of a receive when it has ended.
+    fn collective_time(&self, _what: Collective) -> Option<Microticks> {
+        None
+    }
+
     /// Takes part in a collective operation by hardware, one at a time.
     fn collective(&mut self, _what: Collective, _bytes: u64) {
         unreachable!("this transport has no collective hardware");

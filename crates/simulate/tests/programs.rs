@@ -157,6 +157,30 @@ fn collective_operations_by_hardware() {
     }
 }
 
+/// On Blue Gene/Q a rank of a skeleton and a rank of MPI over PAMI take the same time for a collective
+/// operation by hardware, whose instructions and packets are the same.
+#[test]
+fn collective_operations_of_skeletons_take_the_time_of_mpi() {
+    let text = |workload: &str| {
+        format!(
+            "name = 'c'\nmachine = 'bgq'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n[workload]\n{workload}\n"
+        )
+    };
+    for operation in ["barrier", "allreduce"] {
+        let skeleton = format!(
+            "kind = 'skeleton'\nprogram = 'collective'\nranks = 32\niterations = 10\noperation = '{operation}'\nbytes = 8"
+        );
+        let skeleton = finished(&run(&text(&skeleton), &[], 1)).last_end_us / 10.0;
+        let mpi = format!("kind = 'mpi'\nprogram = 'collective'\nrounds = 10\noperation = '{operation}'");
+        let mpi = run(&text(&mpi), &[], 1);
+        assert_eq!((&mpi.partial, mpi.simulated.ended), (&None, Ended::Finished));
+        // Processes, microseconds, wrong words.
+        let [_, mpi, wrong] = mpi.measured[0].rows[0][..] else { panic!("{:?}", mpi.measured) };
+        assert_eq!(wrong, 0.0);
+        assert!((skeleton / mpi - 1.0).abs() < 0.05, "{operation}: {skeleton} us, MPI {mpi} us");
+    }
+}
+
 /// Where no algorithm is named, ranks that fill a box of a Blue Gene/Q take its hardware, as its library
 /// does, in skeletons and in traces; other ranks and other operations take messages, and so do all on other
 /// machines.

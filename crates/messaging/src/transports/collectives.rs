@@ -1,7 +1,8 @@
 //! PAMI's collective operations of ranks on Message Units, one rank a node.
 
-use crate::config::PamiConfig;
-use crate::pami::device::{Collective as Operation, Combine, Operation as Words, Range, Ticket};
+use crate::config::MessagingConfig;
+use crate::mpi::Costs as MpiCosts;
+use crate::pami::device::{Collective as Operation, Combine, Operation as Words, Range, Step, Ticket};
 use crate::pami::message_unit::collective::group::{Group, Members};
 use crate::pami::message_unit::collective::{Collectives, RECTANGLE_FROM_B};
 use crate::pami::message_unit::memory::ProcessMemory;
@@ -9,7 +10,9 @@ use crate::pami::message_unit::{Costs, Placement};
 use crate::program::Collective;
 use crate::spi::device::UnitDevice;
 use netloom_fabric::topology::torus::Torus;
+use netloom_mpi::transport::Step as MpiStep;
 use netloom_nic::message_unit::commands::Watch;
+use netloom_node::time::Microticks;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -24,18 +27,24 @@ pub struct OfProgram {
     placement: Arc<Placement>,
     members: Members,
     costs: Costs,
+    /// Whether the machine sets the times of PAMI's steps.
+    has_times: bool,
 }
 
 impl OfProgram {
     /// For ranks on these nodes; `None` if they are not a box of the torus.
-    pub fn new(nodes: &[u32], torus: &Torus, config: &PamiConfig, ticks_per_second: u64) -> Option<Self> {
+    pub fn new(
+        nodes: &[u32],
+        torus: &Torus,
+        config: &MessagingConfig,
+        ticks_per_second: u64,
+    ) -> Option<Self> {
         let placement = Placement { nodes: nodes.into(), processes: 1, tasks: nodes.len() as u32 };
         let members = Members::of_job(&placement, torus)?;
-        Some(OfProgram {
-            placement: Arc::new(placement),
-            members,
-            costs: Costs::new(config, ticks_per_second),
-        })
+        let (pami, mpi) = (config.pami.unwrap_or_default(), config.mpi.unwrap_or_default());
+        let mpi = MpiCosts::new(&mpi, &pami, ticks_per_second);
+        let costs = Costs::new(&pami, ticks_per_second).with_mpi(mpi);
+        Some(OfProgram { placement: Arc::new(placement), members, costs, has_times: config.pami.is_some() })
     }
 }
 
@@ -44,6 +53,7 @@ pub struct RankCollectives {
     collectives: Collectives,
     group: usize,
     ended: VecDeque<Ticket>,
+    costs: Option<Costs>,
 }
 
 impl RankCollectives {
@@ -56,7 +66,18 @@ impl RankCollectives {
         let memory = Arc::new(Mutex::new(ProcessMemory::new(device.clone(), None)));
         let mut collectives = Collectives::default();
         let group = collectives.add(group, device, &program.placement, &program.costs, &memory);
-        RankCollectives { collectives, group, ended: VecDeque::new() }
+        let costs = program.has_times.then(|| program.costs.clone());
+        RankCollectives { collectives, group, ended: VecDeque::new(), costs }
+    }
+
+    /// The time of PAMI's instructions and MPI's for an operation, if the machine sets it.
+    pub(super) fn time(&self, what: Collective) -> Option<Microticks> {
+        let costs = self.costs.as_ref()?;
+        let own = costs.of(Step::Mpi(MpiStep::Collective.to_number())) + costs.of(Step::Collective);
+        Some(match what {
+            Collective::Barrier | Collective::Broadcast => own,
+            Collective::Reduce | Collective::Allreduce => own + costs.of(Step::Reduction),
+        })
     }
 
     /// Begins an operation on data that goes out of one buffer and into another.

@@ -234,6 +234,10 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
         true
     }
 
+    fn collective_time(&self, what: Collective) -> Option<Microticks> {
+        self.collectives.as_ref()?.time(what)
+    }
+
     fn collective(&mut self, what: Collective, bytes: u64) {
         let collectives = self.collectives.as_mut().expect("it supports them");
         collectives.begin(what, bytes, [OUT, IN].map(|base| buffer(base, 0)));

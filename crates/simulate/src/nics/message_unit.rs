@@ -139,8 +139,7 @@ fn on_queued(family: &Queued, on: &OnTorus) -> Option<Ran> {
     let torus = Torus::new(&study.torus().topology);
     let program = ranks.placement.is_one_program().then(|| {
         let (machine, nodes) = (&study.machine, ranks.placement.nodes());
-        let pami = machine.messaging().pami.unwrap_or_default();
-        OfProgram::new(nodes, &torus, &pami, machine.ticks_per_second())
+        OfProgram::new(nodes, &torus, machine.messaging(), machine.ticks_per_second())
     });
     let program = program.flatten();
     let units = |numbers: &[u32]| {
