@@ -84,7 +84,7 @@ unsafe fn copy(from: &[u8], to: *mut u8) {
                 to.cast::<u64>().write_unaligned(first);
                 to.add(length - 8).cast::<u64>().write_unaligned(last);
             }
-            // MPI's header. Its words were stored one by one, and wider reads would wait for all of them.
+            // The header of MPI: its words were stored one by one, and wider reads would wait for all of them.
             24 => {
                 let words = [0, 8, 16].map(|at| from.as_ptr().add(at).cast::<u64>().read_unaligned());
                 to.cast::<[u64; 3]>().write_unaligned(words);
