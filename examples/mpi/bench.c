@@ -1,6 +1,9 @@
-/* How long calls of MPI take, between ranks 0 and 1 and in each of them: half round trips, messages per second, collectives of
-   all ranks, and packing of derived types. The best of several repetitions. */
+/* How long calls of MPI take: between ranks 0 and 1 half round trips, bandwidth, messages per second and puts, beside a bare
+   ping-pong of a cache line; collectives of all ranks; packing of derived types. The best of several repetitions. A line has a
+   name, a length, a time or a rate, and its unit: `netloom bench mpi` reads them. With the argument "collectives" it measures
+   these alone. */
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +27,23 @@ static double best(void (*call)(int), int argument, int times)
   return least;
 }
 
+static void print(const char *name, int bytes, double value, const char *unit)
+{
+  if (rank == 0) printf("%-48s %9d B %12.3f %s\n", name, bytes, value, unit);
+}
+
+static _Atomic int *lines[2]; /* That of rank 0 and that of rank 1. */
+/* The least that a message takes: each rank writes a line of memory that the other one polls. */
+static void bare_ping(int unused)
+{
+  static int round;
+  (void)unused, round++;
+  if (rank == 0) atomic_store_explicit(lines[0], round, memory_order_release);
+  if (rank < 2)
+    while (atomic_load_explicit(lines[!rank], memory_order_acquire) < round) {}
+  if (rank == 1) atomic_store_explicit(lines[1], round, memory_order_release);
+}
+
 static void ping(int bytes)
 {
   if (rank == 0) MPI_Send(out, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
@@ -42,6 +62,26 @@ static void window(int bytes)
   MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
   if (rank == 0) MPI_Recv(in, 1, MPI_CHAR, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   else MPI_Send(out, 1, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
+}
+
+enum { IN_FLIGHT = 4 };
+static void stream(int bytes)
+{
+  MPI_Request requests[IN_FLIGHT];
+  if (rank > 1) return;
+  for (int n = 0; n < IN_FLIGHT; n++)
+    if (rank == 0) MPI_Isend(out, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &requests[n]);
+    else MPI_Irecv(in, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &requests[n]);
+  MPI_Waitall(IN_FLIGHT, requests, MPI_STATUSES_IGNORE);
+  if (rank == 0) MPI_Recv(in, 1, MPI_CHAR, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  else MPI_Send(out, 1, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
+}
+
+static MPI_Win win;
+/* The other rank makes progress meanwhile, in the barrier that follows. */
+static void put(int bytes)
+{
+  if (rank == 0) MPI_Put(out, bytes, MPI_CHAR, 1, 0, bytes, MPI_CHAR, win), MPI_Win_flush(1, win);
 }
 
 static void barrier(int unused) { (void)unused, MPI_Barrier(MPI_COMM_WORLD); }
@@ -66,37 +106,60 @@ static void unpack(int unused)
 
 static void packing(const char *name)
 {
-  int bytes;
+  int  bytes;
+  char full[64];
   MPI_Type_commit(&type);
   MPI_Type_size(type, &bytes);
-  double packs = best(pack, 0, 100), unpacks = best(unpack, 0, 100), copies = best(copy, bytes, 100);
-  if (rank == 0) printf("%-32s pack %7.1f us, unpack %7.1f us, memcpy %7.1f us of %d B\n", name, packs, unpacks, copies, bytes);
+  snprintf(full, sizeof full, "pack, %s", name);
+  print(full, bytes, best(pack, 0, 100), "us");
+  snprintf(full, sizeof full, "unpack, %s", name);
+  print(full, bytes, best(unpack, 0, 100), "us");
   MPI_Type_free(&type);
 }
 
-int main(int argc, char **argv)
+static void between_two(void)
 {
   const int lengths[] = {0, 8, 64, 480, 1024, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20};
-  const int blocks[]  = {1, 2, 4, 5, 8, 64, 512};
-  int       size;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  /* All pages are there before something is measured. */
-  out = malloc(MOST), in = malloc(MOST);
-  memset(out, 0, MOST), memset(in, 0, MOST);
-  if (size > 1)
+  MPI_Win   shared;
+  void     *own;
+  /* A page for each rank, with the line elsewhere within it: processors take addresses for the same by their last 12 bits. */
+  MPI_Win_allocate_shared(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &shared);
+  for (int n = 0; n < 2; n++)
   {
-    for (unsigned n = 0; n < sizeof lengths / sizeof *lengths; n++)
-    {
-      double time = best(ping, lengths[n], lengths[n] > 100000 ? 100 : 3000) / 2;
-      if (rank == 0) printf("half round trip %8d B %10.3f us\n", lengths[n], time);
-    }
-    double time = best(window, 8, 500) / WINDOW;
-    if (rank == 0) printf("messages of 8 B           %10.2f million per second\n", 1 / time);
+    MPI_Aint bytes;
+    int      unit;
+    void    *page;
+    MPI_Win_shared_query(shared, n, &bytes, &unit, &page);
+    lines[n] = (void *)((char *)page + 1024 * (n + 1));
   }
-  double time = best(barrier, 0, 3000), one = best(sum, 1, 3000), many = best(sum, 1 << 17, 20);
-  if (rank == 0) printf("barrier %.3f us, all-reduce of a double %.3f us, of 1 MiB %.1f us\n", time, one, many);
+  memset(own, 0, 4096);
+  print("cache line, half round trip", 4, best(bare_ping, 0, 3000) / 2, "us");
+  MPI_Win_free(&shared);
+  for (unsigned n = 0; n < sizeof lengths / sizeof *lengths; n++)
+    print("half round trip", lengths[n], best(ping, lengths[n], lengths[n] > 100000 ? 100 : 3000) / 2, "us");
+  for (unsigned n = 1; n < sizeof lengths / sizeof *lengths; n++)
+    print("bandwidth", lengths[n], (double)IN_FLIGHT * lengths[n] / best(stream, lengths[n], lengths[n] > 100000 ? 50 : 1000), "MB/s");
+  print("message rate", 8, WINDOW / best(window, 8, 500), "million/s");
+  MPI_Win_create(in, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Win_lock_all(0, win);
+  for (unsigned n = 1; n < sizeof lengths / sizeof *lengths; n++)
+    print("put and flush", lengths[n], best(put, lengths[n], lengths[n] > 100000 ? 50 : 500), "us");
+  MPI_Win_unlock_all(win);
+  MPI_Win_free(&win);
+}
+
+static void collectives(void)
+{
+  print("barrier", 0, best(barrier, 0, 3000), "us");
+  print("all-reduce of doubles", 8, best(sum, 1, 3000), "us");
+  print("all-reduce of doubles", 512, best(sum, 64, 3000), "us");
+  print("all-reduce of doubles", 1 << 20, best(sum, 1 << 17, 20), "us");
+}
+
+static void derived_types(void)
+{
+  const int blocks[] = {1, 2, 4, 5, 8, 64, 512};
+  print("memcpy", 1 << 18, best(copy, 1 << 18, 100), "us");
   for (unsigned n = 0; n < sizeof blocks / sizeof *blocks; n++)
   {
     char name[64];
@@ -119,6 +182,25 @@ int main(int argc, char **argv)
   MPI_Type_contiguous(11000, record, &type);
   packing("struct of int, 2 doubles, 3 chars");
   MPI_Type_free(&record);
+}
+
+int main(int argc, char **argv)
+{
+  char name[MPI_MAX_LIBRARY_VERSION_STRING];
+  int  size, length, is_whole;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  is_whole = argc < 2 || strcmp(argv[1], "collectives");
+  MPI_Get_library_version(name, &length);
+  name[strcspn(name, "\n")] = 0;
+  if (rank == 0) printf("library: %s\n", name);
+  /* All pages are there before something is measured. */
+  out = malloc(MOST), in = malloc(MOST);
+  memset(out, 0, MOST), memset(in, 0, MOST);
+  if (is_whole && size > 1) between_two();
+  collectives();
+  if (is_whole) derived_types();
   free(out), free(in);
   MPI_Finalize();
   return 0;

@@ -255,6 +255,31 @@ pub enum BenchAction {
         Barriers of all tasks of a program on PAMI on a Blue Gene/Q, 4,096 and 65,536 of them, with eight and with one on each \
         node. Each run is a process of its own: bytes per task are its maximum memory without that of a run with two tasks.")]
     Memory(MemoryBenchArgs),
+    /// Measure calls of MPI on this computer, beside other MPI libraries
+    #[command(after_long_help = "Examples:\n  \
+        netloom bench mpi\n  \
+        netloom bench mpi --beside /opt/mpich/bin/mpiexec --beside /usr/bin/mpiexec.openmpi\n  \
+        netloom bench mpi --quick --json\n\n\
+        Half round trips, bandwidth, messages per second, puts, barriers, all-reduces and packing of derived types, between \
+        two ranks; collectives of up to eight where there are as many cores. The same program in C runs on this library and on \
+        the others in turns, three times each; a figure is the best of a library's runs. Libraries with the standard ABI, such \
+        as MPICH 5, run the same executable; for others the mpicc beside their mpiexec compiles one. The speedup is how many \
+        times as fast this library is as the best of the others.")]
+    Mpi(MpiBenchArgs),
+}
+
+/// What the measurement of MPI takes.
+#[derive(Clone, Debug, Args)]
+pub struct MpiBenchArgs {
+    /// The mpiexec of another library, as often as there are some; those in PATH, if omitted
+    #[arg(long, value_name = "MPIEXEC")]
+    pub beside: Vec<std::path::PathBuf>,
+    /// Collectives alone, once
+    #[arg(long)]
+    pub quick: bool,
+    /// Print JSON for programs instead of text for people
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What the measurement of memory takes.

@@ -8,14 +8,16 @@ mod exec;
 mod memory_bench;
 #[cfg(target_os = "linux")]
 mod messaging_bench;
+#[cfg(target_os = "linux")]
+mod mpi_bench;
 mod mpirun;
 pub mod names;
 pub mod reference;
 mod studies;
 
 use args::{
-    BenchAction, Cli, Command, Common, MachinesAction, MemoryBenchArgs, MessagingBenchArgs, RunArgs,
-    StudiesAction,
+    BenchAction, Cli, Command, Common, MachinesAction, MemoryBenchArgs, MessagingBenchArgs, MpiBenchArgs,
+    RunArgs, StudiesAction,
 };
 use clap::{CommandFactory, Parser};
 use netloom_report::folder::{IfExists, output_folder};
@@ -165,7 +167,8 @@ fn wants_json(cli: &Cli) -> bool {
                 what:
                     Some(
                         BenchAction::Messaging(MessagingBenchArgs { json, .. })
-                        | BenchAction::Memory(MemoryBenchArgs { json, .. }),
+                        | BenchAction::Memory(MemoryBenchArgs { json, .. })
+                        | BenchAction::Mpi(MpiBenchArgs { json, .. }),
                     ),
                 ..
             },
@@ -291,6 +294,12 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             Err(Problem::new("`netloom bench messaging` needs Linux")
                 .help("`netloom bench` runs here")
                 .into())
+        }
+        #[cfg(target_os = "linux")]
+        Some(Command::Bench { what: Some(BenchAction::Mpi(args)), .. }) => mpi_bench::bench(&args, out, err),
+        #[cfg(not(target_os = "linux"))]
+        Some(Command::Bench { what: Some(BenchAction::Mpi(_)), .. }) => {
+            Err(Problem::new("`netloom bench mpi` needs Linux").help("`netloom bench` runs here").into())
         }
         Some(Command::Bench { what: Some(BenchAction::Memory(args)), .. }) => {
             memory_bench::bench(&args, world, out, err)

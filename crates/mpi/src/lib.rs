@@ -3,7 +3,7 @@
 //!
 //! - [`transport`] – what carries messages.
 //! - [`point_to_point`] – sends, receives, their requests.
-//! - [`matching`] – posted receives and unexpected messages.
+//! - [`matching`] – posted receives and unexpected messages; `unexpected` – the data of the latter.
 //! - [`group`] – the processes of a communicator, and its context; [`topology`] – grids of them.
 //! - [`collective`] – collective operations as `async fn` over point-to-point messages.
 //! - [`one_sided`] – windows: memory that other processes access.
@@ -20,3 +20,4 @@ pub mod op;
 pub mod point_to_point;
 pub mod topology;
 pub mod transport;
+mod unexpected;

@@ -26,18 +26,22 @@ impl Envelope {
     /// Its length as bytes.
     pub const BYTES: usize = 24;
 
-    /// As bytes.
+    /// As bytes. They are stored as whole words, as a queue reads them: words that are read from parts which
+    /// were stored one by one make the processor wait until these stores are done, and all before them.
+    #[inline]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let words =
+            [self.bytes, pair(self.context, self.source as u32), pair(self.tag as u32, self.acknowledge)];
         let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&self.bytes.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.context.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.source.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.tag.to_le_bytes());
-        bytes[20..].copy_from_slice(&self.acknowledge.to_le_bytes());
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
         bytes
     }
 
     /// The reverse of [`Self::to_bytes`]; `None` if the bytes are of another length.
+    #[inline]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
         let word = |at: usize| bytes[at..at + 4].try_into().expect("four bytes");
@@ -82,24 +86,45 @@ pub struct Matching {
 
 impl Matching {
     /// A message has arrived: the first receive that wants it.
+    #[inline]
     pub fn arrived(&mut self, envelope: &Envelope) -> Option<u64> {
+        // Most messages are for the first.
+        if let Some(&(pattern, receive)) = self.posted.front()
+            && pattern.matches(envelope)
+        {
+            self.searched = 1;
+            self.posted.pop_front();
+            return Some(receive);
+        }
+        self.arrived_for_other(envelope)
+    }
+
+    #[inline(never)]
+    fn arrived_for_other(&mut self, envelope: &Envelope) -> Option<u64> {
         let found = self.posted.iter().position(|(pattern, _)| pattern.matches(envelope));
         self.searched = found.map_or(self.posted.len(), |at| at + 1) as u32;
         self.posted.remove(found?).map(|(_, receive)| receive)
     }
 
     /// Elements that the last search looked at.
+    #[inline]
     pub fn searched(&self) -> u32 {
         self.searched
     }
 
     /// Nobody wants a message yet.
+    #[inline]
     pub fn add_unexpected(&mut self, envelope: Envelope, message: u64) {
         self.unexpected.push_back((envelope, message));
     }
 
     /// A receive begins: the first message that it wants.
+    #[inline]
     pub fn take_unexpected(&mut self, pattern: &Pattern) -> Option<(Envelope, u64)> {
+        if self.unexpected.is_empty() {
+            self.searched = 0;
+            return None;
+        }
         let found = self.unexpected.iter().position(|(envelope, _)| pattern.matches(envelope));
         self.searched = found.map_or(self.unexpected.len(), |at| at + 1) as u32;
         self.unexpected.remove(found?)
@@ -111,6 +136,7 @@ impl Matching {
     }
 
     /// A receive waits.
+    #[inline]
     pub fn post(&mut self, pattern: Pattern, receive: u64) {
         self.posted.push_back((pattern, receive));
     }

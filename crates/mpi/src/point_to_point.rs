@@ -6,6 +6,7 @@ use crate::group::Group;
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::one_sided;
 use crate::transport::{Collective, Memory, MessageEvent, Outcome, Process, Refused, Step, Team, Transport};
+use crate::unexpected::Messages;
 use std::cell::{Cell, RefCell};
 
 mod reports;
@@ -54,24 +55,12 @@ enum State {
     Ended(Ended),
 }
 
-/// A message that nobody has waited for.
-#[derive(Debug, Default)]
-struct Unexpected {
-    from: Process,
-    data: Box<[u8]>,
-    is_complete: bool,
-    is_cut: bool,
-    /// The receive that has taken it before it was complete.
-    receive: Option<(Number, Envelope)>,
-}
-
 #[derive(Debug, Default)]
 struct Tables {
     matching: Matching,
     requests: Vec<State>,
     free: Vec<Number>,
-    unexpected: Vec<Unexpected>,
-    free_unexpected: Vec<u32>,
+    unexpected: Messages,
 }
 
 /// Where the data of a message goes that is longer than a packet.
@@ -137,6 +126,7 @@ impl Counters {
 }
 
 impl Tables {
+    #[inline]
     fn insert(&mut self, state: State) -> Number {
         match self.free.pop() {
             Some(number) => {
@@ -146,19 +136,6 @@ impl Tables {
             None => {
                 self.requests.push(state);
                 self.requests.len() as Number - 1
-            }
-        }
-    }
-
-    fn insert_unexpected(&mut self, message: Unexpected) -> u32 {
-        match self.free_unexpected.pop() {
-            Some(at) => {
-                self.unexpected[at as usize] = message;
-                at
-            }
-            None => {
-                self.unexpected.push(message);
-                self.unexpected.len() as u32 - 1
             }
         }
     }
@@ -180,6 +157,7 @@ impl Tables {
 }
 
 /// How a receive of a message into space of this length ends.
+#[inline]
 fn ended(envelope: &Envelope, space_bytes: u64) -> Ended {
     Ended {
         source: envelope.source,
@@ -219,10 +197,21 @@ impl<T: Transport> PointToPoint<T> {
         [matching.posted().count() as u64, matching.unexpected().count() as u64]
     }
 
+    #[inline]
     fn begin_send(&self, to: Process, envelope: Envelope, data: Memory) {
         self.counters.count_send(data);
         self.transport.observe(MessageEvent::Sent(to, envelope));
         self.transport.spend(Step::Send);
+    }
+
+    /// Sends a message that is no longer than the transport's short ones: it has ended when this returns.
+    ///
+    /// # Errors
+    /// If the transport refuses it.
+    #[inline]
+    pub fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Error> {
+        self.begin_send(to, envelope, data);
+        self.transport.send_short(to, envelope, data).map_err(|refused| Error::new(Class::Other, refused.0))
     }
 
     /// Starts to send; `None` if it has ended.
@@ -230,12 +219,11 @@ impl<T: Transport> PointToPoint<T> {
     /// # Errors
     /// If the transport refuses it.
     pub fn send(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Option<Number>, Error> {
-        let refused = |e: crate::transport::Refused| Error::new(Class::Other, e.0);
-        self.begin_send(to, envelope, data);
         if data.bytes as usize <= self.transport.short_max_bytes() {
-            self.transport.send_short(to, envelope, data).map_err(refused)?;
-            return Ok(None);
+            return self.send_short(to, envelope, data).map(|()| None);
         }
+        let refused = |e: Refused| Error::new(Class::Other, e.0);
+        self.begin_send(to, envelope, data);
         let number = self.tables.borrow_mut().insert(State::Sending);
         let sent = self.transport.send(to, envelope, data, u64::from(number));
         if sent.is_err() {
@@ -312,6 +300,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// A receive has taken a message. Its data is there, or follows to this request.
+    #[inline]
     fn taken(&self, from: Process, envelope: &Envelope, rest: Option<Number>) {
         self.transport.observe(MessageEvent::Taken(from, *envelope, rest));
         if envelope.acknowledge == 0 {
@@ -324,6 +313,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Starts to receive.
+    #[inline]
     pub fn receive(&self, pattern: Pattern, space: Memory) -> Number {
         self.transport.spend(Step::Receive);
         if let Some(message) = self.take(&pattern) {
@@ -336,6 +326,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Takes the first message that a receive of this pattern would get: no other receive gets it.
+    #[inline]
     pub fn take(&self, pattern: &Pattern) -> Option<Taken> {
         let mut tables = self.tables.borrow_mut();
         let found = tables.matching.take_unexpected(pattern);
@@ -350,19 +341,18 @@ impl<T: Transport> PointToPoint<T> {
         let tables = &mut *tables;
         let end = ended(&envelope, space.bytes);
         self.transport.spend(Step::Complete);
-        let from = tables.unexpected[at as usize].from;
-        if !tables.unexpected[at as usize].is_complete {
+        let from = tables.unexpected[at].from;
+        if !tables.unexpected[at].is_complete {
             let number = tables.insert(State::Receiving(space));
             self.taken(from, &envelope, Some(number));
-            tables.unexpected[at as usize].receive = Some((number, envelope));
+            tables.unexpected[at].receive = Some((number, envelope));
             return number;
         }
         self.taken(from, &envelope, None);
-        let message = &mut tables.unexpected[at as usize];
+        let message = &tables.unexpected[at];
         let end = Ended { is_cut: message.is_cut, ..end };
         self.transport.store(&message.data[..end.bytes as usize], space.address);
-        *message = Unexpected::default();
-        tables.free_unexpected.push(at);
+        tables.unexpected.remove(at);
         tables.insert(State::Ended(end))
     }
 
@@ -380,6 +370,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// How a request has ended, if it has.
+    #[inline]
     pub fn test(&self, number: Number) -> Option<Ended> {
         match &self.tables.borrow().requests[number as usize] {
             State::Ended(end) => Some(*end),
@@ -387,7 +378,25 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
+    /// Frees a request if it has ended as it should; returns how.
+    #[inline]
+    pub fn take_good(&self, number: Number) -> Option<Ended> {
+        let mut tables = self.tables.borrow_mut();
+        let tables = &mut *tables;
+        let state = &mut tables.requests[number as usize];
+        match *state {
+            State::Ended(end) if !end.is_cut && !end.is_truncated => {
+                // Nothing of it needs to be dropped.
+                std::mem::forget(std::mem::replace(state, State::Free));
+                tables.free.push(number);
+                Some(end)
+            }
+            _ => None,
+        }
+    }
+
     /// Frees a request that has ended.
+    #[inline]
     pub fn free(&self, number: Number) {
         let mut tables = self.tables.borrow_mut();
         tables.requests[number as usize] = State::Free;

@@ -261,6 +261,10 @@ impl<'a> InboxReader<'a> {
             return true;
         }
         self.in_a_row = 0;
+        match self.source {
+            0 => self.queue.publish(),
+            n => self.boxes[n - 1].publish(),
+        }
         for _ in 0..=self.boxes.len() {
             self.source = if self.source == self.boxes.len() { 0 } else { self.source + 1 };
             if self.has_next(self.source) {

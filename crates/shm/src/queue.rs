@@ -7,7 +7,7 @@
 //!
 //! A slot holds its *turn*, 1 + the number of messages before it in the queue. A writer stores it last, and a
 //! reader that finds the turn it expects owns the slot. The reader never writes to slots: it publishes how
-//! far it has read in `head`, only once per 32 messages (`STRIDE`), so that the line stays in the writers'
+//! far it has read in `head`, only once per 32 messages (`STRIDE`) and when it finds no more, so that the line stays in the writers'
 //! caches. A message of up to 48 B therefore moves one cache line, as in a bare ping-pong.
 //!
 //! # Invariants
@@ -83,6 +83,11 @@ unsafe fn copy(from: &[u8], to: *mut u8) {
                     [0, length - 8].map(|at| from.as_ptr().add(at).cast::<u64>().read_unaligned());
                 to.cast::<u64>().write_unaligned(first);
                 to.add(length - 8).cast::<u64>().write_unaligned(last);
+            }
+            // The header of MPI: its words were stored one by one, and wider reads would wait for all of them.
+            24 => {
+                let words = [0, 8, 16].map(|at| from.as_ptr().add(at).cast::<u64>().read_unaligned());
+                to.cast::<[u64; 3]>().write_unaligned(words);
             }
             length => to.copy_from_nonoverlapping(from.as_ptr(), length),
         }
@@ -240,6 +245,8 @@ pub struct Reader<'a, const SLOTS: usize> {
     queue: &'a Queue<SLOTS>,
     /// Messages read so far.
     head: u64,
+    /// The head that writers see.
+    published: u64,
     /// The last slot that was fetched ahead.
     fetched: u64,
 }
@@ -260,7 +267,7 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     /// A queue has one reader at a time.
     pub unsafe fn new(queue: &'a Queue<SLOTS>) -> Self {
         let head = queue.head.0.load(Ordering::Acquire);
-        Reader { queue, head, fetched: head }
+        Reader { queue, head, published: head, fetched: head }
     }
 
     /// The next message, if it has been written. It stays in its slot until [`Self::release`].
@@ -296,7 +303,7 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     pub fn release(&mut self) {
         self.head = self.head.wrapping_add(1);
         if self.head.is_multiple_of(Queue::<SLOTS>::STRIDE) {
-            self.queue.head.0.store(self.head, Ordering::Release);
+            self.publish();
         }
         if (self.fetched.wrapping_sub(self.head) as i64) < 0 {
             self.fetched = self.head;
@@ -307,6 +314,16 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
                 self.fetched = self.fetched.wrapping_add(1);
                 self.queue.prepare_to_read(self.fetched);
             }
+        }
+    }
+
+    /// Lets writers see that all messages so far have been read: a reader that finds no more does so, so that
+    /// who sends as many as there are slots, and then waits for an answer, finds all slots free again.
+    #[inline(always)]
+    pub fn publish(&mut self) {
+        if self.published != self.head {
+            self.published = self.head;
+            self.queue.head.0.store(self.head, Ordering::Release);
         }
     }
 

@@ -33,6 +33,7 @@ struct Named {
 }
 
 impl Named {
+    #[inline]
     fn new(handle: usize) -> Self {
         Named { handle, of: lookup(handle) }
     }
@@ -42,7 +43,11 @@ impl Named {
     }
 }
 
+/// Longer data is not called plain, so that lengths are easily checked, bytes.
+pub const PLAIN_BYTES_MAX: usize = 1 << 40;
+
 impl Buffer {
+    #[inline]
     pub fn new(names: [&'static str; 3], address: *const c_void, count: impl Into<i64>, of: usize) -> Self {
         Buffer { names, address, count: count.into(), of: Named::new(of) }
     }
@@ -118,6 +123,17 @@ impl Buffer {
             return Err(Error::new(Class::Buffer, format!("{name} is NULL, with {bytes} B of data")));
         }
         Ok((of, count))
+    }
+
+    /// Its memory, if it is valid, of a predefined type without gaps, and has at most this many bytes: what
+    /// most short messages are. Others are checked by the other functions.
+    #[inline]
+    pub fn plain(&self, bytes_max: usize) -> Option<Memory> {
+        let Some(Type::Predefined(of)) = self.of.of else { return None };
+        let count = usize::try_from(self.count).ok().filter(|&count| count <= bytes_max)?;
+        let bytes = count * of.size;
+        let is_plain = of.size == of.extent && bytes <= bytes_max && (bytes == 0 || !self.address.is_null());
+        is_plain.then_some(Memory { address: self.address as u64, bytes: bytes as u64 })
     }
 
     /// Whether it can be used.
@@ -268,8 +284,16 @@ impl Buffer {
 
     /// The array of its elements, for a reduction.
     pub fn array(&self) -> Result<Array, Error> {
+        if let Some(Memory { address, bytes }) = self.plain(PLAIN_BYTES_MAX) {
+            return Ok(Array { address, bytes: bytes as usize, layout: None });
+        }
         let (of, count) = self.checked(1)?;
-        let datatype = of.datatype();
+        let address = self.address as u64;
+        let made = match of {
+            Type::Predefined(of) => return Ok(Array { address, bytes: of.extent * count, layout: None }),
+            Type::Derived(made) => made,
+        };
+        let datatype = &made.of;
         let is_within =
             datatype.lower == 0 && datatype.true_lower >= 0 && datatype.true_upper <= datatype.upper;
         if !is_within {
@@ -280,11 +304,7 @@ impl Buffer {
             return Err(Error::new(Class::UnsupportedOperation, text));
         }
         let bytes = datatype.upper as usize * count;
-        let layout = match of {
-            Type::Predefined(_) => Layout::run(0, bytes),
-            Type::Derived(_) => datatype.layout(count),
-        };
-        Ok(Array { address: self.address as u64, bytes, layout })
+        Ok(Array { address, bytes, layout: Some(datatype.layout(count)) })
     }
 }
 
@@ -292,10 +312,30 @@ impl Buffer {
 pub struct Array {
     address: u64,
     bytes: usize,
-    layout: Layout,
+    /// Where data is; `None` if it is all of it.
+    layout: Option<Layout>,
 }
 
 impl Array {
+    /// Whether it is one piece.
+    fn is_run(&self) -> bool {
+        self.layout.as_ref().is_none_or(|layout| layout.as_run() == Some(0))
+    }
+
+    /// Copies the elements between two arrays like this one.
+    ///
+    /// # Safety
+    /// The memory is there, and does not overlap.
+    unsafe fn transfer(&self, from: *const u8, to: *mut u8) {
+        // SAFETY: the caller's promise; all data is between 0 and the extent.
+        unsafe {
+            match &self.layout {
+                None => to.copy_from_nonoverlapping(from, self.bytes),
+                Some(layout) => layout.copy(from, to),
+            }
+        }
+    }
+
     /// Its length, bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -308,7 +348,7 @@ impl Array {
     pub unsafe fn copy(&self) -> Vec<u8> {
         let mut copy = vec![0; self.bytes];
         // SAFETY: the caller's promise; all data is between 0 and the extent.
-        unsafe { self.layout.copy(self.address as *const u8, copy.as_mut_ptr()) };
+        unsafe { self.transfer(self.address as *const u8, copy.as_mut_ptr()) };
         copy
     }
 
@@ -322,7 +362,7 @@ impl Array {
     pub unsafe fn set(&self, elements: &[u8]) {
         assert_eq!(elements.len(), self.bytes);
         // SAFETY: the caller's promise; all data is between 0 and the extent.
-        unsafe { self.layout.copy(elements.as_ptr(), self.address as *mut u8) };
+        unsafe { self.transfer(elements.as_ptr(), self.address as *mut u8) };
     }
 }
 
@@ -339,14 +379,14 @@ impl<'a> Operand<'a> {
     /// As [`Buffer::space`] for the result; as [`Buffer::bytes`] for the other, which may be the same.
     pub unsafe fn new(from: &Array, result: Array) -> Self {
         let (address, bytes) = (result.address as *mut u8, result.bytes);
-        if from.bytes != bytes || result.layout.as_run() != Some(0) || bytes == 0 {
+        if from.bytes != bytes || !result.is_run() || bytes == 0 {
             // SAFETY: the caller's promise.
             return Operand::Copied(unsafe { from.copy() }, result);
         }
         // SAFETY: the caller's promise; all data is between 0 and the extent.
         unsafe {
             if from.address != result.address {
-                from.layout.copy(from.address as *const u8, address);
+                from.transfer(from.address as *const u8, address);
             }
             Operand::Here(std::slice::from_raw_parts_mut(address, bytes))
         }

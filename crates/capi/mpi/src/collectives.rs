@@ -37,6 +37,7 @@ fn check_lengths(own: usize, other: usize) -> Result<(), Error> {
     Err(Error::new(Class::Truncate, format!("this rank sends {own} B where {other} B are received")))
 }
 
+#[inline(always)]
 pub unsafe fn barrier(library: &mut Library, comm: CommId) -> Result<impl Plan + use<>, Error> {
     Ok(collective::barrier(library.operation(comm)))
 }
@@ -100,6 +101,7 @@ pub unsafe fn reduce(
     })
 }
 
+#[inline(always)]
 pub unsafe fn all_reduce(
     library: &mut Library,
     sendbuf: *const c_void,

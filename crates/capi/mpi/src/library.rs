@@ -13,7 +13,7 @@ use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
 use crate::partitioned::Planned;
-use crate::requests::{EMPTY, Request, UnderWay};
+use crate::requests::{EMPTY, Request, UnderWay, first_requests};
 use crate::sessions::{Session, USER_SESSION};
 use crate::threads::{self, Held};
 use crate::windows::{USER_WIN, Win};
@@ -90,11 +90,13 @@ impl Comm {
     }
 
     /// How many ranks messages go to.
+    #[inline]
     pub fn peers(&self) -> u32 {
         self.remote.as_ref().map_or(self.group.size, Processes::size)
     }
 
     /// The process of a rank that messages go to.
+    #[inline]
     pub fn peer(&self, rank: u32) -> Process {
         self.remote.as_ref().map_or_else(|| self.group.process(rank), |remote| remote.process(rank))
     }
@@ -113,6 +115,8 @@ pub struct State {
     pub comms: Vec<Option<Comm>>,
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
+    /// How many handles of [`ENDED_SEND`](crate::requests::ENDED_SEND) the program has.
+    pub ended_sends: i64,
     /// Those that the program has freed before they have ended.
     pub freed_requests: Vec<usize>,
     /// Buffers of buffered sends.
@@ -244,8 +248,9 @@ impl State {
         State {
             point_to_point: Rc::new(PointToPoint::new(pami)),
             comms: vec![world, own_only],
-            requests: vec![],
+            requests: first_requests(),
             free_requests: vec![],
+            ended_sends: 0,
             freed_requests: vec![],
             attached: vec![],
             messages: Handles::new(USER_MESSAGE),
@@ -270,6 +275,7 @@ impl State {
 
 impl Library {
     /// The index of a communicator's handle.
+    #[inline]
     pub fn comm_at(handle: usize) -> Option<usize> {
         match handle {
             COMM_WORLD | COMM_SELF => Some(handle - COMM_WORLD),
@@ -292,6 +298,7 @@ impl Library {
     }
 
     /// The number of a communicator.
+    #[inline]
     pub fn comm(&self, name: &str, handle: usize) -> Result<CommId, Error> {
         match Self::comm_at(handle).filter(|&at| self.comms.get(at).is_some_and(Option::is_some)) {
             Some(at) => Ok(CommId(at)),
@@ -299,6 +306,7 @@ impl Library {
         }
     }
 
+    #[inline]
     pub fn of(&mut self, CommId(at): CommId) -> &mut Comm {
         self.comms[at].as_mut().expect("it is there while the program makes a call with it")
     }
@@ -327,6 +335,7 @@ impl Library {
     }
 
     /// The next collective operation of a communicator.
+    #[inline]
     pub fn operation(&mut self, comm: CommId) -> Operation<Pami> {
         let point_to_point = Rc::clone(&self.point_to_point);
         let comm = self.of(comm);
@@ -371,6 +380,7 @@ impl Library {
     }
 
     /// Makes progress until a future has ended.
+    #[inline(always)]
     pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {
@@ -413,10 +423,15 @@ impl Library {
     }
 
     /// Goes on with collectives that do not block.
+    #[inline]
     pub fn poll_collectives(&mut self) {
-        if self.collectives_under_way == 0 {
-            return;
+        if self.collectives_under_way > 0 {
+            self.poll_all_collectives();
         }
+    }
+
+    #[inline(never)]
+    fn poll_all_collectives(&mut self) {
         let mut at = 0;
         while at < self.requests.len() {
             if let Some(future) = self.collective_at(at) {

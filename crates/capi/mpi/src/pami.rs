@@ -84,7 +84,14 @@ pub struct Pami {
     /// Takes steps of this library's software, on a simulated machine.
     spend: Option<Spend>,
     geometries: Geometries,
+    /// The endpoints of processes to which messages were sent last.
+    endpoints: [Cell<Option<(Process, u32)>>; ENDPOINTS],
+    /// The endpoint of which a message came last, and its process.
+    origin: Cell<Option<(u32, Process)>>,
 }
+
+/// How many endpoints are kept: few, since a job may have many processes.
+const ENDPOINTS: usize = 16;
 
 type Spend = unsafe extern "C" fn(u64);
 
@@ -167,6 +174,8 @@ impl Pami {
                 transfer_min_bytes,
                 spend,
                 geometries,
+                endpoints: [const { Cell::new(None) }; ENDPOINTS],
+                origin: Cell::new(None),
             })
         }
     }
@@ -270,15 +279,46 @@ impl Pami {
         Ok((Rma { dest, hints: 0, bytes, cookie, done_fn: Some(transferred) }, region))
     }
 
+    #[inline]
     fn endpoint(&self, of: Process) -> Result<u32, Refused> {
+        match self.endpoints[of as usize % ENDPOINTS].get() {
+            Some((process, endpoint)) if process == of => Ok(endpoint),
+            _ => self.create_endpoint(of),
+        }
+    }
+
+    #[cold]
+    fn create_endpoint(&self, of: Process) -> Result<u32, Refused> {
         let mut endpoint = 0;
         // SAFETY: a place for the result.
         match unsafe { PAMI_Endpoint_create(self.client, of, 0, &mut endpoint) } {
-            SUCCESS => Ok(endpoint),
+            SUCCESS => {
+                self.endpoints[of as usize % ENDPOINTS].set(Some((of, endpoint)));
+                Ok(endpoint)
+            }
             _ => Err(Refused(reason("PAMI_Endpoint_create"))),
         }
     }
 
+    /// The process of an endpoint.
+    #[inline]
+    fn process(&self, origin: u32) -> Process {
+        match self.origin.get() {
+            Some((endpoint, process)) if endpoint == origin => process,
+            _ => self.query_endpoint(origin),
+        }
+    }
+
+    #[cold]
+    fn query_endpoint(&self, origin: u32) -> Process {
+        let (mut process, mut offset) = (0, 0);
+        // SAFETY: places for the results.
+        unsafe { PAMI_Endpoint_query(origin, &mut process, &mut offset) };
+        self.origin.set(Some((origin, process)));
+        process
+    }
+
+    #[inline]
     fn immediate(&self, to: Process, header: &[u8], data: Memory) -> Result<SendImmediate, Refused> {
         let dest = self.endpoint(to)?;
         let part = |address: u64, bytes: usize| iovec { iov_base: address as *mut c_void, iov_len: bytes };
@@ -301,10 +341,12 @@ impl Transport for Pami {
         self.own
     }
 
+    #[inline]
     fn short_max_bytes(&self) -> usize {
         self.short_max_bytes.get()
     }
 
+    #[inline]
     fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused> {
         let header = envelope.to_bytes();
         let mut send = self.immediate(to, &header, data)?;
@@ -344,6 +386,7 @@ impl Transport for Pami {
         self.collective(team, collective, is_blocking, number)
     }
 
+    #[inline]
     fn advance(&self) {
         // SAFETY: the context lives.
         unsafe { PAMI_Context_advance(self.context, POLLS) };
@@ -402,9 +445,17 @@ impl Transport for Pami {
         }
     }
 
+    #[inline]
     fn store(&self, bytes: &[u8], to: u64) {
+        let to = to as *mut u8;
         // SAFETY: the program gave the place for a receive of this length.
-        unsafe { (to as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        unsafe {
+            match bytes.len() {
+                // The most usual length needs no call.
+                8 => to.cast::<u64>().write_unaligned(bytes.as_ptr().cast::<u64>().read_unaligned()),
+                length => to.copy_from_nonoverlapping(bytes.as_ptr(), length),
+            }
+        }
     }
 }
 
@@ -432,9 +483,7 @@ unsafe extern "C" fn arrived(
         (header, receive.as_mut())
     };
     let Some((envelope, listener)) = Envelope::of_bytes(header).zip(listener()) else { return };
-    let (mut from, mut offset) = (0, 0);
-    // SAFETY: places for the results.
-    unsafe { PAMI_Endpoint_query(origin, &mut from, &mut offset) };
+    let from = listener.transport().process(origin);
     let Some(receive) = receive else {
         // SAFETY: as above; no data may be NULL.
         let data = match bytes {

@@ -49,6 +49,14 @@ pub enum Request {
 /// Each message writes one: what is rare and long is boxed.
 const _: () = assert!(size_of::<Option<Request>>() <= 40);
 
+/// The handle of all sends that ended within their call: their requests are one, which stays.
+pub const ENDED_SEND: usize = USER_REQUEST;
+
+/// The requests at first: that of [`ENDED_SEND`].
+pub fn first_requests() -> Vec<Option<Request>> {
+    vec![Some(Request::Ended(Ok(EMPTY)))]
+}
+
 /// The status of a receive from `MPI_PROC_NULL`.
 pub const NO_MESSAGE: Ended = Ended { source: PROC_NULL, tag: ANY_TAG, ..EMPTY };
 /// That of a send, of a collective and of `MPI_REQUEST_NULL`: empty.
@@ -65,6 +73,7 @@ pub const EMPTY: Ended = Ended {
 ///
 /// # Safety
 /// It is NULL, or the program's.
+#[inline]
 pub unsafe fn set_status(status: *mut Status, end: &Ended) {
     // SAFETY: the caller's promise.
     if let Some(status) = unsafe { status.as_mut() } {
@@ -89,6 +98,7 @@ unsafe fn set_empty(status: *mut Status) {
     }
 }
 
+#[inline(never)]
 fn check(end: &Ended) -> Result<(), Error> {
     if end.is_cut {
         return Err(Error::new(Class::ProcAborted, "the other process has ended"));
@@ -103,8 +113,14 @@ fn check(end: &Ended) -> Result<(), Error> {
     Ok(())
 }
 
+#[cold]
+fn no_request(handle: usize) -> Error {
+    Error::new(Class::Request, format!("request is {handle:#x}, which is no request"))
+}
+
 impl Library {
     /// The handle of a new request.
+    #[inline]
     pub fn insert(&mut self, request: Request) -> usize {
         self.collectives_under_way += usize::from(matches!(request, Request::Collective(_)));
         let at = match self.free_requests.pop() {
@@ -118,6 +134,17 @@ impl Library {
             }
         };
         USER_REQUEST | at
+    }
+
+    /// Gives the program the request of a send that has ended.
+    ///
+    /// # Safety
+    /// It gave the place.
+    #[inline]
+    pub unsafe fn hand_out_ended_send(&mut self, place: *mut usize) {
+        self.ended_sends += 1;
+        // SAFETY: the caller's promise.
+        unsafe { *place = ENDED_SEND };
     }
 
     /// Gives the program a new request.
@@ -183,6 +210,23 @@ impl Library {
         }
     }
 
+    /// Waits for a receive of a message that needs no unpacking.
+    #[inline]
+    pub fn finish_receive(&mut self, number: Number) -> Result<Ended, Error> {
+        loop {
+            if let Some(end) = self.point_to_point.take_good(number) {
+                self.point_to_point.transport().spend(Step::Free);
+                return Ok(end);
+            }
+            if let Some(end) = self.point_to_point.test(number) {
+                self.point_to_point.transport().spend(Step::Free);
+                self.point_to_point.free(number);
+                return check(&end).map(|()| end);
+            }
+            self.progress();
+        }
+    }
+
     /// Waits for a request that the program has no handle of.
     pub fn finish(&mut self, request: Request) -> Result<Ended, Error> {
         loop {
@@ -235,12 +279,13 @@ impl Library {
     }
 
     /// The index of a handle; `None` for `MPI_REQUEST_NULL`.
+    #[inline]
     pub fn request_at(&self, handle: usize) -> Result<Option<usize>, Error> {
         let at = handle.wrapping_sub(USER_REQUEST);
         match handle {
             REQUEST_NULL => Ok(None),
             _ if self.requests.get(at).is_some_and(Option::is_some) => Ok(Some(at)),
-            _ => Err(Error::new(Class::Request, format!("request is {handle:#x}, which is no request"))),
+            _ => Err(no_request(handle)),
         }
     }
 
@@ -267,7 +312,41 @@ impl Library {
     ///
     /// # Safety
     /// The program gave the handle and the place of the status, which may be NULL.
+    #[inline]
     unsafe fn try_end(&mut self, handle: &mut usize, status: *mut Status) -> Option<Result<(), Error>> {
+        // Most requests are these two.
+        if *handle == ENDED_SEND {
+            self.point_to_point.transport().spend(Step::Handle);
+            self.ended_sends -= 1;
+            *handle = REQUEST_NULL;
+            // SAFETY: the caller's promise.
+            unsafe { set_status(status, &EMPTY) };
+            return Some(Ok(()));
+        }
+        let at = handle.wrapping_sub(USER_REQUEST);
+        if let Some(Some(Request::Receive(number, None))) = self.requests.get(at)
+            && let Some(end) = self.point_to_point.take_good(*number)
+        {
+            self.point_to_point.transport().spend(Step::Handle);
+            // A number and no box: there is nothing to be dropped.
+            std::mem::forget(self.requests[at].take());
+            self.free_requests.push(at);
+            *handle = REQUEST_NULL;
+            self.point_to_point.transport().spend(Step::Free);
+            // SAFETY: the caller's promise.
+            unsafe { set_status(status, &end) };
+            return Some(Ok(()));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.try_end_any(handle, status) }
+    }
+
+    /// The same of any request.
+    ///
+    /// # Safety
+    /// As [`Self::try_end`].
+    #[inline(never)]
+    unsafe fn try_end_any(&mut self, handle: &mut usize, status: *mut Status) -> Option<Result<(), Error>> {
         let at = match self.request_at(*handle) {
             Ok(Some(at)) => at,
             Ok(None) => {

@@ -1,12 +1,13 @@
 //! Sends, receives, probes (MPI 5.0, chapter 3).
 
 use crate::abi::*;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, PLAIN_BYTES_MAX};
 use crate::library::{CommId, Library};
 use crate::requests::{EMPTY, Request, set_status};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::matching::{Envelope, Pattern};
-use netloom_mpi::point_to_point::Ended;
+use netloom_mpi::point_to_point::{Ended, Number};
+use netloom_mpi::transport::Transport;
 use std::ffi::c_int;
 
 fn check_tag(tag: c_int) -> Result<(), Error> {
@@ -38,6 +39,35 @@ impl Library {
     pub fn check_send(&mut self, dest: c_int, tag: c_int, comm: CommId) -> Result<(), Error> {
         check_tag(tag)?;
         if dest == PROC_NULL { Ok(()) } else { self.check_rank("dest", comm, dest, 0) }
+    }
+
+    /// Sends a message that is short and needs no packing within the call. `None` if it is not such a message,
+    /// or not a valid one: then nothing has been done.
+    #[inline]
+    fn send_short(
+        &mut self,
+        buf: &Buffer,
+        dest: c_int,
+        tag: c_int,
+        comm: CommId,
+    ) -> Option<Result<(), Error>> {
+        let data = buf.plain(self.point_to_point.transport().short_max_bytes())?;
+        let of = self.of(comm);
+        let to = u32::try_from(dest).ok().filter(|&dest| tag >= 0 && dest < of.peers())?;
+        let (to, context, source) = (of.peer(to), of.group.context, of.group.rank as i32);
+        let envelope = Envelope { context, source, tag, bytes: data.bytes, acknowledge: 0 };
+        Some(self.point_to_point.send_short(to, envelope, data))
+    }
+
+    /// Starts to receive a message that needs no unpacking; `None` as for [`Self::send_short`].
+    #[inline]
+    fn receive_plain(&mut self, buf: &Buffer, source: c_int, tag: c_int, comm: CommId) -> Option<Number> {
+        let space = buf.plain(PLAIN_BYTES_MAX)?;
+        let of = self.of(comm);
+        let is_tag = tag >= 0 || tag == ANY_TAG;
+        let is_valid = is_tag && source >= ANY_SOURCE && source < of.peers() as c_int;
+        let pattern = Pattern { context: of.group.context, source, tag };
+        is_valid.then(|| self.point_to_point.receive(pattern, space))
     }
 
     pub fn start_send(
@@ -124,6 +154,11 @@ macro_rules! sends {
             tag: c_int,
             comm: CommId,
         ) -> Result<(), Error> {
+            if Mode::$mode == Mode::Standard
+                && let Some(sent) = library.send_short(&buf, dest, tag, comm)
+            {
+                return sent;
+            }
             let request = library.start_send(Mode::$mode, buf, dest, tag, comm)?;
             library.finish(request).map(|_| ())
         }
@@ -136,6 +171,12 @@ macro_rules! sends {
             comm: CommId,
             request: *mut usize,
         ) -> Result<(), Error> {
+            if Mode::$mode == Mode::Standard
+                && let Some(sent) = library.send_short(&buf, dest, tag, comm)
+            {
+                // SAFETY: the program gave the place.
+                return sent.map(|()| unsafe { library.hand_out_ended_send(request) });
+            }
             let started = library.start_send(Mode::$mode, buf, dest, tag, comm)?;
             // SAFETY: the program gave the place.
             unsafe { library.hand_out(started, request) }
@@ -156,8 +197,13 @@ pub unsafe fn recv(
     comm: CommId,
     status: *mut Status,
 ) -> Result<(), Error> {
-    let request = library.start_receive(buf, source, tag, comm)?;
-    let end = library.finish(request)?;
+    let end = match library.receive_plain(&buf, source, tag, comm) {
+        Some(number) => library.finish_receive(number)?,
+        None => {
+            let request = library.start_receive(buf, source, tag, comm)?;
+            library.finish(request)?
+        }
+    };
     // SAFETY: the program gave the place, or NULL.
     unsafe { set_status(status, &end) };
     Ok(())
@@ -171,7 +217,10 @@ pub unsafe fn irecv(
     comm: CommId,
     request: *mut usize,
 ) -> Result<(), Error> {
-    let started = library.start_receive(buf, source, tag, comm)?;
+    let started = match library.receive_plain(&buf, source, tag, comm) {
+        Some(number) => Request::Receive(number, None),
+        None => library.start_receive(buf, source, tag, comm)?,
+    };
     // SAFETY: the program gave the place.
     unsafe { library.hand_out(started, request) }
 }

@@ -26,10 +26,14 @@ impl Library {
         };
         // Those that the program freed are the library's.
         let is_left = |at: usize| self.freed_requests.contains(&at);
-        let requests =
-            || (0..).zip(&self.requests).filter(|&(at, _)| !is_left(at)).filter_map(|of| of.1.as_ref());
+        // The first stands for sends that ended within their call.
+        let requests = || {
+            let others = (0..).zip(&self.requests).skip(1);
+            others.filter(|&(at, _)| !is_left(at)).filter_map(|of| of.1.as_ref())
+        };
         let persistent = requests().filter(|of| matches!(of, Request::Persistent(..))).count();
-        add(requests().count() - persistent, "request");
+        let ended_sends = usize::try_from(self.ended_sends).unwrap_or(0);
+        add(requests().count() - persistent + ended_sends, "request");
         add(persistent, "persistent request");
         add(self.windows.len(), "window");
         add(self.files.len(), "file");

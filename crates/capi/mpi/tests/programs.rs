@@ -82,6 +82,17 @@ fn programs_check_their_data_natively() {
     }
 }
 
+/// With as many ranks as may have cores of their own: the others would only wait longer.
+#[test]
+fn short_messages_allocate_nothing_natively() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let program = compile(&source("allocations"), folder.path());
+    for ranks in [1, 2] {
+        let (status, output) = native(&program, ranks);
+        assert_eq!(status, 0, "{ranks} ranks:\n{output}");
+    }
+}
+
 #[test]
 fn a_target_natively_needs_no_calls() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());

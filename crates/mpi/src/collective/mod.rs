@@ -33,7 +33,7 @@ pub use reduction::{Combine, all_reduce, reduce, scan};
 use crate::error::{Class, Error};
 use crate::group::{Group, Processes};
 use crate::matching::{Envelope, Pattern};
-use crate::point_to_point::{Number, PointToPoint};
+use crate::point_to_point::{Ended, Number, PointToPoint};
 use crate::transport::{Collective, Memory, Process, Team, Transport};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -41,6 +41,15 @@ use std::task::Poll;
 
 fn memory(space: &mut [u8]) -> Memory {
     Memory { address: space.as_mut_ptr() as u64, bytes: space.len() as u64 }
+}
+
+/// Why a message of a collective has not ended as it should.
+#[cold]
+fn failure(end: &Ended) -> Error {
+    match end.is_cut {
+        true => Error::new(Class::ProcAborted, "another process of the communicator has ended"),
+        false => Error::new(Class::Truncate, "ranks give different lengths to a collective operation"),
+    }
 }
 
 /// One collective operation of a communicator.
@@ -57,30 +66,36 @@ pub struct Operation<T> {
 
 impl<T: Transport> Operation<T> {
     /// The `number`-th collective of a group.
+    #[inline]
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
         Operation { point_to_point, group, remote: None, tag: (number & 0x7fff_ffff) as i32, team: None }
     }
 
     /// The same for a group with a team of the transport.
+    #[inline]
     pub fn of_team(self, team: Option<Team>) -> Self {
         Operation { team, ..self }
     }
 
     /// The same with messages to and from the ranks of another group.
+    #[inline]
     pub fn to(self, remote: Processes) -> Self {
         Operation { remote: Some(remote), team: None, ..self }
     }
 
     /// This process's rank.
+    #[inline]
     pub fn rank(&self) -> u32 {
         self.group.rank
     }
 
     /// Number of ranks that messages go to.
+    #[inline]
     pub fn size(&self) -> u32 {
         self.remote.as_ref().map_or(self.group.size, Processes::size)
     }
 
+    #[inline]
     fn process(&self, rank: u32) -> Process {
         self.remote.as_ref().map_or_else(|| self.group.process(rank), |remote| remote.process(rank))
     }
@@ -89,7 +104,14 @@ impl<T: Transport> Operation<T> {
     /// This is the first thing that an operation does: later the program may have freed the communicator at
     /// some ranks.
     async fn by_transport(&self, collective: Collective) -> Result<bool, Error> {
-        let Some(team) = self.team else { return Ok(false) };
+        match self.team {
+            // In a box: without a team, collectives are the smaller, and they are moved now and then.
+            Some(team) => Box::pin(self.by_team(team, collective)).await,
+            None => Ok(false),
+        }
+    }
+
+    async fn by_team(&self, team: Team, collective: Collective) -> Result<bool, Error> {
         match self.point_to_point.start_collective(team, self.group.context + 1, &collective)? {
             Some(number) => self.wait(number).await.map(|()| true),
             None => Ok(false),
@@ -108,6 +130,7 @@ impl<T: Transport> Operation<T> {
         self.by_transport(Collective::Reduce { root, data: memory(data), op, of }).await
     }
 
+    #[inline]
     fn start_send(&self, to: u32, data: &[u8]) -> Result<Option<Number>, Error> {
         let envelope = Envelope {
             context: self.group.context + 1,
@@ -120,24 +143,26 @@ impl<T: Transport> Operation<T> {
         self.point_to_point.send(self.process(to), envelope, data)
     }
 
+    #[inline]
     fn start_receive(&self, from: u32, space: &mut [u8]) -> Number {
         let pattern = Pattern { context: self.group.context + 1, source: from as i32, tag: self.tag };
         self.point_to_point.receive(pattern, memory(space))
     }
 
     async fn wait(&self, number: Number) -> Result<(), Error> {
-        let end = poll_fn(|_| self.point_to_point.test(number).map_or(Poll::Pending, Poll::Ready)).await;
-        self.point_to_point.free(number);
-        if end.is_cut {
-            return Err(Error::new(Class::ProcAborted, "another process of the communicator has ended"));
+        let failed = poll_fn(|_| {
+            if self.point_to_point.take_good(number).is_some() {
+                return Poll::Ready(None);
+            }
+            self.point_to_point.test(number).map_or(Poll::Pending, |end| Poll::Ready(Some(end)))
+        });
+        match failed.await {
+            None => Ok(()),
+            Some(end) => {
+                self.point_to_point.free(number);
+                Err(failure(&end))
+            }
         }
-        if end.is_truncated {
-            return Err(Error::new(
-                Class::Truncate,
-                "ranks give different lengths to a collective operation",
-            ));
-        }
-        Ok(())
     }
 
     async fn send(&self, to: u32, data: &[u8]) -> Result<(), Error> {
@@ -167,7 +192,9 @@ impl<T: Transport> Operation<T> {
     /// Sends and receives at the same time.
     async fn exchange(&self, to: u32, data: &[u8], from: u32, space: &mut [u8]) -> Result<(), Error> {
         let receive = self.start_receive(from, space);
-        self.send(to, data).await?;
+        if let Some(send) = self.start_send(to, data)? {
+            self.wait(send).await?;
+        }
         self.wait(receive).await
     }
 }

@@ -91,8 +91,9 @@ pub async fn all_reduce<T: Transport>(
     }
     let (rank, size) = (operation.rank(), operation.size());
     if data.len() >= TREE_FROM {
-        reduce_along_tree(operation, data, 0, combine).await?;
-        return broadcast_along_tree(operation, data, 0).await;
+        // In boxes, so that the path of short data is a small future.
+        Box::pin(reduce_along_tree(operation, data, 0, combine)).await?;
+        return Box::pin(broadcast_along_tree(operation, data, 0)).await;
     }
     let whole = 1 << size.ilog2();
     // Of the first ranks, each odd one joins the one before it.

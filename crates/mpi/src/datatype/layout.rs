@@ -218,11 +218,14 @@ fn for_each(nodes: &[Node], base: isize, f: &mut impl FnMut(Runs)) {
 ///
 /// # Safety
 /// All can be read and written, and do not overlap.
+#[inline]
 unsafe fn copy_runs(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match bytes {
-            // One alone is not worth a choice.
+            // Blocks of different lengths come one by one: few choices, since each may be guessed wrong.
+            16..=32 if count == 1 => copy_ends::<u128>(from, to, 1, bytes),
+            33..=64 if count == 1 => copy_ends::<[u128; 2]>(from, to, 1, bytes),
             _ if count == 1 => to.0.copy_from_nonoverlapping(from.0, bytes),
             4 => copy_words::<u32>(from, to, count),
             8 => copy_words::<u64>(from, to, count),
@@ -257,7 +260,8 @@ unsafe fn copy_words<W>(from: (*const u8, isize), to: (*mut u8, isize), count: u
 /// Copies runs as their first word and their last, which overlap.
 ///
 /// # Safety
-/// As [`copy_runs`]; runs are longer than a word, and not longer than two.
+/// As [`copy_runs`]; runs are at least as long as a word, and not longer than two.
+#[inline(always)]
 unsafe fn copy_ends<W>(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
     let last = bytes - size_of::<W>();
     for n in 0..count as isize {

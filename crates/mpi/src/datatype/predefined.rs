@@ -122,10 +122,28 @@ pub const PREDEFINED: [Predefined; 70] = [
     of(0x2eb, "COMPLEX32", 32, 32, Complex),
 ];
 
+/// The handles of predefined types are within these.
+const HANDLES: std::ops::Range<usize> = 0x200..0x300;
+
+/// The place in the list of each handle; 255 if there is none.
+static PLACES: [u8; HANDLES.end - HANDLES.start] = places();
+
+const fn places() -> [u8; HANDLES.end - HANDLES.start] {
+    let mut places = [u8::MAX; HANDLES.end - HANDLES.start];
+    let mut at = 0;
+    while at < PREDEFINED.len() {
+        places[PREDEFINED[at].handle - HANDLES.start] = at as u8;
+        at += 1;
+    }
+    places
+}
+
 /// The type of a handle.
+#[inline]
 pub fn predefined(handle: usize) -> Option<&'static Predefined> {
-    let at = PREDEFINED.binary_search_by_key(&handle, |of| of.handle).ok()?;
-    Some(&PREDEFINED[at])
+    let place = *PLACES.get(handle.wrapping_sub(HANDLES.start))?;
+    static LIST: [Predefined; PREDEFINED.len()] = PREDEFINED;
+    LIST.get(usize::from(place))
 }
 
 #[cfg(test)]

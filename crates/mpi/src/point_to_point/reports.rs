@@ -1,6 +1,6 @@
 //! What the transport reports: messages that arrive, data that is in its place, sends that have ended.
 
-use super::{ANSWERS, Ended, Number, ONE_SIDED, Place, PointToPoint, State, UNEXPECTED, Unexpected, ended};
+use super::{ANSWERS, Ended, Number, ONE_SIDED, Place, PointToPoint, State, UNEXPECTED, ended};
 use crate::matching::Envelope;
 use crate::one_sided;
 use crate::transport::{MessageEvent, Process, Step, Transport};
@@ -20,9 +20,8 @@ impl<T: Transport> PointToPoint<T> {
         let found = tables.matching.arrived(&envelope);
         self.transport.spend(Step::Search(tables.matching.searched()));
         let Some(number) = found else {
-            let message = Unexpected { from, data: data.into(), is_complete: true, ..Unexpected::default() };
             self.counters.count_unexpected();
-            let at = tables.insert_unexpected(message);
+            let at = tables.unexpected.insert(from, data);
             tables.matching.add_unexpected(envelope, u64::from(at));
             return;
         };
@@ -48,9 +47,8 @@ impl<T: Transport> PointToPoint<T> {
         self.transport.spend(Step::Search(tables.matching.searched()));
         let Some(number) = found else {
             self.counters.count_unexpected();
-            let at = tables.insert_unexpected(Unexpected { from, data: buffer(), ..Unexpected::default() });
+            let (at, address) = tables.unexpected.announce(from, envelope.bytes as usize);
             tables.matching.add_unexpected(envelope, u64::from(at));
-            let address = tables.unexpected[at as usize].data.as_mut_ptr() as u64;
             return Place { address, number: UNEXPECTED | u64::from(at), is_buffer: true };
         };
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
@@ -75,10 +73,10 @@ impl<T: Transport> PointToPoint<T> {
         let tables = &mut *tables;
         let buffer = match number & UNEXPECTED {
             0 => match &mut tables.requests[number as usize] {
-                State::ReceivingLong(_, _, buffer) => buffer,
+                State::ReceivingLong(_, _, buffer) => &mut buffer[..],
                 other => unreachable!("{other:?} has no buffer"),
             },
-            _ => &mut tables.unexpected[number as u32 as usize].data,
+            _ => &mut tables.unexpected[number as u32].data[..],
         };
         buffer.copy_from_slice(bytes);
     }
@@ -106,7 +104,7 @@ impl<T: Transport> PointToPoint<T> {
             return;
         }
         let at = number as u32;
-        let message = &mut tables.unexpected[at as usize];
+        let message = &mut tables.unexpected[at];
         message.is_complete = true;
         message.is_cut = is_cut;
         let Some((number, envelope)) = message.receive else { return };
@@ -114,8 +112,7 @@ impl<T: Transport> PointToPoint<T> {
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = Ended { is_cut, ..ended(&envelope, space.bytes) };
         self.transport.store(&message.data[..end.bytes as usize], space.address);
-        *message = Unexpected::default();
-        tables.free_unexpected.push(at);
+        tables.unexpected.remove(at);
         tables.requests[number as usize] = State::Ended(end);
     }
 

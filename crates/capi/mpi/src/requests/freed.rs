@@ -8,10 +8,15 @@ use netloom_mpi::error::{Class, Error};
 
 impl Library {
     /// Ends those that can be of the requests that the program has freed.
+    #[inline]
     pub fn end_freed_requests(&mut self) {
-        if self.freed_requests.is_empty() {
-            return;
+        if !self.freed_requests.is_empty() {
+            self.end_some_freed_requests();
         }
+    }
+
+    #[inline(never)]
+    fn end_some_freed_requests(&mut self) {
         let mut left = std::mem::take(&mut self.freed_requests);
         left.retain(|&at| {
             let has_ended = self.requests[at].as_ref().is_none_or(|request| self.has_ended(request));

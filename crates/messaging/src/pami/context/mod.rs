@@ -30,6 +30,7 @@ use super::rmw::Rmw;
 use super::{Endpoint, Map};
 use one_sided::{Movement, Purpose};
 use packing::Pieces;
+use sending::Spare;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -115,6 +116,7 @@ pub struct Context<D: PamiDevice> {
     events: VecDeque<Event<D::Payload>>,
     /// Packets without space, by destination, in order.
     waiting: BTreeMap<Endpoint, VecDeque<Waiting>>,
+    spare: Spare,
     requests: Slab<Request>,
     /// Eager messages of which packets are missing, by sender.
     arriving: Map<Endpoint, Arriving>,
@@ -158,6 +160,7 @@ impl<D: PamiDevice> Context<D> {
             limits,
             events: VecDeque::new(),
             waiting: BTreeMap::new(),
+            spare: Spare::default(),
             requests: Slab::default(),
             arriving: Map::default(),
             streams: Slab::default(),

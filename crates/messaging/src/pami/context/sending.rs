@@ -1,6 +1,44 @@
 //! Sends, puts, gets and atomic operations, and what waits for space at the device.
 
 use super::*;
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// Memory of what has waited before, so that what waits often needs no new memory.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    lists: Vec<VecDeque<Waiting>>,
+    packets: Vec<Vec<u8>>,
+}
+
+impl Spare {
+    const LISTS_MAX: usize = 8;
+    const PACKETS_MAX: usize = 128;
+    const PACKET_B_MAX: usize = 1024;
+
+    fn keep_list(&mut self, list: VecDeque<Waiting>) {
+        if self.lists.len() < Self::LISTS_MAX {
+            self.lists.push(list);
+        }
+    }
+
+    fn keep(&mut self, waited: Waiting) {
+        if let Waiting::Packet { bytes, .. } = waited {
+            self.keep_packet(bytes);
+        }
+    }
+
+    fn keep_packet(&mut self, mut bytes: Vec<u8>) {
+        if self.packets.len() < Self::PACKETS_MAX && bytes.capacity() <= Self::PACKET_B_MAX {
+            bytes.clear();
+            self.packets.push(bytes);
+        }
+    }
+
+    /// Memory for a packet, empty.
+    fn packet(&mut self) -> Vec<u8> {
+        self.packets.pop().unwrap_or_default()
+    }
+}
 
 impl<D: PamiDevice> Context<D> {
     pub(super) fn head(&self, kind: Kind, dispatch: u16, header_bytes: usize) -> Head {
@@ -46,8 +84,9 @@ impl<D: PamiDevice> Context<D> {
             return true;
         }
         if may_wait {
-            let waiting = Waiting::Packet { head, bytes: parts.concat() };
-            self.waiting.entry(to).or_default().push_back(waiting);
+            let mut bytes = self.spare.packet();
+            parts.iter().for_each(|part| bytes.extend_from_slice(part));
+            self.list_of(to).push_back(Waiting::Packet { head, bytes });
         }
         may_wait
     }
@@ -78,7 +117,9 @@ impl<D: PamiDevice> Context<D> {
             bytes.extend_from_slice(header);
             Waiting::Packet { head: self.head(Kind::Announcement, dispatch, header.len()), bytes }
         } else {
-            let mut start = integers([data.bytes, request]);
+            let mut start = self.spare.packet();
+            start.extend_from_slice(&data.bytes.to_le_bytes());
+            start.extend_from_slice(&request.to_le_bytes());
             start.extend_from_slice(header);
             let head = self.head(Kind::First, dispatch, header.len());
             Waiting::Eager { head, start: Some(start), data, sent: 0, cookie }
@@ -117,8 +158,17 @@ impl<D: PamiDevice> Context<D> {
         self.submit(to, Waiting::Packet { head, bytes: integers([request, old]) });
     }
 
-    pub(super) fn submit(&mut self, to: Endpoint, waiting: Waiting) {
-        self.waiting.entry(to).or_default().push_back(waiting);
+    /// What waits for a target.
+    fn list_of(&mut self, to: Endpoint) -> &mut VecDeque<Waiting> {
+        self.waiting.entry(to).or_insert_with(|| self.spare.lists.pop().unwrap_or_default())
+    }
+
+    pub(super) fn submit(&mut self, to: Endpoint, mut waiting: Waiting) {
+        // What waits for the same target goes first.
+        if !self.waiting.contains_key(&to) && self.inject(to, &mut waiting).is_ok() {
+            return self.spare.keep(waiting);
+        }
+        self.list_of(to).push_back(waiting);
         self.inject_waiting(to);
     }
 
@@ -130,8 +180,9 @@ impl<D: PamiDevice> Context<D> {
                 self.waiting.insert(to, list);
                 return;
             }
-            list.pop_front();
+            list.pop_front().into_iter().for_each(|sent| self.spare.keep(sent));
         }
+        self.spare.keep_list(list);
     }
 
     /// Sends all packets of one operation.
@@ -143,7 +194,8 @@ impl<D: PamiDevice> Context<D> {
                     let room = (self.device.packet_max() - bytes.len()) as u64;
                     let part = data.bytes.min(room);
                     self.device.inject_memory(to, *head, bytes, data.part(0, part))?;
-                    (*start, *sent) = (None, part);
+                    start.take().into_iter().for_each(|bytes| self.spare.keep_packet(bytes));
+                    *sent = part;
                 }
                 let more = Head::new(Kind::More, head.dispatch(), 0, head.origin());
                 let mut last = Begun::Done;
@@ -184,8 +236,11 @@ impl<D: PamiDevice> Context<D> {
 
     #[cold]
     pub(super) fn retry(&mut self) {
-        let targets: Vec<Endpoint> = self.waiting.keys().copied().collect();
-        targets.into_iter().for_each(|to| self.inject_waiting(to));
+        let mut next = self.waiting.keys().next().copied();
+        while let Some(to) = next {
+            self.inject_waiting(to);
+            next = self.waiting.range((Excluded(to), Unbounded)).next().map(|(&to, _)| to);
+        }
     }
 
     pub(super) fn target_reported(&mut self, request: u64, outcome: Outcome) {
