@@ -122,7 +122,7 @@ fn compile(folder: &Path, out: &mut dyn Write) -> Result<PathBuf, Trouble> {
     let (source, program) = (folder.join("bench.c"), folder.join("bench"));
     std::fs::write(&source, SOURCE)?;
     let args = ["-O2".into(), "-o".into(), program.clone().into(), source.into()].to_vec();
-    match cc::compile(cc::C, &CompilerArgs { show: false, args }, out)? {
+    match cc::compile(&cc::C, &CompilerArgs { args, ..CompilerArgs::default() }, out)? {
         OK => Ok(program),
         _ => Err(Problem::new("the benchmark cannot be compiled")
             .help("Build MPI's library: `cargo build --release -p netloom-mpi-abi`")
