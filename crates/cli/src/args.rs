@@ -500,7 +500,7 @@ pub struct ExecArgs {
 }
 
 /// What a compiler is told.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct CompilerArgs {
     /// Print the command line instead of running it
     #[arg(long)]
