@@ -112,3 +112,15 @@ fn cmake_finds_mpi() {
     let tested = output(&mut command("ctest", &at.join("build")));
     assert!(tested.contains("100% tests passed, 0 tests failed out of 2"), "{tested}");
 }
+
+/// Each figure that the program prints gets into the table.
+#[test]
+fn bench_mpi_has_figures() {
+    let (_folder, at) = installed("own");
+    let printed =
+        output(command(at.join("own/bin/netloom"), &at).args(["bench", "mpi", "--quick", "--json"]));
+    let figures: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let cases = figures["cases"].as_array().unwrap();
+    assert!(cases.len() >= 4, "{printed}");
+    assert!(cases.iter().all(|case| case["netloom"].as_f64().unwrap() > 0.0), "{printed}");
+}

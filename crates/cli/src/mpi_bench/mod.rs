@@ -21,6 +21,8 @@ const SOURCE: &str = include_str!("../../../../examples/mpi/bench.c");
 const COLLECTIVES: &str = "collectives";
 /// Longest time of one run of the program.
 const LIMIT: Duration = Duration::from_secs(120);
+/// What stands before a line of the rank that prints.
+const LABEL: &str = "0| ";
 /// Most ranks of collectives.
 const RANKS_MAX: usize = 8;
 
@@ -142,7 +144,8 @@ fn run_natively(
         arguments: arguments.iter().map(Into::into).collect(),
         tasks: ranks as u32,
         bind: Bind::Auto,
-        label: false,
+        // Otherwise it prints by itself.
+        label: true,
         time_limit: Some(LIMIT),
         grace: Duration::from_secs(1),
         environment: vec![],
@@ -154,7 +157,8 @@ fn run_natively(
     if outcome.status() != OK {
         return Err(Problem::new(format!("the benchmark failed: {outcome}")));
     }
-    Ok(String::from_utf8_lossy(&printed).into_owned())
+    let text = String::from_utf8_lossy(&printed);
+    Ok(text.lines().map(|line| line.strip_prefix(LABEL).unwrap_or(line).to_owned() + "\n").collect())
 }
 
 /// Runs the benchmark.
@@ -191,6 +195,9 @@ pub fn bench(args: &MpiBenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> R
             }
         }
         cases.extend(compare(ranks, &own, &theirs));
+    }
+    if cases.is_empty() {
+        return Err(Problem::new("the benchmark has printed no figures").into());
     }
     left_out.dedup();
     let others = found.iter().zip(names).map(|(other, name)| other.named(name)).collect();
