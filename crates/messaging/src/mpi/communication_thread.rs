@@ -1,7 +1,7 @@
 //! A communication thread of a rank (sections III.D and IV.A): it sleeps until the wake-up unit sees a packet
 //! for one of its contexts, or work for them, and advances them.
 //!
-//! In a thread-optimised library it is the only one that advances its contexts, whose locks it keeps. In a
+//! In a thread-optimised library it is the only one that advances its contexts, whose locks it holds. In a
 //! classic one it shares the only context with the program's thread: it needs the lock of all calls and the
 //! context's.
 

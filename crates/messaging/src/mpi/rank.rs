@@ -257,7 +257,7 @@ impl Rank {
         self.leave().await;
     }
 
-    /// The lock of a context that no communication thread keeps.
+    /// The lock of a context that no communication thread holds.
     async fn lock_context(&mut self, context: usize) {
         if self.process.library.locking == Locking::ThreadOptimised && self.process.library.locks() {
             self.process.lock(Lock::Context(context), 0).await;
