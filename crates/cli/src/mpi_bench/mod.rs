@@ -269,7 +269,7 @@ mod tests {
         assert!((cases[0].speedup.unwrap() - 3.0).abs() < 1e-9);
         assert_eq!((cases[1].netloom, cases[1].speedup), (8.0, Some(2.0)));
         let figures =
-            Figures { others: vec!["Some MPI 1.0".into()], cases, left_out: vec!["Open MPI.".into()] };
+            Figures { others: vec!["Some MPI 1.0".into(); 3], cases, left_out: vec!["Open MPI.".into()] };
         let text = table(&figures);
         assert!(
             text.contains("speedup") && text.contains("3.00") && text.contains("Left out: Open MPI."),
