@@ -10,13 +10,15 @@ void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 static _Atomic long allocations;
 
-void *malloc(size_t bytes) { return allocations++, __libc_malloc(bytes); }
-void *calloc(size_t count, size_t bytes) { return allocations++, __libc_calloc(count, bytes); }
-void *realloc(void *old, size_t bytes) { return allocations++, __libc_realloc(old, bytes); }
-void *aligned_alloc(size_t alignment, size_t bytes) { return allocations++, __libc_memalign(alignment, bytes); }
+void *malloc(size_t bytes) { allocations++; return __libc_malloc(bytes); }
+void *calloc(size_t count, size_t bytes) { allocations++; return __libc_calloc(count, bytes); }
+void *realloc(void *old, size_t bytes) { allocations++; return __libc_realloc(old, bytes); }
+void *aligned_alloc(size_t alignment, size_t bytes) { allocations++; return __libc_memalign(alignment, bytes); }
 int   posix_memalign(void **place, size_t alignment, size_t bytes)
 {
-  return allocations++, *place = __libc_memalign(alignment, bytes), *place ? 0 : 12;
+  allocations++;
+  *place = __libc_memalign(alignment, bytes);
+  return *place ? 0 : 12;
 }
 
 enum { WINDOW = 64, TIMES = 150, FEW = WINDOW * TIMES / 50 };

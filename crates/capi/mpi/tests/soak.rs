@@ -56,9 +56,14 @@ fn a_rank_that_is_killed_at_a_random_time_ends_the_job() {
         let (outcome, output) = run(&program, &["1".into(), seed.to_string(), "kill".into()]);
         let failure =
             outcome.failure.as_ref().unwrap_or_else(|| panic!("seed {seed}: {outcome:?}\n{output}"));
-        let killed = (failure.task, failure.status.signal());
-        assert_eq!(killed, (seed % RANKS, Some(libc::SIGKILL)), "seed {seed}\n{output}");
-        assert_eq!(outcome.status(), 128 + 9);
+        // Another rank may see that it has ended, and end the job, before the launcher does.
+        match failure.status.signal() {
+            Some(signal) => {
+                assert_eq!((failure.task, signal), (seed % RANKS, libc::SIGKILL), "seed {seed}\n{output}")
+            }
+            None => assert!(output.contains("MPI_ERR_PROC_ABORTED"), "seed {seed}: {outcome:?}\n{output}"),
+        }
+        assert_ne!(outcome.status(), 0);
         assert_eq!(processes_of(&program), Vec::<PathBuf>::new(), "seed {seed}");
     }
     let new: Vec<_> = shared_memory().difference(&before).cloned().collect();

@@ -60,7 +60,7 @@ pub type Token = u32;
 pub struct Label {
     /// What it is.
     pub kind: Kind,
-    /// The window; of a result, whether the access was [out of range](OUT_OF_RANGE).
+    /// The window; of a result, whether the access was out of range.
     pub window: u32,
     /// The token to which the result belongs, if there is to be one.
     pub token: Token,
