@@ -1,4 +1,5 @@
-//! `netloom cc` and `netloom c++`: the compilers, with what a program that uses MPI or PAMI needs; and where that is.
+//! `netloom cc` and `netloom c++`: the compilers, with what a program that uses MPI or PAMI needs; and where
+//! that is.
 
 mod links;
 mod queries;
@@ -79,7 +80,8 @@ pub struct Language {
     name: &'static str,
     /// The variable of the environment that names the compiler.
     variable: &'static str,
-    /// Those that do so for `mpicc` and `mpicxx`: ours, and that which CMake sets. In `CC` they may find their own names.
+    /// Those that do so for `mpicc` and `mpicxx`: ours, and that which CMake sets. In `CC` they may find
+    /// their own names.
     wrapper_variables: [&'static str; 2],
     /// The compiler if no variable is set.
     usual: &'static str,
@@ -115,7 +117,8 @@ pub fn compile(language: &Language, call: &CompilerArgs, out: &mut dyn Write) ->
         writeln!(out, "{}", shell_line(&line))?;
         return Ok(crate::OK);
     }
-    // Where the variable names this program, as after `CC="netloom cc" ./configure`, the usual compiler follows.
+    // Where the variable names this program, as after `CC="netloom cc" ./configure`, the usual compiler
+    // follows.
     let status = Command::new(&line[0]).args(&line[1..]).env_remove(variables[0]).status().map_err(|e| {
         let what = format!("cannot run the {} compiler `{}`: {e}", language.name, line[0].display());
         let help = format!("Install a {} compiler, or set {} to its name", language.name, variables[0]);

@@ -1,5 +1,5 @@
-//! The names under which build tools and scripts look for MPI's compilers and launcher. Called by such a name,
-//! through a link, the program is the command of its own that does that.
+//! The names under which build tools and scripts look for MPI's compilers and launcher. Called by such a
+//! name, through a link, the program is the command of its own that does that.
 
 use std::ffi::OsString;
 use std::path::Path;

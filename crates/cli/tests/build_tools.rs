@@ -1,4 +1,5 @@
-//! Netloom as the MPI that build tools find: compilers and a launcher by their usual names, pkg-config, CMake.
+//! Netloom as the MPI that build tools find: compilers and a launcher by their usual names, pkg-config,
+//! CMake.
 #![cfg(target_os = "linux")]
 
 mod installation;

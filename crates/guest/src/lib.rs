@@ -189,10 +189,11 @@ pub fn run(
         Arc::new(Placement { nodes: mapping.nodes().to_vec(), processes: tasks_per_node as u8, tasks });
     let messaging = study.machine.messaging();
     let pami = messaging.pami.unwrap_or_default();
-    if messaging.pami.is_none() {
+    let libraries = [("PAMI", "pami", messaging.pami.is_some()), ("MPI", "mpi", messaging.mpi.is_some())];
+    for (library, table, _) in libraries.into_iter().filter(|of| !of.2) {
         let _ = writeln!(
             err,
-            "netloom: warning: the machine does not set the time of PAMI's instructions (messaging.pami), so they take none"
+            "netloom: warning: the machine does not set the time of {library}'s instructions (messaging.{table}), so they take none"
         );
     }
     let mpi = messaging.mpi.unwrap_or_default();

@@ -3,7 +3,8 @@
 use crate::matching::Envelope;
 use crate::transport::Process;
 
-/// Longest memory that a message leaves to the next one of its number, bytes: short messages need no new memory.
+/// Longest memory that a message leaves to the next one of its number, bytes: short messages need no new
+/// memory.
 const KEPT_BYTES: usize = 8 << 10;
 
 /// A message that nobody has waited for.

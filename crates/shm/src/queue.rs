@@ -7,8 +7,9 @@
 //!
 //! A slot holds its *turn*, 1 + the number of messages before it in the queue. A writer stores it last, and a
 //! reader that finds the turn it expects owns the slot. The reader never writes to slots: it publishes how
-//! far it has read in `head`, only once per 32 messages (`STRIDE`) and when it finds no more, so that the line stays in the writers'
-//! caches. A message of up to 48 B therefore moves one cache line, as in a bare ping-pong.
+//! far it has read in `head`, only once per 32 messages (`STRIDE`) and when it finds no more, so that the
+//! line stays in the writers' caches. A message of up to 48 B therefore moves one cache line, as in a bare
+//! ping-pong.
 //!
 //! # Invariants
 //! 1. `head <= tail <= head + SLOTS`: writers claim only below the published head + `SLOTS`.
@@ -84,7 +85,8 @@ unsafe fn copy(from: &[u8], to: *mut u8) {
                 to.cast::<u64>().write_unaligned(first);
                 to.add(length - 8).cast::<u64>().write_unaligned(last);
             }
-            // The header of MPI: its words were stored one by one, and wider reads would wait for all of them.
+            // The header of MPI: its words were stored one by one, and wider reads would wait for all of
+            // them.
             24 => {
                 let words = [0, 8, 16].map(|at| from.as_ptr().add(at).cast::<u64>().read_unaligned());
                 to.cast::<[u64; 3]>().write_unaligned(words);

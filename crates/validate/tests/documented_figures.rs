@@ -15,10 +15,11 @@ use netloom_validate::published::{Entry, published};
 use netloom_validate::verdicts::{Recorded, parse};
 use std::path::Path;
 
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     "README.md",
     "docs/validation.md",
     "docs/validation-bgq.md",
+    "docs/validation-pami.md",
     "docs/validation-xc.md",
     "docs/validation-th.md",
 ];

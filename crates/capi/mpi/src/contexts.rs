@@ -1,11 +1,11 @@
-//! How processes agree on the context of a communicator, a window or a file. Contexts count up, and each process
-//! has used all below its next one.
+//! How processes agree on the context of a communicator, a window or a file. Contexts count up, and each
+//! process has used all below its next one.
 //!
-//! Each offers its next one, and the greatest is taken: no process has used that. A process whose threads make
-//! calls at a time may be in several agreements, in another order than other processes, and these may come to
-//! the same context. So where any process has such threads, all say whether the context is still unused when
-//! they hear of it, and have used it from then on; if it is not, the agreement is tried again. What one has used
-//! in vain is lost: there are many.
+//! Each offers its next one, and the greatest is taken: no process has used that. A process whose threads
+//! make calls at a time may be in several agreements, in another order than other processes, and these may
+//! come to the same context. So where any process has such threads, all say whether the context is still
+//! unused when they hear of it, and have used it from then on; if it is not, the agreement is tried again.
+//! What one has used in vain is lost: there are many.
 
 use crate::abi::THREAD_MULTIPLE;
 use crate::library::{CONTEXTS, Library};

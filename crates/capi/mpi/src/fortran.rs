@@ -1,6 +1,6 @@
-//! What a library of Fortran registers of its compiler (MPI 5.0, section 20.4): sizes of types, which optional
-//! types there are, and the values of logical constants. This library has no Fortran, so nothing is known before.
-//! It may be registered once, at any time, and holds for the process.
+//! What a library of Fortran registers of its compiler (MPI 5.0, section 20.4): sizes of types, which
+//! optional types there are, and the values of logical constants. This library has no Fortran, so nothing is
+//! known before. It may be registered once, at any time, and holds for the process.
 
 use crate::info::{self, Info};
 use netloom_mpi::datatype::Predefined;
@@ -8,8 +8,8 @@ use netloom_mpi::error::{Class, Error};
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Sizes of types, bytes: of those compilers whose types this library has. Its reductions and `external32` take
-/// these.
+/// Sizes of types, bytes: of those compilers whose types this library has. Its reductions and `external32`
+/// take these.
 const SIZES: [(&str, &str); 4] = [
     ("mpi_logical_size", "4"),
     ("mpi_integer_size", "4"),

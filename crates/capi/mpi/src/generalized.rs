@@ -13,8 +13,8 @@ type Query = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
 type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
-/// The functions of the program, and whether it has said that the operation is complete. They are called without
-/// the lock of threads, so nothing of the library is borrowed then.
+/// The functions of the program, and whether it has said that the operation is complete. They are called
+/// without the lock of threads, so nothing of the library is borrowed then.
 #[derive(Clone, Copy)]
 pub struct Generalized {
     query: usize,

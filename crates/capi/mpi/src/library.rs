@@ -191,17 +191,16 @@ impl DerefMut for Library {
 
 /// The library, between `MPI_Init` and `MPI_Finalize`.
 ///
-/// # Safety
-/// Below `MPI_THREAD_MULTIPLE` the program makes one call at a time. A call that is in another one has nothing
-/// of the library borrowed there.
+/// # Safety Below `MPI_THREAD_MULTIPLE` the program makes one call at a time. A call that is in another one
+/// has nothing of the library borrowed there.
 #[inline]
 pub unsafe fn library() -> Option<Library> {
     let held = threads::enter();
     is_running().then_some(Library { _held: held })
 }
 
-/// This process's rank among all processes, and how many there are, while the library runs. Needs no lock: both
-/// stay.
+/// This process's rank among all processes, and how many there are, while the library runs. Needs no lock:
+/// both stay.
 pub fn world() -> Option<[u32; 2]> {
     is_running().then(|| [&WORLD_RANK, &WORLD_SIZE].map(|of| of.load(Ordering::Relaxed)))
 }

@@ -490,7 +490,8 @@ unsafe extern "C" fn arrived(
             0 => &[],
             _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) },
         };
-        return listener.arrived(from, envelope, data);
+        listener.arrived(from, envelope, data);
+        return;
     };
     let place = listener.announced(from, envelope);
     receive.addr = place.address as *mut c_void;

@@ -316,7 +316,9 @@ impl Library {
     unsafe fn try_end(&mut self, handle: &mut usize, status: *mut Status) -> Option<Result<(), Error>> {
         // Most requests are these two.
         if *handle == ENDED_SEND {
+            // On the simulated machine it is a request as any other: its library makes one for each send.
             self.point_to_point.transport().spend(Step::Handle);
+            self.point_to_point.transport().spend(Step::Free);
             self.ended_sends -= 1;
             *handle = REQUEST_NULL;
             // SAFETY: the caller's promise.

@@ -41,8 +41,8 @@ impl Library {
         if dest == PROC_NULL { Ok(()) } else { self.check_rank("dest", comm, dest, 0) }
     }
 
-    /// Sends a message that is short and needs no packing within the call. `None` if it is not such a message,
-    /// or not a valid one: then nothing has been done.
+    /// Sends a message that is short and needs no packing within the call. `None` if it is not such a
+    /// message, or not a valid one: then nothing has been done.
     #[inline]
     fn send_short(
         &mut self,

@@ -1,15 +1,15 @@
-//! Threads of the program. With `MPI_THREAD_MULTIPLE` a call takes one lock when it begins and releases it when
-//! it ends (the *classic* library of section IV.A of the PAMI paper); below it, calls are made one at a time,
-//! and there is no lock. It is the lock of PAMI's context, which the context's other users of this process
-//! take, too.
+//! Threads of the program. With `MPI_THREAD_MULTIPLE` a call takes one lock when it begins and releases it
+//! when it ends (the *classic* library of section IV.A of the PAMI paper); below it, calls are made one at a
+//! time, and there is no lock. It is the lock of PAMI's context, which the context's other users of this
+//! process take, too.
 //!
 //! # Invariants
 //! 1. What the library refers to is used only by a thread that holds the lock: it has a
 //!    [`Library`](crate::library::Library), or is in a call of `entry`.
 //! 2. The lock is released before its call ends in two places: [`wait`], which all waits come to, and
-//!    [`unlocked`], where functions of the program are called. Neither is called while something of the library
-//!    is borrowed. Of waits the compiler sees to that: `Library::progress` borrows the whole of it. A future is
-//!    polled, and so may call an operation of the program, when nothing is borrowed either.
+//!    [`unlocked`], where functions of the program are called. Neither is called while something of the
+//!    library is borrowed. Of waits the compiler sees to that: `Library::progress` borrows the whole of it. A
+//!    future is polled, and so may call an operation of the program, when nothing is borrowed either.
 //! 3. What ends a request of another thread without an event of PAMI's is noted by [`note_change`].
 
 use crate::pami::Pami;
@@ -46,8 +46,8 @@ pub unsafe fn begin(pami: &Pami) -> bool {
     true
 }
 
-/// From now on they do not, and the calls of this thread that have it have it no more: no other thread is in a
-/// call, and the context is about to be destroyed.
+/// From now on they do not, and the calls of this thread that have it have it no more: no other thread is in
+/// a call, and the context is about to be destroyed.
 pub fn end() {
     if DEPTH.replace(0) > 0 {
         unlock();
@@ -132,8 +132,8 @@ pub fn note_change() {
     }
 }
 
-/// Makes progress; where there is none, other threads have the lock meanwhile. Returns whether it has done so:
-/// below `MPI_THREAD_MULTIPLE` the caller makes progress itself.
+/// Makes progress; where there is none, other threads have the lock meanwhile. Returns whether it has done
+/// so: below `MPI_THREAD_MULTIPLE` the caller makes progress itself.
 ///
 /// # Safety
 /// The caller borrows nothing of the library.

@@ -56,8 +56,8 @@ pub fn call_ends() {
     replace(std::ptr::null_mut());
 }
 
-/// The same as [`call_begins`] for a call that a function of the program may make during another call, which has
-/// its name again afterwards.
+/// The same as [`call_begins`] for a call that a function of the program may make during another call, which
+/// has its name again afterwards.
 pub fn in_call<R>(name: &'static &'static str, call: impl FnOnce() -> R) -> R {
     let outer = replace(std::ptr::from_ref(name).cast_mut());
     let result = call();

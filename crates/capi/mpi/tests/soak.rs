@@ -1,5 +1,5 @@
-//! Random traffic of three threads in each of eight processes for a time, with all data checked; and the same with
-//! one process killed at a random time. A few seconds, or minutes with `NETLOOM_LONG=1`.
+//! Random traffic of three threads in each of eight processes for a time, with all data checked; and the same
+//! with one process killed at a random time. A few seconds, or minutes with `NETLOOM_LONG=1`.
 
 mod jobs;
 

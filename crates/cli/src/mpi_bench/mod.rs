@@ -1,4 +1,5 @@
-//! `netloom bench mpi`: how long calls of MPI take on this library, beside other MPI libraries of this computer.
+//! `netloom bench mpi`: how long calls of MPI take on this library, beside other MPI libraries of this
+//! computer.
 //!
 //! The program that measures is `examples/mpi/bench.c`, the same for all. It is compiled as `netloom cc` does
 //! and run natively, then with each other library (`others.rs`), in turns, since a computer is not equally

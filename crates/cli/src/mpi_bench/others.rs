@@ -18,8 +18,8 @@ pub struct Other {
     libraries: Option<PathBuf>,
 }
 
-/// The libraries of these launchers, or those in `PATH` if there are none, with the program compiled for each;
-/// and why some are left out.
+/// The libraries of these launchers, or those in `PATH` if there are none, with the program compiled for
+/// each; and why some are left out.
 pub fn find(wanted: &[PathBuf], program: &Path, folder: &Path) -> (Vec<Other>, Vec<String>) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = || {

@@ -31,6 +31,39 @@ pub fn tagged<'de, T: Tagged<'de>, D: Deserializer<'de>>(deserializer: D) -> Res
     deserializer.deserialize_map(Table(PhantomData))
 }
 
+/// How an enumeration of tables is read, of which a tag says which: `tagged_table!(Topology, "kind",
+/// TopologyKind, Dragonfly(DragonflyConfig), Torus(TorusConfig))`. The third is the type of the tag's values,
+/// which are the variants' names in kebab case, or what their attributes say.
+#[macro_export]
+macro_rules! tagged_table {
+    ($name:ident, $tag:literal, $kind:ident, $($(#[$attribute:meta])* $variant:ident($config:ty)),+ $(,)?) => {
+        /// The values of the tag.
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[doc(hidden)]
+        pub enum $kind {
+            $($(#[$attribute])* $variant,)+
+        }
+
+        impl<'de> $crate::config::tagged::Tagged<'de> for $name {
+            const TAG: &'static str = $tag;
+            type Kind = $kind;
+
+            fn of<D: serde::Deserializer<'de>>(kind: $kind, rest: D) -> Result<Self, D::Error> {
+                match kind {
+                    $($kind::$variant => <$config as serde::Deserialize>::deserialize(rest).map(Self::$variant),)+
+                }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::config::tagged::tagged(deserializer)
+            }
+        }
+    };
+}
+
 struct Table<T>(PhantomData<T>);
 
 impl<'de, T: Tagged<'de>> Visitor<'de> for Table<T> {

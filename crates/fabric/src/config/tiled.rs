@@ -1,7 +1,6 @@
 //! Networks of tiled routers, whose unit of flow control is a flit: Cray XC's Aries (Alverson et al., "Cray
 //! XC Series Network"), and other high-radix routers described by the same parameters.
 
-use super::tagged::{Tagged, tagged};
 use super::{
     ConfigError, DragonflyConfig, FatTreeConfig, LinkControl, RouterTorusConfig, SwitchedFaults, at_most,
     refuse,
@@ -11,7 +10,7 @@ use crate::topology::fat_tree::FatTree;
 use crate::topology::router_torus;
 use crate::topology::wiring::Wiring;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Most VCs of a port, of all classes together.
@@ -32,36 +31,14 @@ pub enum SwitchedTopology {
     Torus(RouterTorusConfig),
 }
 
-/// The values of `kind`.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TopologyKind {
-    /// See [`SwitchedTopology::Dragonfly`].
-    Dragonfly,
-    /// See [`SwitchedTopology::FatTree`].
-    FatTree,
-    /// See [`SwitchedTopology::Torus`].
-    Torus,
-}
-
-impl<'de> Tagged<'de> for SwitchedTopology {
-    const TAG: &'static str = "kind";
-    type Kind = TopologyKind;
-
-    fn of<D: Deserializer<'de>>(kind: TopologyKind, rest: D) -> Result<Self, D::Error> {
-        match kind {
-            TopologyKind::Dragonfly => DragonflyConfig::deserialize(rest).map(Self::Dragonfly),
-            TopologyKind::FatTree => FatTreeConfig::deserialize(rest).map(Self::FatTree),
-            TopologyKind::Torus => RouterTorusConfig::deserialize(rest).map(Self::Torus),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for SwitchedTopology {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged(deserializer)
-    }
-}
+crate::tagged_table!(
+    SwitchedTopology,
+    "kind",
+    TopologyKind,
+    Dragonfly(DragonflyConfig),
+    FatTree(FatTreeConfig),
+    Torus(RouterTorusConfig),
+);
 
 impl SwitchedTopology {
     /// Refuses what cannot be built.

@@ -7,6 +7,7 @@
 
 use super::library::Locking;
 use super::process::{Lock, Process, Work};
+use netloom_mpi::point_to_point::Number;
 use netloom_node::process::{Resumed, Wait};
 use netloom_node::program::lock;
 use std::sync::Arc;
@@ -53,22 +54,29 @@ impl Process {
             has_worked = true;
             // Another core has written it.
             self.spend(self.costs.atomic).await;
-            {
-                let state = lock(&self.state);
-                match work {
-                    Work::Send { number, to, envelope, data } => {
-                        let sent = state.mpi.carry_out(number, to, envelope, data);
-                        sent.expect("ranks are tasks of the job");
-                    }
-                    Work::Collective { number, team, collective } => {
-                        let started = state.mpi.carry_out_collective(number, team, &collective);
-                        assert_eq!(started, Ok(true), "{collective:?} by the network");
-                    }
-                }
-            }
+            let number = self.carry_out(work);
             self.spend(self.costs.synchronize).await;
-            self.completed();
+            self.publish(Some(number)).await;
         }
+    }
+
+    /// Does a piece of work; returns its request.
+    fn carry_out(&self, work: Work) -> Number {
+        let mut state = lock(&self.state);
+        let number = match work {
+            Work::Send { number, to, envelope, data } => {
+                let sent = state.mpi.carry_out(number, to, envelope, data);
+                sent.expect("ranks are tasks of the job");
+                number
+            }
+            Work::Collective { number, team, collective } => {
+                let started = state.mpi.carry_out_collective(number, team, &collective);
+                assert_eq!(started, Ok(true), "{collective:?} by the network");
+                number
+            }
+        };
+        state.completing.push(number);
+        number
     }
 
     /// Sleeps until there is something to do.

@@ -51,6 +51,8 @@ pub(super) struct State {
     pub(super) work: Vec<VecDeque<Work>>,
     /// Memory of messages that arrived before their receive, by the library's number.
     pub(super) buffers: HashMap<u64, Memory>,
+    /// Requests that hardware threads complete just now: others see them when that has taken its time.
+    pub(super) completing: Vec<Number>,
     /// The hardware thread that waits until another one completes a request.
     pub(super) waiting: Option<ProcessId>,
     /// Of each hardware thread, whether it sleeps, and the context for which a packet woke it.
@@ -114,6 +116,7 @@ impl Process {
             mpi: PointToPoint::new(Contexts::new(list, costs, placement.tasks)),
             work: (0..contexts).map(|_| VecDeque::new()).collect(),
             buffers: HashMap::new(),
+            completing: vec![],
             waiting: None,
             sleeps: vec![false; threads + 1],
             found: vec![None; threads + 1],

@@ -6,7 +6,7 @@ use super::process::{Lock, Process};
 use crate::pami::context::{Event, Message, Outcome, Receive};
 use crate::pami::device::PamiDevice;
 use netloom_mpi::matching::Envelope;
-use netloom_mpi::point_to_point::Place;
+use netloom_mpi::point_to_point::{Number, Place};
 use netloom_mpi::transport::{Memory, Outcome as Collected};
 use netloom_node::process::Resumed;
 use netloom_node::program::lock;
@@ -80,7 +80,8 @@ impl Process {
         if locks {
             self.lock(Lock::ReceiveQueue, thread).await;
         }
-        self.match_message(context, message);
+        let ended = self.match_message(context, message);
+        lock(&self.state).completing.extend(ended);
         if locks {
             self.unlock(Lock::ReceiveQueue).await;
         }
@@ -88,10 +89,18 @@ impl Process {
             // The request must be seen as it is before it is seen as completed.
             self.spend(self.costs.synchronize).await;
         }
+        self.publish(ended).await;
+    }
+
+    /// Others see a request as completed when what completes it has taken its time.
+    pub(super) async fn publish(&self, ended: Option<Number>) {
+        self.done().await;
+        lock(&self.state).completing.retain(|&number| Some(number) != ended);
         self.completed();
     }
 
-    fn match_message(&self, context: usize, message: Message<()>) {
+    /// Returns the receive that the message ends.
+    fn match_message(&self, context: usize, message: Message<()>) -> Option<Number> {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let transport = state.mpi.transport();
@@ -105,8 +114,9 @@ impl Process {
         let envelope = envelope.expect("ranks send messages of MPI only");
         let from = message.origin.task();
         if message.is_whole {
-            state.mpi.arrived(from, envelope, &data);
-            return transport.list.borrow_mut()[context].consumed();
+            let ended = state.mpi.arrived(from, envelope, &data);
+            transport.list.borrow_mut()[context].consumed();
+            return ended;
         }
         let Place { mut address, number, is_buffer } = state.mpi.announced(from, envelope);
         let mut list = transport.list.borrow_mut();
@@ -116,6 +126,7 @@ impl Process {
             state.buffers.insert(number, Memory { address, bytes });
         }
         list[context].accept(Receive { address, cookie: number });
+        None
     }
 
     fn received(&self, number: u64, outcome: Outcome) {

@@ -110,7 +110,9 @@ impl Rank {
     pub async fn send(&mut self, to: u32, tag: i32, data: Range) {
         self.enter().await;
         let request = self.start_send(to, tag, data).await;
-        self.finish(request).await;
+        if request != Request(None) {
+            self.finish(request).await;
+        }
         self.leave().await;
     }
 
@@ -136,6 +138,7 @@ impl Rank {
         for request in requests {
             self.process.spend(step).await;
             match self.has_ended(request) {
+                // MPI_Isend makes a request also where it has ended (mpid_isend.h of MPICH's pamid).
                 true => self.free(request),
                 false => left.push(request),
             }
@@ -250,9 +253,7 @@ impl Rank {
             self.unlock_context(0).await;
         }
         // A call that waits itself has no request of the program's.
-        while !self.has_ended(Request(Some(number))) {
-            self.process.progress().await;
-        }
+        self.wait(Request(Some(number))).await;
         lock(&self.process.state).mpi.free(number);
         self.leave().await;
     }
@@ -271,21 +272,27 @@ impl Rank {
     }
 
     fn has_ended(&self, Request(number): Request) -> bool {
-        number.is_none_or(|number| lock(&self.process.state).mpi.test(number).is_some())
+        let Some(number) = number else { return true };
+        let state = lock(&self.process.state);
+        state.mpi.test(number).is_some() && !state.completing.contains(&number)
     }
 
     /// Waits for a request and frees it.
     async fn finish(&mut self, request: Request) {
+        self.wait(request).await;
+        self.free(request);
+    }
+
+    async fn wait(&mut self, request: Request) {
         while !self.has_ended(request) {
             self.process.progress().await;
         }
-        self.free(request);
     }
 
     fn free(&self, Request(number): Request) {
         let state = lock(&self.process.state);
+        state.mpi.transport().spend(Step::Free);
         if let Some(number) = number {
-            state.mpi.transport().spend(Step::Free);
             state.mpi.free(number);
         }
         if self.process.library.locking == Locking::ThreadOptimised {

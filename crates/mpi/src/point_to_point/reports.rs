@@ -6,16 +6,18 @@ use crate::one_sided;
 use crate::transport::{MessageEvent, Process, Step, Transport};
 
 impl<T: Transport> PointToPoint<T> {
-    /// A message has arrived whose data is all here.
-    pub fn arrived(&self, from: Process, envelope: Envelope, data: &[u8]) {
+    /// A message has arrived whose data is all here; the receive that it ends.
+    pub fn arrived(&self, from: Process, envelope: Envelope, data: &[u8]) -> Option<Number> {
         if envelope.context == one_sided::CONTEXT {
             self.one_sided.borrow_mut().arrived(from, &envelope, data);
-            return self.send_of_windows();
+            self.send_of_windows();
+            return None;
         }
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         if envelope.context == ANSWERS {
-            return tables.end_synchronous(envelope.acknowledge - 1, |is_sent, _| (is_sent, true));
+            tables.end_synchronous(envelope.acknowledge - 1, |is_sent, _| (is_sent, true));
+            return None;
         }
         let found = tables.matching.arrived(&envelope);
         self.transport.spend(Step::Search(tables.matching.searched()));
@@ -23,7 +25,7 @@ impl<T: Transport> PointToPoint<T> {
             self.counters.count_unexpected();
             let at = tables.unexpected.insert(from, data);
             tables.matching.add_unexpected(envelope, u64::from(at));
-            return;
+            return None;
         };
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = ended(&envelope, space.bytes);
@@ -31,6 +33,7 @@ impl<T: Transport> PointToPoint<T> {
         self.taken(from, &envelope, None);
         self.transport.store(&data[..end.bytes as usize], space.address);
         tables.requests[number as usize] = State::Ended(end);
+        Some(number as Number)
     }
 
     /// A message has arrived whose data comes later: where it is to go.

@@ -1,5 +1,5 @@
-//! What this library reads of what others send, from any bytes: it is refused, or what it says is done, within
-//! the memory that it may access. For the test of corrupt messages, and the fuzz target `mpi`.
+//! What this library reads of what others send, from any bytes: it is refused, or what it says is done,
+//! within the memory that it may access. For the test of corrupt messages, and the fuzz target `mpi`.
 #![allow(unsafe_code)] // Layouts access memory.
 
 use netloom_mpi::datatype::{Datatype, Layout, PREDEFINED, external};

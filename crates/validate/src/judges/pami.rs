@@ -56,17 +56,30 @@ pub fn judges() -> Vec<Judge> {
 
 /// The tables that the points of the first study of the table at this place measured, and where they ran.
 fn tables(bench: &Bench, table: usize) -> Result<(Vec<MeasuredTable>, String), Problem> {
-    tables_of(bench, STUDIES[table].1[0])
-}
-
-/// The same of a study.
-fn tables_of(
-    bench: &Bench,
-    (path, text): (&'static str, &str),
-) -> Result<(Vec<MeasuredTable>, String), Problem> {
+    let (path, text) = STUDIES[table].1[0];
     let file = StudyFile::read(path, text, bench.quick)?;
     let tables = file.points.iter().map(|point| measured_of(bench, &point.study, path));
-    Ok((tables.collect::<Result<_, _>>()?, format!("{}, {}", file.name, file.study.machine.shape())))
+    Ok((tables.collect::<Result<_, _>>()?, reported(&file)))
+}
+
+/// Where a study ran.
+fn reported(file: &StudyFile) -> String {
+    format!("{}, {}", file.name, file.study.machine.shape())
+}
+
+/// What a point of a study measured, the others of which are not run, and where it ran. The name of a point
+/// is that of its parameters; of a study without a sweep, the study's.
+fn at_point(
+    bench: &Bench,
+    (path, text): (&'static str, &str),
+    name: &str,
+    column: &str,
+) -> Result<(f64, String), Problem> {
+    let file = StudyFile::read(path, text, bench.quick)?;
+    let point = file.points.iter().find(|point| point.name == name);
+    let point = point.ok_or_else(|| Problem::new(format!("{path} has no point {name}")))?;
+    let table = measured_of(bench, &point.study, path)?;
+    Ok((value(&table, column).unwrap_or(f64::NAN), reported(&file)))
 }
 
 /// The rows of the only one.
@@ -139,18 +152,21 @@ fn latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(rows.iter().flat_map(|row| calls.map(|call| figure(row, call))).collect())
 }
 
-/// Table 2: by the library, its thread level and communication threads, in the order of the study's points.
+/// Table 2: by the library, its thread level and communication threads.
 fn mpi_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (rows, reported) = rows(bench, 9)?;
-    let libraries = ["classic", "thread-optimised"];
-    let threads = ["single/false", "multiple/false", "multiple/true"];
-    let cases = libraries.iter().flat_map(|library| threads.map(|threads| format!("{library}/{threads}")));
-    // The paper has no figure of one thread of the program with communication threads.
-    let figure = |(row, case): (&Vec<f64>, String)| {
-        let id = format!("pami.table2_mpi_latency[{case}].latency_us");
-        Finding::figure(id, row[1], &reported, Evidence::Run)
-    };
-    Ok(rows.iter().zip(cases).map(figure).collect())
+    let study = STUDIES[9].1[0];
+    let mut findings = vec![];
+    for locking in ["classic", "thread-optimised"] {
+        for (threads, row) in
+            [("single", "single/false"), ("multiple", "multiple/false"), ("communication", "multiple/true")]
+        {
+            let point = format!("locking={locking},threads={threads}");
+            let (latency_us, reported) = at_point(bench, study, &point, "latency us")?;
+            let id = format!("pami.table2_mpi_latency[{locking}/{row}].latency_us");
+            findings.push(Finding::figure(id, latency_us, reported, Evidence::Run));
+        }
+    }
+    Ok(findings)
 }
 
 /// Table 3: eager, then rendezvous, by the number of neighbours.
@@ -167,36 +183,35 @@ fn neighbours(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(figures.collect())
 }
 
-/// Points of `mpi-message-rate-threads`: locks, then threads, then processes of a node.
-const CLASSIC_SINGLE_1: usize = 0;
-const OPTIMISED_COMMUNICATION_1: usize = 6;
-const OPTIMISED_COMMUNICATION_16: usize = 7;
+/// The point of `mpi-message-rate-threads` with communication threads and this number of processes a node.
+fn with_communication_threads(processes: u32) -> String {
+    format!("locking=thread-optimised,threads=communication,processes={processes}")
+}
 
-/// Figure 5: PAMI's own rate; MPI's, classic with 32 processes, and thread-optimised with 16 and communication
-/// threads.
+const RATE: &str = "rate million/s";
+
+/// Figure 5: PAMI's own rate; MPI's, classic with 32 processes, and thread-optimised with 16 and
+/// communication threads.
 fn message_rate(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let [pami, mpi, threads] = [0, 1, 2].map(|study| tables_of(bench, STUDIES[2].1[study]));
-    let figure = |row: &str, (tables, reported): (Vec<MeasuredTable>, String), point: usize| {
-        let rate = value(&tables[point], "rate million/s").unwrap_or(f64::NAN);
-        Finding::figure(
-            format!("pami.message_rate[{row}].rate_million_per_s"),
-            rate,
-            &reported,
-            Evidence::Run,
-        )
-    };
-    Ok(vec![
-        figure("PAMI/32", pami?, 0),
-        figure("MPI/32", mpi?, 0),
-        figure("MPI/16", threads?, OPTIMISED_COMMUNICATION_16),
-    ])
+    let [pami, mpi, threads] = [0, 1, 2].map(|study| STUDIES[2].1[study]);
+    let mut findings = vec![];
+    for (row, study, point) in [
+        ("PAMI/32", pami, "message-rate".to_owned()),
+        ("MPI/32", mpi, "mpi-message-rate".to_owned()),
+        ("MPI/16", threads, with_communication_threads(16)),
+    ] {
+        let (rate, reported) = at_point(bench, study, &point, RATE)?;
+        let id = format!("pami.message_rate[{row}].rate_million_per_s");
+        findings.push(Finding::figure(id, rate, reported, Evidence::Run));
+    }
+    Ok(findings)
 }
 
 /// Figure 5: one process a node, the thread-optimised library with communication threads against the classic
 /// one without.
 fn message_rate_gain(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let (tables, reported) = tables(bench, 10)?;
-    let rate = |point: usize| value(&tables[point], "rate million/s").unwrap_or(f64::NAN);
-    let gain = rate(OPTIMISED_COMMUNICATION_1) / rate(CLASSIC_SINGLE_1);
-    Ok(vec![Finding::figure("pami.message_rate_gain.times", gain, &reported, Evidence::Run)])
+    let study = STUDIES[10].1[0];
+    let (without, reported) = at_point(bench, study, "locking=classic,threads=single,processes=1", RATE)?;
+    let gain = at_point(bench, study, &with_communication_threads(1), RATE)?.0 / without;
+    Ok(vec![Finding::figure("pami.message_rate_gain.times", gain, reported, Evidence::Run)])
 }

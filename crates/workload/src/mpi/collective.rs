@@ -2,7 +2,7 @@
 //! part, again and again, and check what they get.
 
 use crate::measured::{Measured, columns};
-use crate::pami::{refuse, values};
+use crate::pami::{check_collective, values};
 use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::mpi::{Locking, Rank, Threads};
@@ -56,13 +56,7 @@ impl Default for Collective {
 
 impl Collective {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        if !(1..=64).contains(&self.processes) {
-            return refuse("processes", "expected 1 to 64");
-        }
-        if self.rounds == 0 {
-            return refuse("rounds", "expected at least 1");
-        }
-        Ok(())
+        check_collective(self.processes, self.rounds)
     }
 }
 

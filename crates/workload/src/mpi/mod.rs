@@ -14,9 +14,8 @@ use crate::shape::Shape;
 use collective::Collective;
 use latency::Latency;
 use message_rate::MessageRate;
-use neighbours::Neighbours;
+use neighbours::{Neighbours, Protocol};
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::MessagingConfig;
 use netloom_messaging::mpi::{Costs, Library, Rank, Ranks, Threads};
@@ -26,7 +25,7 @@ use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::MessageUnit;
 use netloom_node::nodes::ProcessOf;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -44,36 +43,15 @@ pub enum MpiProgram {
     Collective(Collective),
 }
 
-/// The values of `program`.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[doc(hidden)]
-pub enum Kind {
-    Latency,
-    Neighbours,
-    MessageRate,
-    Collective,
-}
-
-impl<'de> Tagged<'de> for MpiProgram {
-    const TAG: &'static str = "program";
-    type Kind = Kind;
-
-    fn of<D: Deserializer<'de>>(program: Kind, rest: D) -> Result<Self, D::Error> {
-        match program {
-            Kind::Latency => Latency::deserialize(rest).map(Self::Latency),
-            Kind::Neighbours => Neighbours::deserialize(rest).map(Self::Neighbours),
-            Kind::MessageRate => MessageRate::deserialize(rest).map(Self::MessageRate),
-            Kind::Collective => Collective::deserialize(rest).map(Self::Collective),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for MpiProgram {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged(deserializer)
-    }
-}
+netloom_fabric::tagged_table!(
+    MpiProgram,
+    "program",
+    Kind,
+    Latency(Latency),
+    Neighbours(Neighbours),
+    MessageRate(MessageRate),
+    Collective(Collective),
+);
 
 impl Workload for MpiProgram {
     fn machines() -> Machines {
@@ -86,7 +64,7 @@ impl Workload for MpiProgram {
         }
         match self {
             MpiProgram::Latency(c) => c.check(),
-            MpiProgram::Neighbours(c) => c.exchange.check(shape.lengths()),
+            MpiProgram::Neighbours(c) => c.check(shape.lengths()),
             MpiProgram::MessageRate(c) => c.check(shape.lengths()),
             MpiProgram::Collective(c) => c.check(),
         }
@@ -140,7 +118,7 @@ impl MpiProgram {
         let has_collectives = matches!(self, MpiProgram::MessageRate(_) | MpiProgram::Collective(_));
         let (pami, mpi) = (messaging.pami.unwrap_or_default(), messaging.mpi.unwrap_or_default());
         let eager_max_bytes = match self {
-            MpiProgram::Neighbours(c) if c.is_rendezvous => Some(0),
+            MpiProgram::Neighbours(c) if c.protocol == Protocol::Rendezvous => Some(0),
             MpiProgram::Neighbours(_) => None,
             _ => messaging.eager_max_B,
         };

@@ -5,26 +5,56 @@ use crate::measured::{Measured, columns};
 use crate::pami::neighbours::Neighbours as Exchange;
 use crate::pami::values;
 use crate::processes::Measurements;
+use netloom_fabric::config::ConfigError;
 use netloom_messaging::mpi::Rank;
 use netloom_messaging::pami::device::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An exchange with the neighbours.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Neighbours {
-    /// How many, and how long the messages are.
-    pub exchange: Exchange,
-    /// Whether all messages are sent by rendezvous; else all are eager.
-    pub is_rendezvous: bool,
+    /// How all messages are sent.
+    pub protocol: Protocol,
+    /// Data of a message, bytes.
+    pub bytes: u64,
+    /// Numbers of neighbours: one figure for each.
+    pub neighbours: Vec<u32>,
+    /// Messages to and from each that are measured.
+    pub messages: u32,
+}
+
+/// How messages are sent, whatever their length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// In packets that a processor of the receiver copies out of the reception FIFO.
+    #[default]
+    Eager,
+    /// By an announcement; the receiver's Message Unit fetches the data.
+    Rendezvous,
+}
+
+impl Default for Neighbours {
+    fn default() -> Self {
+        let Exchange { bytes, neighbours, messages } = Exchange::default();
+        Neighbours { protocol: Protocol::Eager, bytes, neighbours, messages }
+    }
+}
+
+impl Neighbours {
+    pub(super) fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
+        let Neighbours { bytes, messages, .. } = *self;
+        Exchange { bytes, neighbours: self.neighbours.clone(), messages }.check(dims)
+    }
 }
 
 const TAG: i32 = 1;
 const BEGIN_TAG: i32 = 2;
 
 pub(super) async fn run(mut rank: Rank, config: Neighbours) {
-    let Exchange { bytes, neighbours, messages } = config.exchange;
+    let Neighbours { bytes, neighbours, messages, .. } = config;
     let most = neighbours.iter().copied().max().unwrap_or(0);
     let (out, into) = (rank.allocate(bytes), rank.allocate(bytes * u64::from(most)));
     let nothing = Range { bytes: 0, ..out };
@@ -64,7 +94,7 @@ pub(super) async fn run(mut rank: Rank, config: Neighbours) {
 }
 
 pub(super) fn measured(config: &Neighbours, measurements: &Measurements, tick_ns: f64) -> Measured {
-    let Exchange { bytes, neighbours, messages } = &config.exchange;
+    let Neighbours { bytes, neighbours, messages, .. } = config;
     let rows = neighbours.iter().enumerate().map(|(place, &count)| {
         let ticks: f64 = values(measurements, place as u64).iter().sum();
         // There and back.

@@ -1,7 +1,7 @@
 //! Collective operations by the collective network (Kumar et al., section V, Figures 6 to 9): all tasks of
 //! the machine take part, again and again, and check what they get.
 
-use super::{refuse, values};
+use super::{check_collective, refuse, values};
 use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use netloom_fabric::collective::Operation;
@@ -62,12 +62,7 @@ impl Default for Collective {
 
 impl Collective {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        if !(1..=64).contains(&self.processes) {
-            return refuse("processes", "expected 1 to 64");
-        }
-        if self.rounds == 0 {
-            return refuse("rounds", "expected at least 1");
-        }
+        check_collective(self.processes, self.rounds)?;
         if self.operation != Kind::Barrier && (self.bytes == 0 || !self.bytes.is_multiple_of(8)) {
             return refuse("bytes", "expected a multiple of 8 bytes, at least 8");
         }

@@ -15,7 +15,6 @@ use latency::Latency;
 use message_rate::MessageRate;
 use neighbours::Neighbours;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::{MessagingConfig, PamiConfig};
 use netloom_messaging::pami::context::{Event, Limits};
@@ -24,7 +23,7 @@ use netloom_messaging::pami::message_unit::{Costs, Placement};
 use netloom_messaging::pami::task::Task;
 use netloom_messaging::spi::Spi;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -43,36 +42,15 @@ pub enum PamiProgram {
     Collective(Collective),
 }
 
-/// The values of `program`.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[doc(hidden)]
-pub enum Kind {
-    Latency,
-    Neighbours,
-    MessageRate,
-    Collective,
-}
-
-impl<'de> Tagged<'de> for PamiProgram {
-    const TAG: &'static str = "program";
-    type Kind = Kind;
-
-    fn of<D: Deserializer<'de>>(program: Kind, rest: D) -> Result<Self, D::Error> {
-        match program {
-            Kind::Latency => Latency::deserialize(rest).map(Self::Latency),
-            Kind::Neighbours => Neighbours::deserialize(rest).map(Self::Neighbours),
-            Kind::MessageRate => MessageRate::deserialize(rest).map(Self::MessageRate),
-            Kind::Collective => Collective::deserialize(rest).map(Self::Collective),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for PamiProgram {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged(deserializer)
-    }
-}
+netloom_fabric::tagged_table!(
+    PamiProgram,
+    "program",
+    Kind,
+    Latency(Latency),
+    Neighbours(Neighbours),
+    MessageRate(MessageRate),
+    Collective(Collective),
+);
 
 impl Workload for PamiProgram {
     fn machines() -> Machines {
@@ -184,6 +162,17 @@ impl Job {
     fn task(&self, spi: &Spi) -> Task {
         Task::new(spi, &self.placement, self.costs.clone(), self.limits)
     }
+}
+
+/// Refuses what no benchmark of collectives takes.
+pub(crate) fn check_collective(processes: u32, rounds: u32) -> Result<(), ConfigError> {
+    if !(1..=64).contains(&processes) {
+        return refuse("processes", "expected 1 to 64");
+    }
+    if rounds == 0 {
+        return refuse("rounds", "expected at least 1");
+    }
+    Ok(())
 }
 
 /// The neighbours of node 0 over each of its links, each once.

@@ -24,10 +24,9 @@ use crate::processes::Marks;
 use crate::program::{Program, Serial};
 use crate::shape::Shape;
 use crate::skeleton::{Rank, SimulatedRank, Skeleton};
-use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_messaging::transit::Hops;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use std::future::Future;
 
 /// Configuration of such a benchmark, chosen by `program`; the names are OSU's, except `msgrate`.
@@ -51,42 +50,20 @@ pub enum PointToPointConfig {
     MessageRate(MessageRate),
 }
 
-/// The values of `program`.
-#[derive(Deserialize)]
-#[doc(hidden)]
-pub enum Kind {
-    #[serde(rename = "latency")]
-    Latency,
+netloom_fabric::tagged_table!(
+    PointToPointConfig,
+    "program",
+    Kind,
+    Latency(Latency),
     #[serde(rename = "bw")]
-    Bandwidth,
+    Bandwidth(Bandwidth),
     #[serde(rename = "bibw")]
-    Bidirectional,
+    Bidirectional(Bandwidth),
     #[serde(rename = "mbw_mr")]
-    Pairs,
+    Pairs(Pairs),
     #[serde(rename = "msgrate")]
-    MessageRate,
-}
-
-impl<'de> Tagged<'de> for PointToPointConfig {
-    const TAG: &'static str = "program";
-    type Kind = Kind;
-
-    fn of<D: Deserializer<'de>>(program: Kind, rest: D) -> Result<Self, D::Error> {
-        match program {
-            Kind::Latency => Latency::deserialize(rest).map(Self::Latency),
-            Kind::Bandwidth => Bandwidth::deserialize(rest).map(Self::Bandwidth),
-            Kind::Bidirectional => Bandwidth::deserialize(rest).map(Self::Bidirectional),
-            Kind::Pairs => Pairs::deserialize(rest).map(Self::Pairs),
-            Kind::MessageRate => MessageRate::deserialize(rest).map(Self::MessageRate),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for PointToPointConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged(deserializer)
-    }
-}
+    MessageRate(MessageRate),
+);
 
 /// A benchmark of messages between ranks.
 trait Benchmark: Clone + Send + Sync + 'static {

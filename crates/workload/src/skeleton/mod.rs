@@ -29,9 +29,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use netloom_fabric::config::tagged::{Tagged, tagged};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 
 use crate::ConfigError;
 use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
@@ -320,36 +319,15 @@ pub enum SkeletonConfig {
     Collective(collective::Collective),
 }
 
-/// The values of `program`.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[doc(hidden)]
-pub enum Kind {
-    Fft3d,
-    Halo,
-    Sweep,
-    Collective,
-}
-
-impl<'de> Tagged<'de> for SkeletonConfig {
-    const TAG: &'static str = "program";
-    type Kind = Kind;
-
-    fn of<D: Deserializer<'de>>(program: Kind, rest: D) -> Result<Self, D::Error> {
-        match program {
-            Kind::Fft3d => fft3d::Fft3d::deserialize(rest).map(Self::Fft3d),
-            Kind::Halo => halo::Halo::deserialize(rest).map(Self::Halo),
-            Kind::Sweep => sweep::Sweep::deserialize(rest).map(Self::Sweep),
-            Kind::Collective => collective::Collective::deserialize(rest).map(Self::Collective),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for SkeletonConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged(deserializer)
-    }
-}
+netloom_fabric::tagged_table!(
+    SkeletonConfig,
+    "program",
+    Kind,
+    Fft3d(fft3d::Fft3d),
+    Halo(halo::Halo),
+    Sweep(sweep::Sweep),
+    Collective(collective::Collective),
+);
 
 impl Workload for SkeletonConfig {
     fn may_be_job() -> bool {

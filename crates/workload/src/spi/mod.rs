@@ -20,12 +20,11 @@ use barrier::Barrier;
 use broadcast::Broadcast;
 use file_io::FileIo;
 use nearest_neighbour::NearestNeighbour;
-use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::config::{ConfigError, IoNodes, Topology};
 use netloom_messaging::spi::Spi;
 use ping_pong::PingPong;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -49,42 +48,18 @@ pub enum SpiConfig {
     FileIo(FileIo),
 }
 
-/// The values of `program`.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[doc(hidden)]
-pub enum Kind {
-    PingPong,
-    NearestNeighbour,
-    AllToAll,
-    Allreduce,
-    Barrier,
-    Broadcast,
-    FileIo,
-}
-
-impl<'de> Tagged<'de> for SpiConfig {
-    const TAG: &'static str = "program";
-    type Kind = Kind;
-
-    fn of<D: Deserializer<'de>>(program: Kind, rest: D) -> Result<Self, D::Error> {
-        match program {
-            Kind::PingPong => PingPong::deserialize(rest).map(Self::PingPong),
-            Kind::NearestNeighbour => NearestNeighbour::deserialize(rest).map(Self::NearestNeighbour),
-            Kind::AllToAll => AllToAll::deserialize(rest).map(Self::AllToAll),
-            Kind::Allreduce => Allreduce::deserialize(rest).map(Self::Allreduce),
-            Kind::Barrier => Barrier::deserialize(rest).map(Self::Barrier),
-            Kind::Broadcast => Broadcast::deserialize(rest).map(Self::Broadcast),
-            Kind::FileIo => FileIo::deserialize(rest).map(Self::FileIo),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for SpiConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged(deserializer)
-    }
-}
+netloom_fabric::tagged_table!(
+    SpiConfig,
+    "program",
+    Kind,
+    PingPong(PingPong),
+    NearestNeighbour(NearestNeighbour),
+    AllToAll(AllToAll),
+    Allreduce(Allreduce),
+    Barrier(Barrier),
+    Broadcast(Broadcast),
+    FileIo(FileIo),
+);
 
 impl Workload for SpiConfig {
     fn machines() -> Machines {

@@ -1,6 +1,6 @@
 //! The tool information interface (MPI 5.0, chapter 15): variables that tell what the library does. There are
-//! [performance variables](performance), and no control variables, categories, enumerations or events: what would
-//! name one gets an error. Functions return errors, and call no handler.
+//! [performance variables](performance), and no control variables, categories, enumerations or events: what
+//! would name one gets an error. Functions return errors, and call no handler.
 
 mod performance;
 

@@ -1,5 +1,5 @@
-//! Performance variables: what point-to-point communication of this process has done, and what is under way. They
-//! count from `MPI_Init` on, all the time; collectives are messages too.
+//! Performance variables: what point-to-point communication of this process has done, and what is under way.
+//! They count from `MPI_Init` on, all the time; collectives are messages too.
 
 use super::{INVALID, INVALID_HANDLE, INVALID_INDEX, INVALID_NAME, INVALID_SESSION, SUCCESS, answer, write};
 use crate::handles::Handles;

@@ -71,8 +71,8 @@ impl Context {
         }
     }
 
-    /// Makes progress, after the caller has changed something or not. If there is none, others have the lock meanwhile, and the call waits a moment, on a
-    /// simulated node until something arrives or changes.
+    /// Makes progress, after the caller has changed something or not. If there is none, others have the lock
+    /// meanwhile, and the call waits a moment, on a simulated node until something arrives or changes.
     ///
     /// # Safety
     /// The calling thread holds the lock.

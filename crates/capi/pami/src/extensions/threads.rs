@@ -1,5 +1,5 @@
-//! `NETLOOM_threads`: threads of a program share a context under its lock, as those of MPI do. An extension of
-//! this library.
+//! `NETLOOM_threads`: threads of a program share a context under its lock, as those of MPI do. An extension
+//! of this library.
 
 use super::{Extension, everywhere};
 use crate::check::shared;
@@ -38,8 +38,8 @@ unsafe extern "C" fn unlock(context: *mut c_void, has_changed: c_int) {
 }
 
 /// Symbol `advance`: makes progress under the lock, which the caller holds. Without any it releases the lock
-/// meanwhile and waits, for a moment or until something arrives or changes. As in `unlock`, the caller may have
-/// changed something.
+/// meanwhile and waits, for a moment or until something arrives or changes. As in `unlock`, the caller may
+/// have changed something.
 unsafe extern "C" fn advance(context: *mut c_void, has_changed: c_int) {
     // SAFETY: the caller's context, whose lock it holds.
     if let Some(found) = unsafe { shared("advance of NETLOOM_threads", context) } {

@@ -32,7 +32,8 @@ fn word(bytes: &mut &[u8]) -> Option<u64> {
 /// Loops within one another that are decoded: the stack holds a call for each.
 const DEPTH_MAX: u32 = 1000;
 
-/// Offsets and lengths that are decoded: longer than memory, and the sum of those of all loops does not overflow.
+/// Offsets and lengths that are decoded: longer than memory, and the sum of those of all loops does not
+/// overflow.
 const OFFSET_MAX: usize = 1 << 50;
 
 fn offset(of: isize) -> Option<isize> {
