@@ -239,6 +239,23 @@ fn collectives_are_the_same_by_the_algorithms_of_both_libraries() {
     }
 }
 
+/// MPI's own steps take time on the simulated machine: a message of no data takes as long as the paper has it
+/// (Kumar et al., Table 2), to which the steps of ranks without a process are fitted.
+#[test]
+fn a_message_takes_the_time_of_the_library() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/latency.c", folder.path());
+    let (mut out, mut err) = (vec![], vec![]);
+    let job = Job { label: true, ..job(&program, 2) };
+    let outcome = netloom_guest::run(&machine(1, 1), job, &mut out, &mut err).expect("it is simulated");
+    let printed = String::from_utf8_lossy(&out);
+    assert_eq!(outcome.processes.status(), 0, "{printed}{}", String::from_utf8_lossy(&err));
+    let us = printed.trim().strip_prefix("0| ").and_then(|line| line.strip_suffix(" us"));
+    let us: f64 = us.and_then(|us| us.parse().ok()).unwrap_or_else(|| panic!("{printed}"));
+    assert!((us / 1.95 - 1.0).abs() < 0.03, "{us} us");
+}
+
 /// Eight ranks on eight nodes: a barrier and an all-reduce over the network take less time than messages.
 #[test]
 fn the_network_is_faster_than_messages() {
