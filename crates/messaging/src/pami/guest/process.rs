@@ -9,7 +9,7 @@ use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
 use crate::device::Simulated;
 use crate::pami::device::{PamiDevice, Range, Step as Software};
 use crate::pami::message_unit::collective::group::{Group, Members};
-use crate::pami::message_unit::{Costs, Placement};
+use crate::pami::{Costs, Placement};
 use netloom_nic::message_unit::commands::{Command, Watch};
 use netloom_node::process::{Failure, Operations, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
