@@ -26,19 +26,6 @@ const TIMES: usize = 2;
 /// The dispatch identifier of the packets.
 const MESSAGE: u16 = 1;
 
-/// Fewest hops between two nodes of a torus, of which each dimension has a length and may close into a ring.
-pub(crate) fn hops(torus: Vec<(u32, bool)>) -> Hops {
-    Arc::new(move |mut a, mut b| {
-        let mut sum = 0;
-        for &(length, is_ring) in &torus {
-            let apart = (a % length).abs_diff(b % length);
-            sum += if is_ring { apart.min(length - apart) } else { apart };
-            (a, b) = (a / length, b / length);
-        }
-        sum
-    })
-}
-
 /// What was observed: a passage and its time.
 type Observed = Arc<Mutex<Vec<(Passage, Microticks)>>>;
 

@@ -31,7 +31,7 @@ pub mod task;
 pub mod types;
 pub mod work;
 
-pub use costs::Costs;
+pub use costs::{CLOCK_NS, Costs};
 pub use endpoint::Endpoint;
 pub use placement::Placement;
 

@@ -50,7 +50,7 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
         netloom_messaging::gni::nics_of(nic, &outline.config, &jobs, numbers, 1, study.study.seed, |gni| {
             let transport =
                 |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, eager, credits);
-            ranks.process(gni.node(), transport)
+            ranks.process(gni.node(), transport, |own, rank, messages| own.on_aries(rank, messages))
         })
     };
     Some(on.run(nics))

@@ -56,7 +56,15 @@ pub(super) fn ranks<F: RouterFamily>(family: &F, on: &OnTorus) -> Option<Ran> {
     let format: Arc<dyn PacketFormat<Header>> =
         Arc::new(TorusPackets { network: network.clone(), torus, flags });
     let nics = |numbers: &[u32]| {
-        FifoNic::new(nic, network, numbers, OnFifos::new(ranks.port_nodes(numbers, &format, &lanes)))
+        FifoNic::new(
+            nic,
+            network,
+            numbers,
+            OnFifos::new(
+                ranks
+                    .port_nodes(numbers, &format, &lanes, |own, rank, messages| own.on_fifos(rank, messages)),
+            ),
+        )
     };
     Some(on.run(family, FifoNic::<OnFifos>::injection_fifos(nic), nics))
 }

@@ -144,11 +144,12 @@ fn on_queued(family: &Queued, on: &OnTorus) -> Option<Ran> {
     let program = program.flatten();
     let units = |numbers: &[u32]| {
         spi::units_of(unit, study.torus(), numbers, 1, study.study.seed, |spi| {
-            ranks.process(spi.node(), |_| {
+            let transport = |_| {
                 let device = spi.device().clone();
                 let collectives = program.as_ref().map(|program| RankCollectives::new(&device, program));
                 SpiTransport::new(device, &ranks.placement, ranks.steps(), collectives)
-            })
+            };
+            ranks.process(spi.node(), transport, |own, rank, messages| own.on_unit(rank, messages))
         })
     };
     Some(on.run(family, NETWORK_FIFOS, units))

@@ -42,9 +42,8 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
     let nics = |numbers: &[u32]| {
         th::nics_of(nic, &study.switched().config, numbers, 1, study.study.seed, |slot| {
             let glex = Glex::new(slot);
-            ranks.process(glex.node(), |rank| {
-                GlexTransport::new(glex.device().clone(), &ranks.placement, rank)
-            })
+            let transport = |rank| GlexTransport::new(glex.device().clone(), &ranks.placement, rank);
+            ranks.process(glex.node(), transport, |own, rank, messages| own.on_th(rank, messages))
         })
     };
     Some(on.run(nics))

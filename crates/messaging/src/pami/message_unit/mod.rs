@@ -21,7 +21,7 @@ use super::packet::{Head, Kind as HeadKind};
 use super::{Costs, Endpoint, Placement};
 use crate::device::{Device, MuDevice, Simulated};
 use crate::spi::device::UnitDevice;
-use crate::transit::Part;
+use crate::transit::{Flight, Part};
 use collective::Collectives;
 use collective::group::{Group, Members};
 use memory::ProcessMemory;
@@ -62,21 +62,6 @@ enum Pending {
     Injected(usize, u64),
     /// A counter, by its address, that reaches zero after this time.
     Counter(u64, u64),
-}
-
-/// What has arrived from another node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flight {
-    /// A packet of a sender, or data that this task read itself.
-    pub part: Part,
-    /// Its length, bytes.
-    pub bytes: u64,
-    /// The other node.
-    pub node: u32,
-    /// When the sender's unit made the packet, or this task asked for the data.
-    pub sent: Microticks,
-    /// When this task found that it is there.
-    pub found: Microticks,
 }
 
 /// What has arrived since it was taken last, and the data that is read: node and length, by operation.
