@@ -29,6 +29,7 @@ use netloom_messaging::pami::message_unit::PACKET_MAX;
 use netloom_messaging::pami::message_unit::resources::{Resources, THREADS};
 use netloom_messaging::pami::{CLOCK_NS, Costs, Placement};
 use netloom_messaging::transit::Hops;
+use netloom_node::cores::CoresConfig;
 use netloom_node::time::Microticks;
 use netloom_shm::launch::{self, LaunchError};
 use netloom_simulate::own::hops_of_nodes;
@@ -45,8 +46,11 @@ use std::time::{Duration, Instant};
 
 /// Clock of a Blue Gene/Q core, MHz (Kumar et al., section II.A).
 const CORE_MHZ: f64 = 1600.0;
-/// Contexts of a task on machines without Message Units **(ours)**.
+/// Contexts of a task on machines without Message Units, and hardware threads of a core **(ours)**.
 const CONTEXTS: u32 = 16;
+const HYPERTHREADS: u32 = 2;
+/// Hardware threads of a node whose machine does not say how many cores it has **(ours)**.
+const THREADS_MIN: u32 = 16;
 
 /// On what the guests run.
 #[derive(Clone, Debug)]
@@ -229,6 +233,13 @@ fn warn(study: &ResolvedStudy, has_units: bool, err: &mut dyn Write) {
     }
 }
 
+/// The cores of a node, if the machine says them.
+fn cores(study: &ResolvedStudy) -> Option<&CoresConfig> {
+    let machine = study.machine.switched()?;
+    let of_aries = machine.aries.as_ref().map(|nic| &nic.cores);
+    of_aries.or_else(|| machine.th.as_ref().map(|nic| &nic.cores))
+}
+
 /// What all guests share.
 fn settings(
     machine: &Machine,
@@ -248,7 +259,7 @@ fn settings(
     let tasks_per_node = u32::from(placement.processes);
     let (contexts, threads) = match has_units {
         true => (Resources::new(placement.processes).contexts.into(), u32::from(THREADS) / tasks_per_node),
-        false => (CONTEXTS, 1),
+        false => (CONTEXTS, cores(study).map_or(THREADS_MIN, |cores| HYPERTHREADS * cores.count() as u32)),
     };
     let topology = study.network.torus().map(|network| &network.topology);
     let torus = topology.map_or(vec![], |topology| {

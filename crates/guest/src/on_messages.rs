@@ -2,34 +2,44 @@
 
 use super::job::Made;
 use super::{Outcome, RunError, Setting, job};
-use netloom_messaging::pami::guest::interface::Interface;
 use netloom_messaging::pami::guest::interface::messages::{InFlight, MemoryOf, MessageInterface};
+use netloom_messaging::pami::guest::task::Task;
 use netloom_messaging::transports::packets::Placement;
 use netloom_node::process::Process;
 use netloom_shm::launch;
-use netloom_simulate::own::{Maker, Messages, processes_with_messages, unloaded_messages};
+use netloom_simulate::own::{Maker, Slot, processes_with_messages, unloaded_messages};
+use std::any::Any;
+use std::cell::RefCell;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 struct Tasks<'a> {
     made: &'a Made<'a>,
     placement: Arc<Placement>,
     in_flight: Arc<InFlight>,
     memory_of: MemoryOf,
+    threads: u32,
+    /// The task that was made last: an `Arc<Mutex<Task<MessageInterface<…>>>>`.
+    task: RefCell<Option<Box<dyn Any>>>,
 }
 
 impl Maker for Tasks<'_> {
-    fn make<C: Send + 'static, W: Copy + Send + 'static>(
-        &self,
-        rank: u32,
-        messages: Messages<C, W>,
-    ) -> Box<dyn Process<C, W>> {
-        let interface =
-            MessageInterface::new(messages, rank, &self.placement, &self.in_flight, &self.memory_of);
-        let thread = interface.thread().clone();
-        let task = self.made.task(interface, rank);
-        self.made.process(&task, (rank, 0), self.placement.node(rank), &thread)
+    fn threads(&self) -> u8 {
+        self.threads as u8
+    }
+
+    fn make<C: Send + 'static, W: Copy + Send + 'static>(&self, slot: Slot<C, W>) -> Box<dyn Process<C, W>> {
+        let Slot { rank, number, node, thread, messages } = slot;
+        if let Some(messages) = messages {
+            let (placement, in_flight) = (&self.placement, &self.in_flight);
+            let interface = MessageInterface::new(messages, rank, placement, in_flight, &self.memory_of);
+            self.task.replace(Some(Box::new(self.made.task(interface, rank))));
+        }
+        let task = self.task.borrow();
+        let task: Option<&Arc<Mutex<Task<MessageInterface<C, W>>>>> =
+            task.as_ref().and_then(|task| task.downcast_ref());
+        self.made.process(task.expect("the first thread is made first"), (rank, number), node, &thread)
     }
 }
 
@@ -49,6 +59,8 @@ pub(crate) fn run(
             placement: Arc::new(Placement::new(nodes)),
             in_flight: Arc::new(InFlight::new(tasks)),
             memory_of: Arc::new(made.memory_of()),
+            threads: setting.settings.facts.threads,
+            task: RefCell::default(),
         };
         processes_with_messages(study, nodes, &tasks, (sink, setting.machine.threads))
     })

@@ -14,6 +14,7 @@ use netloom_nic::message_unit::commands as unit;
 use netloom_nic::packet_port::{NewPacket, Watch};
 use netloom_nic::{aries, th};
 use netloom_node::process::Process;
+use netloom_node::thread::Thread;
 use netloom_study::diagnose::Problem;
 use netloom_study::machine::{Machine, TorusNetwork};
 use netloom_study::resolve::ResolvedStudy;
@@ -22,14 +23,27 @@ use netloom_study::result::RunResult;
 /// The messages of a rank, by an interface with commands `C` and conditions `W`.
 pub type Messages<C, W> = Box<dyn Transport<Command = C, Watch = W>>;
 
+/// A hardware thread of a rank's node.
+pub struct Slot<C, W> {
+    /// The rank.
+    pub rank: u32,
+    /// The number of the thread on its node.
+    pub number: u32,
+    /// The node, and the thread as it sees it.
+    pub node: u32,
+    /// See `node`.
+    pub thread: Thread<C, W>,
+    /// The first has the rank's messages.
+    pub messages: Option<Messages<C, W>>,
+}
+
 /// Makes the processes of ranks.
 pub trait Maker {
-    /// The process of a rank, with its messages.
-    fn make<C: Send + 'static, W: Copy + Send + 'static>(
-        &self,
-        rank: u32,
-        messages: Messages<C, W>,
-    ) -> Box<dyn Process<C, W>>;
+    /// The hardware threads of a rank.
+    fn threads(&self) -> u8;
+
+    /// The process on a hardware thread; that of the first is made first.
+    fn make<C: Send + 'static, W: Copy + Send + 'static>(&self, slot: Slot<C, W>) -> Box<dyn Process<C, W>>;
 }
 
 /// The same for each network interface, so that machines are built by code that is compiled once.
@@ -37,13 +51,20 @@ macro_rules! make {
     ($($(#[$doc:meta])* $name:ident($command:ty, $watch:ty);)*) => {
         /// Makes the processes of ranks on each network interface.
         pub(crate) trait Make {
+            /// The hardware threads of a rank.
+            fn threads(&self) -> u8;
+
             $($(#[$doc])*
-            fn $name(&self, rank: u32, messages: Messages<$command, $watch>) -> Box<dyn Process<$command, $watch>>;)*
+            fn $name(&self, slot: Slot<$command, $watch>) -> Box<dyn Process<$command, $watch>>;)*
         }
 
         impl<M: Maker> Make for M {
-            $(fn $name(&self, rank: u32, messages: Messages<$command, $watch>) -> Box<dyn Process<$command, $watch>> {
-                self.make(rank, messages)
+            fn threads(&self) -> u8 {
+                Maker::threads(self)
+            }
+
+            $(fn $name(&self, slot: Slot<$command, $watch>) -> Box<dyn Process<$command, $watch>> {
+                self.make(slot)
             })*
         }
     };
@@ -62,8 +83,7 @@ make! {
     on_ports(NewPacket<TiledHeader>, Watch);
 }
 
-/// Runs processes until all have ended, one on each of these nodes of a study's machine, in the order of
-/// ranks, in place of the study's own workload. Returns the result, and which failed.
+/// Runs processes until all have ended, those of a rank on each of these nodes of a study's machine, in place of the study's own workload. Returns the result, and which failed.
 ///
 /// # Errors
 /// If the machine cannot be built.

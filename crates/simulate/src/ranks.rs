@@ -1,7 +1,7 @@
 //! The ranks of a run: their programs, the nodes that they are laid onto, and what they did.
 
 use super::course::beside_the_study;
-use super::own::{Make, Maker, Messages};
+use super::own::{Make, Maker, Slot};
 use super::processes::Processes;
 use super::{reach, timeline, unloaded};
 use crate::units::Failures;
@@ -16,6 +16,7 @@ use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
 use netloom_nic::packet_port::{NewPacket, PacketPort, PortMemory, Watch};
 use netloom_node::nodes::{NewProcess, Nodes, ThreadOf};
 use netloom_node::process::{Operations, Process, Resumed, Step};
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
@@ -59,15 +60,22 @@ struct Measures {
     job: Option<String>,
 }
 
-/// Makes a caller's own process of a rank with its messages.
-pub(super) type MakeOn<C, W> = fn(&dyn Make, u32, Messages<C, W>) -> Box<dyn Process<C, W>>;
+/// Makes a caller's own process on a hardware thread.
+pub(super) type MakeOn<C, W> = fn(&dyn Make, Slot<C, W>) -> Box<dyn Process<C, W>>;
 
 /// A node without a rank.
-struct Idle;
+struct Idle {
+    /// Whether the node takes no memory.
+    is_absent: bool,
+}
 
 impl<C, W> Process<C, W> for Idle {
     fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
         Step::Ended(Ok(()))
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_absent
     }
 }
 
@@ -199,20 +207,31 @@ impl<'a> Ranks<'a> {
         on(&self, false, (progress, threads))
     }
 
+    /// Processes on each node.
+    pub fn per_node(&self) -> u8 {
+        self.own.map_or(1, |own| own.threads())
+    }
+
     pub fn steps(&self) -> Steps {
         Steps::new(self.study.machine.messaging(), self.study.machine.ticks_per_second())
     }
 
-    /// The process of a node: its rank over a transport, if it has one. `own` makes a caller's own.
+    /// The process with a number on a node: its rank over a transport, if it has one. `own` makes a caller's
+    /// own.
     pub fn process<T: Transport + 'static>(
         &self,
-        node: u32,
+        (node, number): (u32, u8),
+        thread: &Thread<T::Command, T::Watch>,
         transport: impl FnOnce(u32) -> T,
         own: MakeOn<T::Command, T::Watch>,
     ) -> Box<dyn Process<T::Command, T::Watch>> {
-        let Some(rank) = self.placement.rank(node) else { return Box::new(Idle) };
+        let Some(rank) = self.placement.rank(node) else {
+            return Box::new(Idle { is_absent: self.own.is_some() });
+        };
         if let Some(make) = self.own {
-            return own(make, rank, Box::new(transport(rank)));
+            let messages = (number == 0).then(|| Box::new(transport(rank)) as Box<_>);
+            let thread = thread.clone();
+            return own(make, Slot { rank, number: number.into(), node, thread, messages });
         }
         let program = self.programs[rank as usize].lock().expect("no panic before").take();
         let program = program.expect("each rank runs on one node");
@@ -230,21 +249,22 @@ impl<'a> Ranks<'a> {
         lanes: &[usize],
         own: MakeOn<NewPacket<F::Header>, Watch>,
     ) -> Nodes<PacketPort<F>> {
-        let process = |node, _, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
+        let process = |node, number, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
             let thread = ThreadOf::<PacketPort<F>>::default();
             let of = (node, self.study.study.seed);
             let packets =
                 |_| Packets::new(thread.clone(), memory, format, &self.placement, of, lanes, self.steps());
-            let process: Box<dyn Process<NewPacket<F::Header>, Watch>> = self.process(node, packets, own);
+            let process: Box<dyn Process<NewPacket<F::Header>, Watch>> =
+                self.process((node, number), &thread, packets, own);
             NewProcess { process, thread }
         };
-        Nodes::new(Arc::new(()), numbers, 1, self.study.study.seed, process)
+        Nodes::new(Arc::new(()), numbers, self.per_node(), self.study.study.seed, process)
     }
 
     /// Adds to a result what the programs did, once they have run.
     pub fn finish(&self, result: &mut RunResult, processes: &Processes) {
         if self.own.is_some() {
-            processes.judge(result, self.placement.nodes().len() as u32);
+            processes.judge(result, self.placement.nodes().len() as u32 * u32::from(self.per_node()));
             *self.failures.lock().expect("no panic before") = processes.failures().to_vec();
         }
         if self.reports.is_empty() {

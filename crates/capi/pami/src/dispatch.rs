@@ -82,9 +82,7 @@ pub unsafe extern "C" fn PAMI_Dispatch_query(
     let immediate_max = found.map_or(0, |context| context.core().immediate_max()).min(IMMEDIATE_MAX);
     for attribute in attributes {
         attribute.value.intval = match attribute.name {
-            attribute::DISPATCH_RECV_IMMEDIATE_MAX | attribute::DISPATCH_SEND_IMMEDIATE_MAX => {
-                immediate_max
-            }
+            attribute::DISPATCH_RECV_IMMEDIATE_MAX | attribute::DISPATCH_SEND_IMMEDIATE_MAX => immediate_max,
             // Data is laid out as a whole, so no atom is too large; the value is that of an `int`.
             attribute::DISPATCH_ATOM_SIZE_MAX => i32::MAX as usize,
             other => {

@@ -60,10 +60,7 @@ pub(super) fn ranks<F: RouterFamily>(family: &F, on: &OnTorus) -> Option<Ran> {
             nic,
             network,
             numbers,
-            OnFifos::new(
-                ranks
-                    .port_nodes(numbers, &format, &lanes, |own, rank, messages| own.on_fifos(rank, messages)),
-            ),
+            OnFifos::new(ranks.port_nodes(numbers, &format, &lanes, |own, slot| own.on_fifos(slot))),
         )
     };
     Some(on.run(family, FifoNic::<OnFifos>::injection_fifos(nic), nics))

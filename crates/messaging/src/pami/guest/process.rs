@@ -550,6 +550,8 @@ impl<G: Guest, I: Interface> Process<I::Command, I::Watch> for GuestProcess<G, I
         // The device of the task has one such thread: whichever process is resumed takes its operations over.
         let thread: Thread<I::Command, I::Watch> = task.interface.thread().clone();
         thread.resumed(now, why);
+        let own = task.hardware_thread(self.number);
+        task.interface.run_as(own);
         let step = self.step(&mut task, now, why).unwrap_or_else(|failure| {
             thread.take(operations);
             operations.clear();

@@ -220,6 +220,12 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
         }
     }
 
+    /// Contexts at which something has arrived.
+    fn arrived_at(&self) -> Contexts {
+        let arrived = self.inboxes.iter().filter(|(_, inbox)| !inbox.arrivals.is_empty());
+        arrived.map(|(&context, _)| context).collect()
+    }
+
     /// Makes progress until something takes time.
     fn collect(&mut self) {
         while !self.transport.thread().has_pending() {
@@ -312,8 +318,14 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Interface for MessageInterface
     }
 
     fn collect(&mut self, _: &mut [(ContextNumber, MessageContext<C, W>)], _: u8) -> Contexts {
-        lock(&self.messages).collect();
-        Contexts::default()
+        let mut messages = lock(&self.messages);
+        let before = messages.arrived_at();
+        messages.collect();
+        messages.arrived_at().without(before)
+    }
+
+    fn run_as(&mut self, process: u8) {
+        lock(&self.messages).transport.run_as(process);
     }
 
     fn holds(&self) -> bool {

@@ -61,6 +61,9 @@ pub trait Interface: Send + 'static {
         false
     }
 
+    /// From now on another hardware thread drives it, which is this process of its node.
+    fn run_as(&mut self, _process: u8) {}
+
     /// Notes what has happened until now, in a process of the node that is resumed. Returns the contexts at
     /// which something has arrived of which no condition will report to other processes.
     fn collect(&mut self, contexts: &mut [(ContextNumber, Self::Context)], process: u8) -> Contexts;
