@@ -62,7 +62,7 @@ impl GuestMemory {
         if self.status.has_ended.load(Ordering::Acquire) {
             return self.status.report(|| {
                 format!(
-                    "the Message Unit has to {verb} {bytes} B of task {task}, which has ended: it must wait for its operations first"
+                    "the node has to {verb} {bytes} B of task {task}, which has ended: it must wait for its operations first"
                 )
             });
         }
@@ -71,7 +71,7 @@ impl GuestMemory {
         // library.
         if let Err(error) = unsafe { copy(direction, pid, local, remote, bytes) } {
             self.status.report(|| {
-                format!("the Message Unit cannot {verb} {bytes} B at {remote:#x} of task {task}: {error}")
+                format!("the node cannot {verb} {bytes} B at {remote:#x} of task {task}: {error}")
             });
         }
     }

@@ -20,29 +20,52 @@ const BANDWIDTH: (&str, &str) = study!("put-bandwidth");
 const PUT_RATES: (&str, &str) = study!("put-rates");
 const AMO_RATES: (&str, &str) = study!("amo-rates");
 const ALLREDUCE: (&str, &str) = study!("allreduce");
+const MPI_LATENCY: (&str, &str) = study!("mpi-latency");
+const MPI_BANDWIDTH: (&str, &str) = study!("mpi-bandwidth");
 
 /// The studies: path and TOML text.
-pub const STUDIES: &[(&str, &str)] = &[LATENCY, BANDWIDTH, PUT_RATES, AMO_RATES, ALLREDUCE];
+pub const STUDIES: &[(&str, &str)] =
+    &[LATENCY, BANDWIDTH, PUT_RATES, AMO_RATES, ALLREDUCE, MPI_LATENCY, MPI_BANDWIDTH];
 
 /// Those who judge these tables.
 pub fn judges() -> Vec<Judge> {
     vec![
         Judge { table: "cray-xc.latency", judge: latency },
-        Judge { table: "cray-xc.latency_mpi", judge: |_| mpi("latency_mpi") },
+        Judge { table: "cray-xc.latency_mpi", judge: mpi_latency },
         Judge { table: "cray-xc.bandwidth_one_way", judge: |b| bandwidth(b, false) },
         Judge { table: "cray-xc.bandwidth_both_ways", judge: |b| bandwidth(b, true) },
         Judge { table: "cray-xc.bandwidth_half_peak", judge: half_peak },
         Judge { table: "cray-xc.host_interface", judge: host_interface },
         Judge { table: "cray-xc.put_rates", judge: put_rates },
         Judge { table: "cray-xc.amo_rates", judge: amo_rates },
-        Judge { table: "cray-xc.mpi_bandwidth", judge: |_| mpi("mpi_bandwidth") },
-        Judge { table: "cray-xc.allreduce", judge: |_| mpi("allreduce") },
+        Judge { table: "cray-xc.mpi_bandwidth", judge: mpi_bandwidth },
+        Judge { table: "cray-xc.allreduce", judge: allreduce },
     ]
 }
 
-fn mpi(table: &str) -> Result<Vec<Finding>, Problem> {
-    let note = "needs MPI on these machines, which is not there yet".into();
-    Ok(vec![Finding::NotRun { id: format!("cray-xc.{table}"), note }])
+fn mpi_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let us = first(&rows(bench, MPI_LATENCY, &[])?);
+    Ok(vec![figure("latency_mpi.latency_us", us, "8 B from a blade to the next of its chassis")])
+}
+
+fn mpi_bandwidth(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let length = |rows: &[Vec<f64>]| rows.first().and_then(|row| row.first()).copied().unwrap_or(f64::NAN);
+    let streaming = rows(bench, MPI_BANDWIDTH, &[])?;
+    let rate = streaming.first().and_then(|row| row.get(1)).copied().unwrap_or(f64::NAN);
+    let bytes = format!("workload.sizes_B=[{}]", length(&streaming));
+    let sets = [bytes.as_str(), "workload.warmup=1", "workload.iterations=1"];
+    let one_by_one = rows(bench, MPI_LATENCY, &sets)?;
+    // Bytes of a us are thousandths of GB/s.
+    let ping_pong = length(&one_by_one) / first(&one_by_one) / 1e3;
+    Ok(vec![
+        figure("mpi_bandwidth[IMB ping-pong].GB_per_s", ping_pong, "messages of 1 MiB, one at a time"),
+        figure("mpi_bandwidth[OSU streaming].GB_per_s", rate, "messages of 1 MiB, 16 at a time"),
+    ])
+}
+
+fn allreduce(_: &Bench) -> Result<Vec<Finding>, Problem> {
+    let note = "needs several ranks on a node of this machine, which is not there yet".into();
+    Ok(vec![Finding::NotRun { id: "cray-xc.allreduce".into(), note }])
 }
 
 fn figure(id: impl Into<String>, simulated: f64, note: impl Into<String>) -> Finding {
