@@ -86,6 +86,7 @@ pub fn job(args: JobArgs, bind: netloom_shm::launch::Bind) -> netloom_shm::launc
         environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         folder: wdir,
         libraries: crate::cc::library_folder(),
+        universe: None,
     }
 }
 
