@@ -20,10 +20,10 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicPtr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Messages in a queue.
 pub const SLOTS: usize = if cfg!(all(loom, test)) { 2 } else { 256 };
@@ -440,7 +440,8 @@ impl Segment {
         let base = map(&self.file, self.start_of_added(task), TASK_B);
         let base = base.unwrap_or_else(|source| panic!("cannot map the memory of task {task}: {source}"));
         let order = std::sync::atomic::Ordering::AcqRel;
-        match place.compare_exchange(std::ptr::null_mut(), base, order, std::sync::atomic::Ordering::Acquire) {
+        match place.compare_exchange(std::ptr::null_mut(), base, order, std::sync::atomic::Ordering::Acquire)
+        {
             Ok(_) => base,
             Err(other) => {
                 // SAFETY: just mapped, and nobody has it.

@@ -12,7 +12,7 @@ pub(super) const LAUNCHER: &str = "NETLOOM_LAUNCHER";
 /// The variable that tells a task which world it is of.
 const WORLD: &str = "NETLOOM_WORLD";
 /// The variable with the number of tasks that a job is meant to have at most.
-const UNIVERSE: &str = "NETLOOM_UNIVERSE";
+const UNIVERSE: &str = "NETLOOM_UNIVERSE_SIZE";
 
 /// The tasks that were started together, of which a task is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,12 @@ impl World {
         let numbers: Option<Vec<u32>> = text.split(' ').map(|word| word.parse().ok()).collect();
         let &[first, count, command, parent] = numbers.as_deref()? else { return None };
         let last = first.checked_add(count.checked_sub(1)?)?;
-        (parent < first && last < crate::segment::TASKS_MAX).then_some(World { first, count, command, parent })
+        (parent < first && last < crate::segment::TASKS_MAX).then_some(World {
+            first,
+            count,
+            command,
+            parent,
+        })
     }
 
     fn text(self) -> String {

@@ -189,9 +189,8 @@ mod tests {
 
     #[test]
     fn outcomes_are_reported_in_plain_words() {
-        let failed = |raw| {
-            Some(Failure { task: 3, spawned: None, pid: 123, status: ExitStatus::from_raw(raw) })
-        };
+        let failed =
+            |raw| Some(Failure { task: 3, spawned: None, pid: 123, status: ExitStatus::from_raw(raw) });
         let outcome = Outcome { failure: failed(11), ended: 7, ..Outcome::default() };
         let expected = "task 3 (pid 123) ended by signal 11 (segmentation fault); ended the other 7 tasks";
         assert_eq!((outcome.to_string().as_str(), outcome.status()), (expected, 139));

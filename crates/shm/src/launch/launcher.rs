@@ -390,11 +390,18 @@ impl Launcher<'_> {
         let result = unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, time) };
         if result < 0 {
             let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok((Vec::new(), false)) } else { Err(error) };
+            return if error.kind() == io::ErrorKind::Interrupted {
+                Ok((Vec::new(), false))
+            } else {
+                Err(error)
+            };
         }
         let is_ready = |file: &libc::pollfd| file.revents != 0;
         let is_asked = files[streams.end..].iter().any(is_ready);
-        Ok(((0..).zip(&files[streams]).filter(|(_, file)| is_ready(file)).map(|(at, _)| at).collect(), is_asked))
+        Ok((
+            (0..).zip(&files[streams]).filter(|(_, file)| is_ready(file)).map(|(at, _)| at).collect(),
+            is_asked,
+        ))
     }
 
     /// Copies the lines of these streams, and forgets those at their end; returns whether there were any

@@ -296,7 +296,9 @@ mod tests {
         for bytes in [&[255u8; 8][..], &[4, 0, 0, 0, 9, 0, 0, 0], &[3, 0, 0, 0, 1, 0, 0]] {
             assert!(Incoming::default().read(&mut &*bytes).is_err());
         }
-        for fields in [vec![], vec![vec![99, 0, 0, 0]], vec![vec![3, 0, 0, 0]], vec![vec![3, 0, 0, 0], vec![1]]] {
+        for fields in
+            [vec![], vec![vec![99, 0, 0, 0]], vec![vec![3, 0, 0, 0]], vec![vec![3, 0, 0, 0], vec![1]]]
+        {
             assert_eq!(Request::of_fields(&fields), None);
         }
         let endless = vec![number(0), number(1), number(u32::MAX)];

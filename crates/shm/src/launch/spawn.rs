@@ -72,7 +72,9 @@ impl Launcher<'_> {
         let count: u32 = counts.iter().sum();
         let free = self.cores.len() - self.core_of.len();
         if self.job.bind == Bind::Core && count as usize > free {
-            return Answer::Refused(format!("{count} processes need as many cores (--bind core), and {free} are free"));
+            return Answer::Refused(format!(
+                "{count} processes need as many cores (--bind core), and {free} are free"
+            ));
         }
         if self.job.label
             && let Err(error) = self.files.raise_to(2 * u64::from(running + count) + 64)
@@ -104,13 +106,16 @@ impl Launcher<'_> {
     }
 
     fn no_room(&self, commands: &[Command], running: u32, ever: u32) -> String {
-        let least: u64 = commands.iter().filter_map(|of| of.counts.last()).map(|&count| u64::from(count)).sum();
+        let least: u64 =
+            commands.iter().filter_map(|of| of.counts.last()).map(|&count| u64::from(count)).sum();
         match self.job.universe {
             _ if least == 0 => "no process is asked for".into(),
             Some(universe) if universe.saturating_sub(running) <= TASKS_MAX.saturating_sub(ever) => format!(
                 "{least} processes do not fit: {running} run, and the universe of the job is {universe} (--universe)"
             ),
-            _ => format!("{least} processes do not fit: a job has {TASKS_MAX} at most, and this one has had {ever}"),
+            _ => format!(
+                "{least} processes do not fit: a job has {TASKS_MAX} at most, and this one has had {ever}"
+            ),
         }
     }
 
@@ -121,8 +126,12 @@ impl Launcher<'_> {
         if let Some(folder) = folder.filter(|folder| !Path::new(folder).is_dir()) {
             return Err(LaunchError::Folder(folder.into()));
         }
-        let program =
-            Program { path: of(&command.program), name: Some(of(&command.name)), arguments: &arguments, folder };
+        let program = Program {
+            path: of(&command.program),
+            name: Some(of(&command.name)),
+            arguments: &arguments,
+            folder,
+        };
         self.start(&program, task, Some(world))
     }
 
