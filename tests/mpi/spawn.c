@@ -187,7 +187,7 @@ static int idle(void)
 
 int main(int argc, char ** argv)
 {
-  int      rank, size, version, provided;
+  int      rank, provided;
   MPI_Comm parent, children;
   program = argv[0];
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
@@ -196,12 +196,11 @@ int main(int argc, char ** argv)
   if (argc > 1 && strcmp(argv[1], "idle") == 0) return idle();
   MPI_Comm_get_parent(&parent);
   CHECK(parent == MPI_COMM_NULL);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank), MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Get_version(&version, &provided);
-  /* From all ranks; the last one is the root, and the others give nothing. */
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  /* From all ranks; those that are not the root give nothing. */
   char * arguments[] = {"child", "1", "two words", NULL};
-  int    is_root = rank == size - 1, codes[3] = {-1, -1, -1};
-  MPI_Comm_spawn(is_root ? program : NULL, is_root ? arguments : NULL, is_root ? 3 : -1, MPI_INFO_NULL, size - 1,
+  int    is_root = rank == 0, codes[3] = {-1, -1, -1};
+  MPI_Comm_spawn(is_root ? program : NULL, is_root ? arguments : NULL, is_root ? 3 : -1, MPI_INFO_NULL, 0,
                  MPI_COMM_WORLD, &children, is_root ? codes : MPI_ERRCODES_IGNORE);
   if (is_root) CHECK(codes[0] == MPI_SUCCESS && codes[1] == MPI_SUCCESS && codes[2] == MPI_SUCCESS);
   int remote;
