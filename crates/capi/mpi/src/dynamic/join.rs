@@ -35,7 +35,7 @@ fn transfer(
             moved if moved > 0 => done += moved as usize,
             _ => match io::Error::last_os_error() {
                 e if e.kind() == io::ErrorKind::WouldBlock || e.kind() == io::ErrorKind::Interrupted => {
-                    library.progress();
+                    library.pause();
                 }
                 e => return Err(Error::new(Class::Other, format!("socket {fd}: {e}"))),
             },

@@ -28,6 +28,7 @@ use crate::abi::COMM_NULL;
 use crate::intercommunicators::{Across, connect};
 use crate::library::{CommId, Library, USER_COMM, poll};
 use crate::pami::Pami;
+use crate::threads;
 use netloom_mpi::collective::{self, Operation, inter};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members, Processes};
@@ -62,6 +63,9 @@ impl Exchange {
         (self as u32) << 28 | n & 0x0fff_ffff
     }
 }
+
+/// How long a process waits before it looks again at what another does.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// How often a process that waits for another looks whether that may still come.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -178,9 +182,17 @@ impl Library {
             match asked.answer().map_err(failed)? {
                 Some(Answer::Refused(why)) => return Err(failed(why)),
                 Some(answer) => return Ok(answer),
-                None => self.progress(),
+                None => self.pause(),
             }
         }
+    }
+
+    /// Makes progress and waits a moment for what PAMI does not report: for that alone, [`Self::progress`] would
+    /// sleep too long.
+    fn pause(&mut self) {
+        self.poll();
+        // SAFETY: this borrows the library as a whole, so nobody has a reference to anything of it.
+        unsafe { threads::unlocked(|| std::thread::sleep(PAUSE)) };
     }
 
     /// Waits for an exchange with another leader as long as that may still come.
@@ -194,7 +206,7 @@ impl Library {
             if let Poll::Ready(end) = poll(exchange.as_mut()) {
                 return end;
             }
-            self.progress();
+            self.pause();
             if looked.elapsed() >= PATIENCE {
                 // What it has sent before it ended may be about to arrive.
                 if let Some(error) = failed {

@@ -114,7 +114,7 @@ pub unsafe fn accept(
         let caller = loop {
             match library.take_caller(number) {
                 Some(caller) => break caller,
-                None => library.progress(),
+                None => library.pause(),
             }
         };
         library.answer(caller, true)?;
