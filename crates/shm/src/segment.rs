@@ -5,9 +5,9 @@
 //! header | task 0: its record, QUEUES inboxes | task 1 | ... | blocks with names | tasks that were added
 //! ```
 //!
-//! The segment is sparse: a queue that nobody writes to takes no memory. A launcher can add tasks to a job that
-//! runs, up to [`TASKS_MAX`] in all: the file grows, and a process maps an added task when it first looks at it.
-//! A job to which none are added is as it would be if none could be.
+//! The segment is sparse: a queue that nobody writes to takes no memory. A launcher can add tasks to a job
+//! that runs, up to [`TASKS_MAX`] in all: the file grows, and a process maps an added task when it first
+//! looks at it. A job to which none are added is as it would be if none could be.
 #![allow(unsafe_code)]
 
 use crate::assist::{Shared, SharedCopy, Span};
@@ -389,8 +389,8 @@ impl Segment {
         self.header().is_crowded.store(is_crowded.into(), Ordering::Relaxed);
     }
 
-    /// Whether messages of this job go without fences ([`crate::doorbell::spare_fences`]): what the first task
-    /// that asks would have, since all must do the same.
+    /// Whether messages of this job go without fences ([`crate::doorbell::spare_fences`]): what the first
+    /// task that asks would have, since all must do the same.
     pub fn spares_fences(&self, would: bool) -> bool {
         let (own, place) = (1 + u32::from(would), &self.header().spares_fences);
         match place.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
@@ -563,8 +563,8 @@ impl Segment {
     fn task_and_inbox(&self, task: u32, queue: usize) -> (&Task, &Inbox) {
         let task = self.memory_of(task);
         assert!(queue < QUEUES, "queue {queue} of {QUEUES}");
-        // SAFETY: a task's memory has its record and all its inboxes; both are aligned (checked where the layout
-        // is), valid for all bytes zero, and shared as their types say.
+        // SAFETY: a task's memory has its record and all its inboxes; both are aligned (checked where the
+        // layout is), valid for all bytes zero, and shared as their types say.
         unsafe {
             let inboxes = task.add(size_of::<Task>()).cast::<Inbox>();
             (&*task.cast::<Task>(), &*inboxes.add(queue))

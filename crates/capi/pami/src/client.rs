@@ -65,8 +65,8 @@ impl Job {
         self.is_oversubscribed || self.segment.is_crowded()
     }
 
-    /// Whether there is such a task, or was: of these, and of those that were started by others or have started
-    /// these.
+    /// Whether there is such a task, or was: of these, and of those that were started by others or have
+    /// started these.
     #[inline]
     pub fn has(&self, task: u32) -> bool {
         self.segment.has(task)

@@ -46,7 +46,8 @@ pub struct Job {
     pub folder: Option<PathBuf>,
     /// Folder put first in `LD_LIBRARY_PATH`.
     pub libraries: Option<PathBuf>,
-    /// Most tasks that may run at the same time, with those that tasks have started; as many as fit, if `None`.
+    /// Most tasks that may run at the same time, with those that tasks have started; as many as fit, if
+    /// `None`.
     pub universe: Option<u32>,
 }
 

@@ -9,8 +9,8 @@
 //! - No process is left behind: tasks die with the launcher, and what they started and left is adopted and
 //!   ended.
 //!
-//! A task can ask the launcher of `netloom exec` for more tasks, and for names of ports and services. Tasks that
-//! are started together are a world of their own, and tasks of the job like all others.
+//! A task can ask the launcher of `netloom exec` for more tasks, and for names of ports and services. Tasks
+//! that are started together are a world of their own, and tasks of the job like all others.
 //!
 //! The launcher changes signal handlers and waits for any child, so a process launches one job at a time, and
 //! has no other children meanwhile.

@@ -142,8 +142,8 @@ impl Launcher<'_> {
         self.note_crowd();
     }
 
-    /// Tells tasks whether they share cores: only of jobs that have grown, as tasks know by themselves how many
-    /// a job began with.
+    /// Tells tasks whether they share cores: only of jobs that have grown, as tasks know by themselves how
+    /// many a job began with.
     fn note_crowd(&self) {
         if !self.worlds.is_empty() {
             self.segment.set_crowded(self.pids.len() > quota());

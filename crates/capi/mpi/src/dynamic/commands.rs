@@ -1,5 +1,5 @@
-//! Which programs are to be started, of which processes how many: what `MPI_Comm_spawn` is given, and the files
-//! that it means.
+//! Which programs are to be started, of which processes how many: what `MPI_Comm_spawn` is given, and the
+//! files that it means.
 
 use crate::info::Info;
 use netloom_mpi::error::{Class, Error};
@@ -100,8 +100,8 @@ fn counts(soft: &str, most: u32) -> Result<Vec<u32>, Error> {
     }
 }
 
-/// The file of a program: by its path, from this folder or from that in which it starts; or by its name in the
-/// folders of the hint `path`, and in those of `PATH`.
+/// The file of a program: by its path, from this folder or from that in which it starts; or by its name in
+/// the folders of the hint `path`, and in those of `PATH`.
 fn find(name: &OsStr, here: &Path, folder: &Path, path: Option<&str>) -> Result<PathBuf, Error> {
     let shown = name.display();
     let is_path = name.as_bytes().contains(&b'/');

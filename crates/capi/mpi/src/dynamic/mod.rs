@@ -9,9 +9,10 @@
 //!
 //! # How worlds meet
 //! The launcher of `netloom exec` starts processes and knows all names: a process asks it over a socket. All
-//! processes of a job are tasks of PAMI, numbered through over all worlds, and a process sends to any other by
-//! this number. So two processes of different worlds, the leaders of two groups, exchange messages in a context
-//! that no communicator has ([`LEADERS`]), and agree on everything else as leaders of `MPI_Intercomm_create` do.
+//! processes of a job are tasks of PAMI, numbered through over all worlds, and a process sends to any other
+//! by this number. So two processes of different worlds, the leaders of two groups, exchange messages in a
+//! context that no communicator has ([`LEADERS`]), and agree on everything else as leaders of
+//! `MPI_Intercomm_create` do.
 //!
 //! # How they part
 //! A process counts, for each process of another world, the communicators that both are in and that have not
@@ -187,8 +188,8 @@ impl Library {
         }
     }
 
-    /// Makes progress and waits a moment for what PAMI does not report: for that alone, [`Self::progress`] would
-    /// sleep too long.
+    /// Makes progress and waits a moment for what PAMI does not report: for that alone, [`Self::progress`]
+    /// would sleep too long.
     fn pause(&mut self) {
         self.poll();
         // SAFETY: this borrows the library as a whole, so nobody has a reference to anything of it.

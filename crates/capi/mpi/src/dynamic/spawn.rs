@@ -64,8 +64,8 @@ pub unsafe fn spawn_multiple(
 }
 
 /// # Safety
-/// The program gave the places; that of error codes may be `MPI_ERRCODES_IGNORE`, and is as long as the root's
-/// `maxprocs` say.
+/// The program gave the places; that of error codes may be `MPI_ERRCODES_IGNORE`, and is as long as the
+/// root's `maxprocs` say.
 unsafe fn start(
     library: &mut Library,
     root: c_int,
