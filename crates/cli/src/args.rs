@@ -164,12 +164,17 @@ pub enum Command {
         netloom exec -n 4 -l ./program -x its-own-option     options after PROGRAM are the program's\n  \
         netloom exec -n 2 --timeout 60 -x DEBUG=1 ./program < input\n  \
         netloom exec -n 64 --bind none ./program\n  \
+        netloom exec -n 1 --universe 8 ./manager             it may start seven workers\n  \
         netloom exec -n 2 sh -c 'echo task $NETLOOM_TASK of $PMI_SIZE'\n\n\
         Each task is a process. All share one segment of memory, which has no name in any file system, so nothing is left \
         over. Task 0 reads netloom's standard input; the others read nothing. LD_LIBRARY_PATH gets the folder of Netloom's \
         libmpi_abi.so.1 and libpami.so. A task finds its number in PMI_RANK and OMPI_COMM_WORLD_RANK, among others.\n\n\
         When a task fails, the others have a second (--grace) to end, then get SIGTERM, and SIGKILL after 2 more seconds. SIGINT, \
         SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all tasks. Processes that tasks start and leave behind are ended with the job.\n\n\
+        Tasks can start others by MPI_Comm_spawn. Those are tasks like all: labelled, pinned if cores are free, and ended \
+        with the others. MPI_UNIVERSE_SIZE is --universe, or the environment variable NETLOOM_UNIVERSE; without these it is \
+        the number of cores, or that of tasks if it is greater, and no limit. A job has 4,096 tasks at most, with those that have \
+        ended.\n\n\
         Exit status: that of the first task that fails, or 128 + the number of its signal; 124 when the time limit is reached; 2 \
         when the program cannot be started.")]
     Exec(ExecArgs),
@@ -498,6 +503,10 @@ pub struct ExecArgs {
     /// Where tasks run: each on a core of its own, or anywhere; on cores if there are enough, if omitted
     #[arg(long, value_name = "WHERE", value_enum)]
     pub bind: Option<BindTo>,
+    /// Most tasks that run at the same time, with those that tasks start by MPI_Comm_spawn; without it, or
+    /// NETLOOM_UNIVERSE, as many as fit
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub universe: Option<u32>,
 }
 
 /// What a compiler is told.

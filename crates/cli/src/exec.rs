@@ -61,13 +61,39 @@ pub fn exec(args: ExecArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
         Some(BindTo::Core) => Bind::Core,
         Some(BindTo::None) => Bind::None,
     };
-    let job = job(args.job, bind);
+    let universe = match args.universe {
+        None => universe(std::env::var(UNIVERSE).ok())?,
+        given => given,
+    };
+    let job = netloom_shm::launch::Job { universe, ..job(args.job, bind) };
+    if let Some(universe) = universe.filter(|&universe| universe < job.tasks) {
+        let tasks = job.tasks;
+        return Err(Problem::new(format!("the universe has {universe} tasks, and -n asks for {tasks}"))
+            .help("--universe, or NETLOOM_UNIVERSE, is the number of all tasks, with those that are started later")
+            .into());
+    }
     let outcome = launch(&job, out, err).map_err(|error| problem(&error))?;
     if outcome.status() != crate::OK {
         // That it cannot be shown does not change the status.
         let _ = writeln!(err, "netloom: {outcome}");
     }
     Ok(outcome.status())
+}
+
+/// The environment variable in place of `--universe`.
+#[cfg(target_os = "linux")]
+const UNIVERSE: &str = "NETLOOM_UNIVERSE";
+
+/// Its value.
+#[cfg(target_os = "linux")]
+fn universe(value: Option<String>) -> Result<Option<u32>, Trouble> {
+    let Some(value) = value else { return Ok(None) };
+    match value.parse() {
+        Ok(n) if (1..=netloom_shm::segment::TASKS_MAX).contains(&n) => Ok(Some(n)),
+        _ => Err(Problem::new(format!("{UNIVERSE} is `{value}`, which is no number of tasks"))
+            .help("Numbers from 1 to 4096 are possible")
+            .into()),
+    }
 }
 
 /// The job that arguments describe.
@@ -86,6 +112,7 @@ pub fn job(args: JobArgs, bind: netloom_shm::launch::Bind) -> netloom_shm::launc
         environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         folder: wdir,
         libraries: crate::cc::library_folder(),
+        universe: None,
     }
 }
 

@@ -2,10 +2,12 @@
 //! open file. When the last of them ends, however it ends, the kernel frees it; no file can be left over.
 //!
 //! ```text
-//! header | task 0: its record, QUEUES inboxes | task 1 | ... | blocks with names
+//! header | task 0: its record, QUEUES inboxes | task 1 | ... | blocks with names | tasks that were added
 //! ```
 //!
-//! The segment is sparse: a queue that nobody writes to takes no memory.
+//! The segment is sparse: a queue that nobody writes to takes no memory. A launcher can add tasks to a job
+//! that runs, up to [`TASKS_MAX`] in all: the file grows, and a process maps an added task when it first
+//! looks at it. A job to which none are added is as it would be if none could be.
 #![allow(unsafe_code)]
 
 use crate::assist::{Shared, SharedCopy, Span};
@@ -19,6 +21,9 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicPtr;
 
 /// Messages in a queue.
 pub const SLOTS: usize = if cfg!(all(loom, test)) { 2 } else { 256 };
@@ -34,7 +39,7 @@ pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 const NAME: &CStr = c"netloom";
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment: what all may write to a context.
@@ -44,7 +49,14 @@ pub type TaskQueue = Queue<SLOTS>;
 struct Header {
     magic: u32,
     version: u32,
+    /// Tasks that the job began with.
     tasks: u32,
+    /// The same with those that were added. The launcher alone writes it.
+    tasks_ever: AtomicU32,
+    /// 1 while more tasks run than there are cores, since some were added. The launcher alone writes it.
+    is_crowded: AtomicU32,
+    /// Whether messages go without fences: 0 if that is not decided, 1 if not, 2 if so.
+    spares_fences: AtomicU32,
 }
 
 /// What all know of a task.
@@ -184,6 +196,8 @@ pub struct Segment {
     bytes: usize,
     tasks: u32,
     file: OwnedFd,
+    /// Where added tasks are mapped; NULL where they are not.
+    added: OnceLock<Box<[AtomicPtr<u8>]>>,
 }
 
 // SAFETY: what it points to is shared between processes anyway, and accessed by atomic operations and queues.
@@ -195,6 +209,15 @@ const TASK_B: usize = (size_of::<Task>() + QUEUES * size_of::<Inbox>()).next_mul
 
 const _: () = assert!(size_of::<Task>().is_multiple_of(align_of::<Inbox>()));
 const _: () = assert!(HEADER_B.is_multiple_of(align_of::<Task>()));
+
+/// Maps a part of a segment's file.
+fn map(file: &OwnedFd, start: usize, bytes: usize) -> io::Result<*mut u8> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);
+    let (null, start) = (std::ptr::null_mut(), start as libc::off_t);
+    // SAFETY: a new mapping, which overlaps nothing.
+    let base = unsafe { libc::mmap(null, bytes, protection, flags, file.as_raw_fd(), start) };
+    if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(base.cast()) }
+}
 
 fn length(tasks: u32) -> usize {
     HEADER_B + tasks as usize * TASK_B + size_of::<Blocks>()
@@ -222,7 +245,16 @@ impl Segment {
         File::from(file.try_clone().map_err(memory)?).set_len(bytes as u64).map_err(memory)?;
         let segment = Self::map(file, bytes, tasks)?;
         // SAFETY: the mapping is at least a header long, and no other process has it yet.
-        unsafe { segment.base.cast::<Header>().write(Header { magic: MAGIC, version: VERSION, tasks }) };
+        unsafe {
+            segment.base.cast::<Header>().write(Header {
+                magic: MAGIC,
+                version: VERSION,
+                tasks,
+                tasks_ever: AtomicU32::new(tasks),
+                is_crowded: AtomicU32::new(0),
+                spares_fences: AtomicU32::new(0),
+            });
+        }
         Ok(segment)
     }
 
@@ -243,7 +275,7 @@ impl Segment {
                 };
                 let (fd, task) = (number(0, fd)?, number(1, task)?);
                 let segment = Self::open(fd as RawFd)?;
-                if task >= segment.tasks {
+                if !segment.has(task) {
                     return Err(AttachError::Environment { name: ENVIRONMENT[1], value: task.to_string() });
                 }
                 (segment, task)
@@ -274,33 +306,97 @@ impl Segment {
         if bytes < HEADER_B || !is_memory(&file, NAME) {
             return Ok(None);
         }
-        let mut segment = Self::map(file.into(), bytes, 0)?;
-        // SAFETY: the mapping is at least a header long; the launcher wrote it before this process started.
-        let header = unsafe { segment.base.cast::<Header>().read() };
-        if header.magic != MAGIC {
+        // The launcher wrote it before this process started.
+        let mut header = [0; 12];
+        if file.read_exact_at(&mut header, 0).is_err() {
             return Ok(None);
         }
-        if header.version != VERSION || length(header.tasks) != bytes {
+        let word = |at: usize| u32::from_ne_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let [magic, version, tasks] = [0, 4, 8].map(word);
+        if magic != MAGIC {
+            return Ok(None);
+        }
+        if version != VERSION || tasks > TASKS_MAX || bytes < length(tasks) {
             return Err(AttachError::Version);
         }
-        segment.tasks = header.tasks;
-        Ok(Some(segment))
+        Ok(Some(Self::map(file.into(), length(tasks), tasks)?))
     }
 
     fn map(file: OwnedFd, bytes: usize, tasks: u32) -> Result<Self, AttachError> {
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);
-        // SAFETY: a new mapping, which overlaps nothing.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0) };
-        if base == libc::MAP_FAILED {
-            return Err(AttachError::Memory { bytes, source: io::Error::last_os_error() });
-        }
-        Ok(Segment { base: base.cast(), bytes, tasks, file })
+        let base = map(&file, 0, bytes).map_err(|source| AttachError::Memory { bytes, source })?;
+        Ok(Segment { base, bytes, tasks, file, added: OnceLock::new() })
     }
 
-    /// Number of tasks of the job.
+    fn header(&self) -> &Header {
+        self.at(0)
+    }
+
+    /// Number of tasks that the job began with.
     pub fn tasks(&self) -> u32 {
         self.tasks
+    }
+
+    /// Number of tasks that the job has had, with those that were added and those that have ended.
+    pub fn tasks_ever(&self) -> u32 {
+        self.header().tasks_ever.load(Ordering::Acquire)
+    }
+
+    /// Whether there is such a task, or was.
+    #[inline]
+    pub fn has(&self, task: u32) -> bool {
+        task < self.tasks || task < self.tasks_ever()
+    }
+
+    /// Adds tasks, as the launcher of the job alone does. Returns the number of the first.
+    ///
+    /// # Errors
+    /// If there would be more than [`TASKS_MAX`], or there is no memory.
+    pub fn add_tasks(&self, count: u32) -> Result<u32, AttachError> {
+        let first = self.tasks_ever();
+        let bytes = self.start_of_added(first + count);
+        let memory = |source| AttachError::Memory { bytes, source };
+        if count > TASKS_MAX - first {
+            return Err(memory(io::Error::from_raw_os_error(libc::ENOSPC)));
+        }
+        File::from(self.file.try_clone().map_err(memory)?).set_len(bytes as u64).map_err(memory)?;
+        self.header().tasks_ever.store(first + count, Ordering::Release);
+        Ok(first)
+    }
+
+    /// Gives the memory of an added task's queues back that has ended: its record stays.
+    pub fn free_queues(&self, task: u32) {
+        if task < self.tasks {
+            return;
+        }
+        const RECORD_B: usize = size_of::<Task>().next_multiple_of(4096);
+        let start = self.start_of_added(task) + RECORD_B;
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: a system call. Who still writes there finds queues that are empty or full.
+        unsafe {
+            let (start, bytes) = (start as libc::off_t, (TASK_B - RECORD_B) as libc::off_t);
+            libc::fallocate(self.file.as_raw_fd(), mode, start, bytes);
+        }
+    }
+
+    /// Whether tasks share cores since some were added.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.header().is_crowded.load(Ordering::Relaxed) != 0
+    }
+
+    /// Sets that, as the launcher alone does.
+    pub fn set_crowded(&self, is_crowded: bool) {
+        self.header().is_crowded.store(is_crowded.into(), Ordering::Relaxed);
+    }
+
+    /// Whether messages of this job go without fences ([`crate::doorbell::spare_fences`]): what the first
+    /// task that asks would have, since all must do the same.
+    pub fn spares_fences(&self, would: bool) -> bool {
+        let (own, place) = (1 + u32::from(would), &self.header().spares_fences);
+        match place.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => would,
+            Err(decided) => decided == 2,
+        }
     }
 
     /// The file to be inherited.
@@ -315,10 +411,44 @@ impl Segment {
         unsafe { &*self.base.add(offset).cast::<T>() }
     }
 
+    /// The memory of a task.
     #[inline]
-    fn start_of(&self, task: u32) -> usize {
-        assert!(task < self.tasks, "task {task} of {}", self.tasks);
-        HEADER_B + task as usize * TASK_B
+    fn memory_of(&self, task: u32) -> *mut u8 {
+        match task < self.tasks {
+            // SAFETY: the mapping holds all tasks that the job began with.
+            true => unsafe { self.base.add(HEADER_B + task as usize * TASK_B) },
+            false => self.memory_of_added(task),
+        }
+    }
+
+    /// Where an added task is in the file.
+    fn start_of_added(&self, task: u32) -> usize {
+        length(self.tasks) + (task - self.tasks) as usize * TASK_B
+    }
+
+    #[cold]
+    fn memory_of_added(&self, task: u32) -> *mut u8 {
+        let all = self.added.get_or_init(|| (self.tasks..TASKS_MAX).map(|_| AtomicPtr::default()).collect());
+        let place = all.get((task - self.tasks) as usize);
+        let place = place.unwrap_or_else(|| panic!("task {task} of {TASKS_MAX}"));
+        let known = place.load(std::sync::atomic::Ordering::Acquire);
+        if !known.is_null() {
+            return known;
+        }
+        let count = self.tasks_ever();
+        assert!(task < count, "task {task} of {count}");
+        let base = map(&self.file, self.start_of_added(task), TASK_B);
+        let base = base.unwrap_or_else(|source| panic!("cannot map the memory of task {task}: {source}"));
+        let order = std::sync::atomic::Ordering::AcqRel;
+        match place.compare_exchange(std::ptr::null_mut(), base, order, std::sync::atomic::Ordering::Acquire)
+        {
+            Ok(_) => base,
+            Err(other) => {
+                // SAFETY: just mapped, and nobody has it.
+                unsafe { libc::munmap(base.cast(), TASK_B) };
+                other
+            }
+        }
     }
 
     /// What is known of a task.
@@ -327,7 +457,9 @@ impl Segment {
     /// If there is no such task.
     #[inline]
     pub fn task(&self, task: u32) -> &Task {
-        self.at(self.start_of(task))
+        // SAFETY: a task's memory begins with its record, is aligned, and valid for all bytes zero; shared as
+        // its type says.
+        unsafe { &*self.memory_of(task).cast::<Task>() }
     }
 
     /// Sends for the owner of the queue `from` of the task `own`, this process.
@@ -352,7 +484,7 @@ impl Segment {
             claims.iter().any(|other| other.0.load(Ordering::Acquire) == claim)
         };
         let (over, other): (Vec<u32>, Vec<u32>) =
-            (0..self.tasks).partition(|&task| self.task(task).state().is_over());
+            (0..self.tasks_ever()).partition(|&task| self.task(task).state().is_over());
         over.iter().any(has_claimed) && !other.iter().any(has_claimed)
     }
 
@@ -404,7 +536,7 @@ impl Segment {
 
     #[cold]
     fn help_task(&self, own: u32, requester: u32) -> bool {
-        if requester >= self.tasks || self.task(requester).state().is_over() {
+        if !self.has(requester) || self.task(requester).state().is_over() {
             self.task(own).request.store(0, Ordering::Relaxed);
             return false;
         }
@@ -429,12 +561,11 @@ impl Segment {
 
     #[inline(always)]
     fn task_and_inbox(&self, task: u32, queue: usize) -> (&Task, &Inbox) {
-        let start = self.start_of(task);
+        let task = self.memory_of(task);
         assert!(queue < QUEUES, "queue {queue} of {QUEUES}");
-        // SAFETY: the mapping holds all tasks of the segment, each with its record and all its inboxes; both
-        // are aligned (checked where the layout is), valid for all bytes zero, and shared as their types say.
+        // SAFETY: a task's memory has its record and all its inboxes; both are aligned (checked where the
+        // layout is), valid for all bytes zero, and shared as their types say.
         unsafe {
-            let task = self.base.add(start);
             let inboxes = task.add(size_of::<Task>()).cast::<Inbox>();
             (&*task.cast::<Task>(), &*inboxes.add(queue))
         }
@@ -492,21 +623,29 @@ impl Segment {
         bytes: usize,
         alignment: usize,
     ) -> Result<*mut u8, BlockError> {
-        let is_over = |task: u32| task < self.tasks && self.task(task).state().is_over();
+        let is_over = |task: u32| self.has(task) && self.task(task).state().is_over();
         self.blocks().share(own, scope, name, bytes, alignment, is_over)
     }
 
     /// `own`, this process, does not use the block at this address any more. Returns whether there is such a
     /// block.
     pub fn leave_block(&self, own: u32, address: *const u8) -> bool {
-        self.blocks().leave(own, address, |task| task < self.tasks && self.task(task).state().is_over())
+        self.blocks().leave(own, address, |task| self.has(task) && self.task(task).state().is_over())
     }
 }
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and what was borrowed from it is gone.
-        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+        // SAFETY: the mappings are this value's own, and what was borrowed from them is no more.
+        unsafe {
+            libc::munmap(self.base.cast(), self.bytes);
+            for place in self.added.get().into_iter().flatten() {
+                let base = place.load(std::sync::atomic::Ordering::Relaxed);
+                if !base.is_null() {
+                    libc::munmap(base.cast(), TASK_B);
+                }
+            }
+        }
     }
 }
 
@@ -542,6 +681,52 @@ mod tests {
         }
         first.task(2).set_state(State::Dead);
         assert_eq!([0, 2].map(|task| second.task(task).state()), [State::Starting, State::Dead]);
+    }
+
+    #[test]
+    fn tasks_that_are_added_are_as_others() {
+        let first = Segment::create(2).unwrap();
+        let early = Segment::open(first.file().as_raw_fd()).unwrap();
+        assert_eq!((first.add_tasks(3).unwrap(), first.add_tasks(1).unwrap()), (2, 5));
+        let late = Segment::open(first.file().as_raw_fd()).unwrap();
+        for segment in [&first, &early, &late] {
+            assert_eq!((segment.tasks(), segment.tasks_ever()), (2, 6));
+            assert_eq!([1, 5, 6].map(|task| segment.has(task)), [true, true, false]);
+        }
+        for task in 0..6 {
+            // SAFETY: the only sender.
+            unsafe { early.sender(task, 3) }.send(5 - task, 1, task.into(), [b"x", &[]]).unwrap();
+        }
+        for task in 0..6 {
+            // SAFETY: the only reader.
+            let reader = unsafe { Reader::new(late.inbox(task, 1).queue()) };
+            assert_eq!(reader.next().unwrap().word, u64::from(5 - task));
+        }
+        assert!(first.add_tasks(TASKS_MAX - 6).is_ok() && first.add_tasks(1).is_err());
+    }
+
+    #[test]
+    fn the_queues_of_an_added_task_that_has_ended_take_no_memory() {
+        let segment = Segment::create(1).unwrap();
+        segment.add_tasks(1).unwrap();
+        let blocks = || File::from(segment.file().try_clone().unwrap()).metadata().unwrap();
+        let blocks = || std::os::unix::fs::MetadataExt::blocks(&blocks());
+        segment.task(1).set_state(State::Finished);
+        let before = blocks();
+        while segment.inbox(1, 0).queue().push(1, [&[7; 64], &[]]).is_ok() {}
+        assert!(blocks() > before + 100, "{before} {}", blocks());
+        segment.free_queues(1);
+        assert!(blocks() <= before + 8, "{before} {}", blocks());
+        assert_eq!(segment.task(1).state(), State::Finished);
+        let _ = segment.inbox(1, 0).queue().push(1, [&[7; 64], &[]]);
+    }
+
+    #[test]
+    fn all_tasks_of_a_job_fence_alike() {
+        let segment = Segment::create(2).unwrap();
+        assert!(segment.spares_fences(true) && segment.spares_fences(false));
+        let segment = Segment::create(2).unwrap();
+        assert!(!segment.spares_fences(false) && !segment.spares_fences(true));
     }
 
     #[test]

@@ -235,6 +235,21 @@ pub unsafe fn free(comm: *mut usize) -> Result<(), Error> {
     Ok(())
 }
 
+/// Waits for the other members, so that all their messages have arrived, and frees the communicator: by this
+/// one, they are connected no more.
+pub unsafe fn disconnect(comm: *mut usize) -> Result<(), Error> {
+    // SAFETY: the library is borrowed for each statement alone; the program gave the place.
+    unsafe {
+        let at = now().comm("comm", *comm)?;
+        communicators::check_free(at)?;
+        delete_all(Carrier::Comm, *comm)?;
+        crate::dynamic::disconnect(&mut now(), at)?;
+        communicators::free(&mut now(), at);
+        *comm = COMM_NULL;
+    }
+    Ok(())
+}
+
 /// The hints are those of the info object alone.
 pub unsafe fn dup_with_info(comm: usize, info: usize, made: *mut usize) -> Result<(), Error> {
     let info = crate::info::copy(info)?;
@@ -362,7 +377,8 @@ pub unsafe fn get(
         501 => Some(&raw const TAG_UB),
         502 => Some(&raw const ANY),
         503 => Some(&raw const NO_HOST),
-        504 | 505 => Some(&raw const NONE),
+        504 => Some(&raw const NONE),
+        505 => Some(&raw const library.appnum),
         506 => Some(crate::errhandlers::last_code()),
         507 => Some(&raw const library.universe_size),
         _ => None,

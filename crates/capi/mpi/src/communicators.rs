@@ -86,7 +86,7 @@ pub unsafe fn create_group(
     library.check_intra(comm)?;
     let &mut Comm { group: ref all, errhandler, .. } = library.of(comm);
     let parent = all.context | WITHIN_GROUP;
-    let own = library.of(CommId(0)).group.rank;
+    let own = library.own_process();
     let handle = match group.rank_of(own) {
         None => COMM_NULL,
         Some(rank) => {
@@ -121,7 +121,7 @@ pub fn operation_of(library: &Library, group: &Group, number: u32) -> Operation<
 
 /// The members of a group that the program made, of which this process is one.
 pub fn members(library: &mut Library, group: &Processes) -> Result<Group, Error> {
-    let own = library.of(CommId(0)).group.rank;
+    let own = library.own_process();
     let outside = || Error::new(Class::Group, "this process is not in the group");
     let rank = group.rank_of(own).ok_or_else(outside)?;
     Ok(Group { members: group.members().clone(), rank, size: group.size(), context: 0 })
@@ -266,13 +266,6 @@ pub unsafe fn get_info(library: &mut Library, comm: CommId, info: *mut usize) ->
     Ok(())
 }
 
-/// This process was not spawned by others.
-pub unsafe fn parent(_: &mut Library, parent: *mut usize) -> Result<(), Error> {
-    // SAFETY: the program gave the place.
-    unsafe { *parent = COMM_NULL };
-    Ok(())
-}
-
 pub unsafe fn test_inter(library: &mut Library, comm: CommId, flag: *mut c_int) -> Result<(), Error> {
     let is_inter = library.of(comm).remote.is_some();
     // SAFETY: the program gave the place.
@@ -290,6 +283,7 @@ pub fn check_free(comm: CommId) -> Result<(), Error> {
 
 pub fn free(library: &mut Library, comm: CommId) {
     library.detach_freed(comm);
+    library.forget_parent(comm);
     let freed = library.comms[comm.0].take().expect("it was found");
     crate::waiting::names().remove(&freed.group.context);
     if let Some(team) = freed.team {

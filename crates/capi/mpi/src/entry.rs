@@ -2,7 +2,7 @@
 
 use crate::abi::SUCCESS;
 use crate::library::{Library, is_running, library};
-use netloom_mpi::error::{Class, Error};
+use netloom_mpi::error::Error;
 use std::ffi::c_int;
 use std::io::Write as _;
 
@@ -114,15 +114,4 @@ pub fn outside(name: &str) -> c_int {
         "{name} is called before MPI_Init or after MPI_Finalize; the standard allows few functions there"
     ));
     std::process::exit(1);
-}
-
-/// A call that this library does not carry out yet.
-///
-/// # Safety
-/// As [`run`].
-#[cold]
-pub unsafe fn unsupported(name: &'static &'static str, comm: usize) -> c_int {
-    let error = Error::new(Class::UnsupportedOperation, "netloom does not have this function yet");
-    // SAFETY: the caller's promise.
-    unsafe { run(name, comm, |_| Err(error)) }
 }

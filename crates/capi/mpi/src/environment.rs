@@ -37,7 +37,7 @@ pub unsafe fn write(text: &str, space: usize, to: *mut c_char, length: *mut c_in
 }
 
 /// The name of this computer.
-fn host_name() -> String {
+pub fn host_name() -> String {
     let mut host = [0u8; MAX_PROCESSOR_NAME];
     // SAFETY: a place of that length.
     unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len() - 1) };

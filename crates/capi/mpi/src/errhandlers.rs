@@ -159,7 +159,7 @@ pub unsafe fn call_of(
 ) -> c_int {
     let function = {
         // SAFETY: the program makes one call at a time.
-        let Some(mut library) = (unsafe { library() }) else { return outside(name) };
+        let Some(library) = (unsafe { library() }) else { return outside(name) };
         if let Err(error) = check(&library) {
             let raised = library.raise(name, 0, &error);
             drop(library);
@@ -171,8 +171,8 @@ pub unsafe fn call_of(
             Some(function) => function,
             None if handler == ERRORS_RETURN => return SUCCESS,
             None => {
-                let rank = library.of(CommId(0)).group.rank;
-                tell(&format!("rank {rank}: {name}: the program reports the error code {errorcode}"));
+                let own = library.name_of_own();
+                tell(&format!("{own}: {name}: the program reports the error code {errorcode}"));
                 std::process::exit(class_number(errorcode).unwrap_or(Class::Other as c_int));
             }
         }

@@ -38,7 +38,7 @@ impl Library {
     }
 
     fn own(&mut self) -> u32 {
-        self.of(CommId(0)).group.rank
+        self.own_process()
     }
 }
 

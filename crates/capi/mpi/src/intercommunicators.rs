@@ -17,6 +17,9 @@ use std::rc::Rc;
 
 impl Library {
     pub fn set_remote(&mut self, handle: usize, remote: Option<Processes>) {
+        if let Some(remote) = &remote {
+            self.note_members(remote.iter());
+        }
         let Some(comm) = Self::comm_at(handle).and_then(|at| self.comms[at].as_mut()) else { return };
         comm.remote = remote;
         // The transport has no collectives between groups.
@@ -114,10 +117,10 @@ pub unsafe fn create_from_groups(
     }
     // SAFETY: the program gave the string.
     let number = unsafe { number_of(stringtag) };
-    let world = library.of(CommId(0)).group.clone();
+    let all = library.all_processes(0);
     let to = remote.process(remote_leader as u32);
     let across =
-        (group.rank == local_leader as u32).then(|| Ok((operation_of(library, &world, number | ACROSS), to)));
+        (group.rank == local_leader as u32).then(|| Ok((operation_of(library, &all, number | ACROSS), to)));
     let within = |library: &mut Library| operation_of(library, &group, number);
     let handle = connect(library, &group, local_leader as u32, within, across, errhandler)?;
     // SAFETY: the program gave the place.
@@ -126,10 +129,10 @@ pub unsafe fn create_from_groups(
 }
 
 /// The leaders' messages, and the rank there of the other leader.
-type Across = (Operation<Pami>, u32);
+pub type Across = (Operation<Pami>, u32);
 
 /// Connects this group to another: the leaders swap contexts and members, and tell their groups.
-fn connect(
+pub fn connect(
     library: &mut Library,
     group: &Group,
     leader: u32,
@@ -230,7 +233,7 @@ pub unsafe fn merge(library: &mut Library, comm: CommId, high: c_int, made: *mut
 
 /// An intercommunicator of a part of each group.
 fn part(library: &mut Library, comm: CommId, local: &Processes, remote: Processes, context: u32) -> usize {
-    let own = library.of(CommId(0)).group.rank;
+    let own = library.own_process();
     let errhandler = library.of(comm).errhandler;
     match local.rank_of(own) {
         Some(rank) if remote.size() > 0 => {

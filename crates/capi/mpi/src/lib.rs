@@ -7,6 +7,7 @@
 //! | types and constants | `abi.rs` |
 //! | the library of a process; handles; errors; threads | `library.rs`; `handles.rs`; `entry.rs`; `threads.rs` |
 //! | counts of both lengths; buffers | `numbers.rs`, `buffer.rs` |
+//! | processes that are spawned or connected; ports and names | `dynamic/` |
 //! | start and end; sessions | `start.rs`; `sessions.rs` |
 //! | communicators; their contexts; between two groups; their attributes; groups; topologies | `communicators.rs`; `contexts.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
 //! | sends, receives, probes; buffered, persistent, partitioned, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
@@ -37,6 +38,7 @@ mod communicators;
 mod constructors;
 mod contexts;
 mod darray;
+mod dynamic;
 mod entry;
 mod envelope;
 mod environment;
@@ -80,7 +82,7 @@ mod windows;
 mod exports {
     use crate::abi::Status;
     use crate::buffer::{Buffer, Counted, Pieces};
-    use crate::entry::{at_any_time, run, run_alone, unsupported};
+    use crate::entry::{at_any_time, run, run_alone};
     use crate::library::Library;
     use crate::numbers::{Count, CountPlace};
     use crate::windows::Remote;

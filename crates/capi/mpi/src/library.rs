@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
 use crate::contexts::{Random, THREADED};
+use crate::dynamic::{self, Worlds};
 use crate::entry::tell;
 use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
@@ -149,6 +150,10 @@ pub struct State {
     pub thread_level: c_int,
     /// The attribute `MPI_UNIVERSE_SIZE`.
     pub universe_size: c_int,
+    /// The attribute `MPI_APPNUM`.
+    pub appnum: c_int,
+    /// Processes of other worlds, and those of this one.
+    pub worlds: Worlds,
     pub main_thread: std::thread::ThreadId,
 }
 
@@ -214,7 +219,7 @@ static WORLD_SIZE: AtomicU32 = AtomicU32::new(0);
 /// As [`library`], and there is none.
 pub unsafe fn set_state(state: State) {
     let transport = state.point_to_point.transport();
-    WORLD_RANK.store(transport.own(), Ordering::Relaxed);
+    WORLD_RANK.store(transport.own() - transport.first(), Ordering::Relaxed);
     WORLD_SIZE.store(transport.processes(), Ordering::Relaxed);
     // SAFETY: the caller's promise.
     unsafe { *STATE.0.get() = Some(state) };
@@ -238,14 +243,18 @@ pub unsafe fn end(library: Library) {
 
 impl State {
     pub fn new(pami: Pami, thread_level: c_int) -> Self {
-        let (own, size) = (pami.own(), pami.processes());
+        let (own, first, size) = (pami.own(), pami.first(), pami.processes());
+        let spawned = pami.world();
+        let members = match first {
+            0 => Members::World,
+            _ => Members::List((first..first + size).collect()),
+        };
         let comm = |members, rank, size, context, team| {
             Some(Comm::new(Group { members, rank, size, context }, team, ERRORS_ARE_FATAL))
         };
-        let world = comm(Members::World, own, size, 0, pami.world_team());
+        let world = comm(members, own - first, size, 0, pami.world_team());
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS, None);
         State {
-            point_to_point: Rc::new(PointToPoint::new(pami)),
             comms: vec![world, own_only],
             requests: first_requests(),
             free_requests: vec![],
@@ -266,8 +275,11 @@ impl State {
             next_context: 2 * CONTEXTS,
             random: Random::new(own),
             thread_level,
-            universe_size: size as c_int,
+            universe_size: dynamic::universe(&pami).unwrap_or(size) as c_int,
+            appnum: spawned.map_or(0, |world| world.command as c_int),
+            worlds: Worlds::new(spawned.map(|world| world.parent)),
             main_thread: std::thread::current().id(),
+            point_to_point: Rc::new(PointToPoint::new(pami)),
         }
     }
 }
@@ -325,6 +337,7 @@ impl Library {
             self.comms.push(None);
         }
         let handle = USER_COMM | at;
+        self.note_group(&group);
         crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
         // Other threads may make some before this one has its team.
         self.comms[at] = Some(Comm::new(group.clone(), None, errhandler));
@@ -487,8 +500,7 @@ impl Library {
         if handler == ERRORS_RETURN {
             return Raised::Code(class);
         }
-        let rank = world.group.rank;
-        tell(&format!("rank {rank}: {name}: {error} ({})", error.class.name()));
+        tell(&format!("{}: {name}: {error} ({})", self.name_of_own(), error.class.name()));
         std::process::exit(class);
     }
 }

@@ -14,6 +14,7 @@ use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport};
+use netloom_shm::launch::World;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -85,6 +86,9 @@ pub struct Pami {
     context: *mut c_void,
     processes: u32,
     own: Process,
+    /// The processes that were started with this one, if another process had them started.
+    world: Option<World>,
+    is_simulated: bool,
     short_max_bytes: Cell<usize>,
     transfer_min_bytes: usize,
     /// Takes steps of this library's software, on a simulated machine.
@@ -176,6 +180,9 @@ impl Pami {
                 context,
                 processes,
                 own,
+                // As PAMI has it.
+                world: World::of_environment().filter(|of| (of.first..of.first + of.count).contains(&own)),
+                is_simulated,
                 short_max_bytes,
                 transfer_min_bytes,
                 spend,
@@ -249,9 +256,24 @@ impl Pami {
         LISTENER.store(null_mut(), Ordering::Release);
     }
 
-    /// The node, by the first of its processes.
+    /// The processes that were started with this one, if another process had them started.
+    pub fn world(&self) -> Option<World> {
+        self.world
+    }
+
+    /// The first process that was started with this one.
+    pub fn first(&self) -> Process {
+        self.world.map_or(0, |world| world.first)
+    }
+
+    /// Whether it runs on a simulated machine.
+    pub fn is_simulated(&self) -> bool {
+        self.is_simulated
+    }
+
+    /// The node, by the first of its processes. Natively there is one.
     pub fn node(&self) -> Process {
-        place(self.client).1
+        if self.is_simulated { place(self.client).1 } else { 0 }
     }
 
     /// The node of a simulated machine: the same for all ranks that run there, and for no others.

@@ -39,11 +39,18 @@ fn begin(name: &'static str, level: c_int) -> c_int {
         std::process::exit(1);
     }
     // SAFETY: the program makes one call at a time.
-    match unsafe { library() } {
+    let level = match unsafe { library() } {
         // A session is open, whose level stays: there may be threads already.
         Some(library) => library.thread_level,
         None => begin_library(name, level),
+    };
+    // SAFETY: as above.
+    let mut library = unsafe { library() }.expect("it runs now");
+    if let Err(why) = crate::dynamic::meet_parent(&mut library) {
+        tell(&format!("{}: {name}: {why}", library.name_of_own()));
+        std::process::exit(1);
     }
+    level
 }
 
 /// Whether it is between `MPI_Init` and `MPI_Finalize`.
@@ -90,7 +97,7 @@ unsafe extern "C" fn ends(status: c_int, process: *mut c_void) {
     }
     // No lock is taken: another thread may wait in a call for ever.
     let Some([rank, size]) = crate::library::world() else { return };
-    if status == 0 && size > 1 {
+    if status == 0 && (size > 1 || crate::dynamic::is_connected()) {
         tell(&format!("rank {rank} ends without MPI_Finalize; the job is ended, as others may wait for it"));
         // SAFETY: what the program has written is not lost.
         unsafe {
@@ -127,6 +134,7 @@ pub unsafe fn end_library() -> Result<(), Error> {
         library.tell_unfreed();
         library.flush_all();
         library.point_to_point.transport().send_all();
+        crate::dynamic::part(&mut library)?;
         while library.point_to_point.transport().frees_teams() {
             library.progress();
         }
@@ -151,8 +159,7 @@ pub unsafe fn finalized(flag: *mut c_int) -> c_int {
 
 /// Ends the job: the launcher ends all when one process fails.
 pub fn abort(library: &mut Library, _comm: crate::library::CommId, code: c_int) -> Result<(), Error> {
-    let rank = library.comms[0].as_ref().expect("it stays until the end").group.rank;
-    tell(&format!("rank {rank}: MPI_Abort with code {code}"));
+    tell(&format!("{}: MPI_Abort with code {code}", library.name_of_own()));
     std::process::exit(if code == 0 { 1 } else { code });
 }
 

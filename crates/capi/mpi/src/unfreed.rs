@@ -1,7 +1,7 @@
 //! What the program has made and not freed: told at `MPI_Finalize` if `NETLOOM_CHECK` is 1.
 
 use crate::entry::tell;
-use crate::library::{CommId, Library, USER_COMM};
+use crate::library::{Library, USER_COMM};
 use crate::requests::Request;
 
 impl Library {
@@ -10,10 +10,9 @@ impl Library {
         if std::env::var("NETLOOM_CHECK").as_deref() != Ok("1") {
             return;
         }
-        let rank = self.of(CommId(0)).group.rank;
         let list = self.unfreed();
         if !list.is_empty() {
-            tell(&format!("rank {rank}: MPI_Finalize: not freed: {}", list.join(", ")));
+            tell(&format!("{}: MPI_Finalize: not freed: {}", self.name_of_own(), list.join(", ")));
         }
     }
 

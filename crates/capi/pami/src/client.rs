@@ -7,6 +7,7 @@ use crate::device::{CLIENTS_MAX, CONTEXTS_MAX};
 use crate::geometry::Geometry;
 use crate::threads;
 use netloom_messaging::pami::{Endpoint, Map};
+use netloom_shm::launch::World;
 use netloom_shm::segment::{Segment, State};
 use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
@@ -19,8 +20,11 @@ use std::time::Instant;
 pub struct Job {
     pub segment: Segment,
     pub task: u32,
-    /// Whether tasks share cores, so that who waits must let others run.
-    pub is_oversubscribed: bool,
+    /// The first of the tasks that were started with this one, and how many there are.
+    pub first: u32,
+    pub tasks: u32,
+    /// Whether tasks share cores from the start.
+    is_oversubscribed: bool,
     /// Whether data goes through queues only, as where the kernel does not permit access to the memory of
     /// other processes: the environment variable `NETLOOM_SINGLE_COPY` is 0.
     pub two_copies: bool,
@@ -55,6 +59,19 @@ thread_local! {
 }
 
 impl Job {
+    /// Whether tasks share cores, so that who waits must let others run.
+    #[inline]
+    pub fn is_oversubscribed(&self) -> bool {
+        self.is_oversubscribed || self.segment.is_crowded()
+    }
+
+    /// Whether there is such a task, or was: of these, and of those that were started by others or have
+    /// started these.
+    #[inline]
+    pub fn has(&self, task: u32) -> bool {
+        self.segment.has(task)
+    }
+
     /// The tasks of this node.
     pub fn locals(&self) -> &[usize] {
         &self.locals
@@ -86,19 +103,21 @@ fn start() -> std::result::Result<Job, String> {
         None => unsafe { libc::pthread_atfork(None, None, Some(crate::check::forked)) },
     };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let tasks = segment.tasks();
+    let world = World::of_environment().filter(|of| (of.first..of.first + of.count).contains(&task));
+    let (first, tasks) = world.map_or((0, segment.tasks()), |world| (world.first, world.count));
     // The launcher pins a task to a core where there are enough: then this process sees one.
     let is_oversubscribed = tasks as usize > cores && cores > 1 || is_shared(tasks);
     // Where tasks share cores they sleep at almost every wait. A fence of others by the kernel takes up to
     // 100 us then, and tasks queue for it; one's own takes 20 ns for each message.
-    if !is_oversubscribed {
+    // All tasks of a job must do the same.
+    if segment.spares_fences(!is_oversubscribed) {
         doorbell::spare_fences();
     }
     let facts = simulated.map(|guest| guest::lock(guest).facts().clone());
     let (contexts_max, clients_max) =
         facts.as_ref().map_or((CONTEXTS_MAX, CLIENTS_MAX), |f| guest::contexts_and_clients(f.contexts));
     let locals = match &facts {
-        None => (0..tasks as usize).collect(),
+        None => (first as usize..(first + tasks) as usize).collect(),
         Some(facts) => {
             let first = task / facts.tasks_per_node * facts.tasks_per_node;
             (first as usize..(first + facts.tasks_per_node).min(tasks) as usize).collect()
@@ -110,6 +129,8 @@ fn start() -> std::result::Result<Job, String> {
     };
     Ok(Job {
         task,
+        first,
+        tasks,
         contexts_max,
         clients_max,
         simulated,
@@ -220,7 +241,7 @@ pub unsafe extern "C" fn PAMI_Client_create(
     in_use[number] = true;
     *next = number + 1;
     job.segment.task(job.task).set_state(State::Running);
-    let world = Geometry::world(job.segment.tasks());
+    let world = Geometry::world(job.first, job.tasks);
     let client = Box::new(Client {
         job,
         number,
@@ -284,7 +305,7 @@ pub unsafe extern "C" fn PAMI_Client_query(
             }
             attribute::CLIENT_MEMREGION_SIZE => value.intval = size_of::<MemoryRegion>(),
             attribute::CLIENT_MEM_SIZE => value.intval = memory_mib(),
-            attribute::CLIENT_NUM_TASKS => value.intval = job.segment.tasks() as usize,
+            attribute::CLIENT_NUM_TASKS => value.intval = job.tasks as usize,
             attribute::CLIENT_NUM_LOCAL_TASKS => value.intval = job.locals.len(),
             attribute::CLIENT_LOCAL_TASKS => value.intarray = job.locals.as_ptr(),
             attribute::CLIENT_NUM_CONTEXTS => value.intval = job.contexts_max,
@@ -337,10 +358,10 @@ pub unsafe extern "C" fn PAMI_Endpoint_create(
     let Some((client, endpoint)) = (unsafe { client(handle).zip(endpoint.as_mut()) }) else {
         return fail(INVAL, "PAMI_Endpoint_create: client or endpoint is NULL");
     };
-    let tasks = client.job.segment.tasks();
     match Endpoint::new(task, u32::try_from(offset).unwrap_or(u32::MAX)) {
-        Some(made) if task < tasks => *endpoint = made.0,
+        Some(made) if client.job.has(task) => *endpoint = made.0,
         _ => {
+            let tasks = client.job.segment.tasks_ever();
             let reason =
                 format!("PAMI_Endpoint_create: no context {offset} of task {task} among {tasks} tasks");
             return fail(INVAL, reason);

@@ -52,6 +52,7 @@ fn natively(program: &Path, limit_s: u64) -> (Outcome, String) {
         environment: vec![],
         folder: None,
         libraries: Some(library()),
+        universe: None,
     };
     let (mut out, mut err) = (vec![], vec![]);
     let outcome = launch(&job, &mut out, &mut err).expect("the job starts");
@@ -146,6 +147,6 @@ fn closed_output_changes_nothing_else() {
     assert!(outcome.status() == 7 && has_both(&output), "{outcome:?}\n{output}");
     let (outcome, output) = simulate(&program, PAIR);
     assert!(outcome.processes.status() == 7 && has_both(&output), "{outcome:?}\n{output}");
-    assert_eq!(outcome.processes.failure.map(|failure| failure.task), Some(1), "{outcome:?}");
+    assert_eq!(outcome.processes.failure.as_ref().map(|failure| failure.task), Some(1), "{outcome:?}");
     assert_nothing_left(&program, &before);
 }

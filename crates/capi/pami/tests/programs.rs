@@ -22,6 +22,7 @@ fn run(program: &Path, tasks: u32, single_copy: bool) {
         environment: vec![variable("NETLOOM_SINGLE_COPY", if single_copy { "1" } else { "0" })],
         folder: None,
         libraries: Some(library()),
+        universe: None,
     };
     let (mut out, mut err) = (vec![], vec![]);
     let outcome = launch(&job, &mut out, &mut err).expect("the job starts");

@@ -195,7 +195,7 @@ fn a_guest_that_crashes_ends_the_job() {
         let program = compile_text("ends", &text, folder.path());
         let (outcome, output) = simulate(&program, PAIR);
         assert_eq!(outcome.processes.status(), status, "{outcome:?}\n{output}");
-        assert_eq!(outcome.processes.failure.map(|failure| failure.task), Some(1), "{outcome:?}");
+        assert_eq!(outcome.processes.failure.as_ref().map(|failure| failure.task), Some(1), "{outcome:?}");
     }
 }
 

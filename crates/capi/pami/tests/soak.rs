@@ -32,6 +32,7 @@ fn run(program: &Path, arguments: &[String], single_copy: bool) -> (Outcome, Str
         environment: vec![(OsString::from("NETLOOM_SINGLE_COPY"), OsString::from(single_copy))],
         folder: None,
         libraries: Some(library()),
+        universe: None,
     };
     let (mut out, mut err) = (vec![], vec![]);
     let outcome = launch(&job, &mut out, &mut err).expect("the job starts");
@@ -82,7 +83,7 @@ fn a_task_that_is_killed_at_a_random_time_ends_the_job() {
         let how = if seed % 2 == 0 { "kill" } else { "async-kill" };
         let arguments = ["1".to_string(), seed.to_string(), how.to_string()];
         let (outcome, output) = run(&program, &arguments, seed % 4 < 2);
-        let failure = outcome.failure.unwrap_or_else(|| panic!("seed {seed}: {outcome:?}\n{output}"));
+        let failure = outcome.failure.clone().unwrap_or_else(|| panic!("seed {seed}: {outcome:?}\n{output}"));
         assert_eq!((failure.task, failure.status.signal()), (seed % TASKS, Some(9)), "seed {seed}\n{output}");
         assert_eq!(outcome.status(), 128 + 9);
         let told = output.lines().filter(|line| line.ends_with("PAMI_SHUTDOWN")).count();

@@ -110,6 +110,7 @@ pub fn bench(args: &MessagingBenchArgs, out: &mut dyn Write, err: &mut dyn Write
         environment: vec![],
         folder: None,
         libraries: None,
+        universe: None,
     };
     let mut printed = vec![];
     let outcome = launch(&job, &mut printed, err).map_err(|error| Problem::new(error.to_string()))?;

@@ -152,6 +152,7 @@ fn run_natively(
         environment: vec![],
         folder: None,
         libraries: cc::library_folder(),
+        universe: None,
     };
     let mut printed = vec![];
     let outcome = launch(&job, &mut printed, err).map_err(|error| Problem::new(error.to_string()))?;

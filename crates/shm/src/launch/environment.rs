@@ -7,9 +7,65 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 use std::process::Command;
 
-/// Variables with a task's number.
-const TASK_NUMBER: [&str; 8] = [
-    ENVIRONMENT[1],
+/// The variable with the name of the launcher's socket.
+pub(super) const LAUNCHER: &str = "NETLOOM_LAUNCHER";
+/// The variable that tells a task which world it is of.
+const WORLD: &str = "NETLOOM_WORLD";
+/// The variable with the number of tasks that a job is meant to have at most.
+const UNIVERSE: &str = "NETLOOM_UNIVERSE_SIZE";
+
+/// The tasks that were started together, of which a task is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct World {
+    /// The first.
+    pub first: u32,
+    /// How many there are.
+    pub count: u32,
+    /// The number of the task's command among theirs.
+    pub command: u32,
+    /// The task that had them started.
+    pub parent: u32,
+}
+
+impl World {
+    /// That of this process, if a task of the job had it started.
+    pub fn of_environment() -> Option<Self> {
+        Self::parse(&std::env::var(WORLD).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let numbers: Option<Vec<u32>> = text.split(' ').map(|word| word.parse().ok()).collect();
+        let &[first, count, command, parent] = numbers.as_deref()? else { return None };
+        let last = first.checked_add(count.checked_sub(1)?)?;
+        (parent < first && last < crate::segment::TASKS_MAX).then_some(World {
+            first,
+            count,
+            command,
+            parent,
+        })
+    }
+
+    fn text(self) -> String {
+        format!("{} {} {} {}", self.first, self.count, self.command, self.parent)
+    }
+}
+
+/// The number of tasks that this process's job is meant to have at most, if its launcher can start some.
+pub fn universe() -> Option<u32> {
+    std::env::var(LAUNCHER).ok()?;
+    std::env::var(UNIVERSE).ok()?.parse().ok()
+}
+
+/// What the launcher of a job that can grow tells its tasks.
+pub(super) struct Growth<'a> {
+    /// The name of its socket.
+    pub(super) launcher: &'a str,
+    /// The number of tasks that the job is meant to have at most.
+    pub(super) universe: u32,
+}
+
+/// Variables with a task's rank among those that were started with it.
+const TASK_RANK: [&str; 7] = [
     "PMI_RANK",
     "PMI_LOCAL_RANK",
     "MPI_LOCALRANKID",
@@ -19,28 +75,45 @@ const TASK_NUMBER: [&str; 8] = [
     "OMPI_COMM_WORLD_NODE_RANK",
 ];
 /// Variables with the number of tasks.
-const TASK_COUNT: [&str; 5] = [
-    "PMI_SIZE",
-    "MPI_LOCALNRANKS",
-    "OMPI_COMM_WORLD_SIZE",
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "OMPI_UNIVERSE_SIZE",
-];
+const TASK_COUNT: [&str; 4] =
+    ["PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 /// What the names of an outer launcher's variables begin with: with its addresses a library would connect to
 /// that launcher.
 const OUTER: [&str; 5] = ["PMI_", "PMIX_", "HYDI_", "OMPI_COMM_WORLD_", "OMPI_MCA_orte_"];
 
 /// Sets a task's environment variables.
-pub(super) fn environment(command: &mut Command, job: &Job, task: u32, segment: RawFd) {
+pub(super) fn environment(
+    command: &mut Command,
+    job: &Job,
+    task: u32,
+    world: Option<World>,
+    segment: RawFd,
+    growth: Option<&Growth>,
+) {
     for (name, _) in std::env::vars_os() {
         if OUTER.iter().any(|outer| name.as_encoded_bytes().starts_with(outer.as_bytes())) {
             command.env_remove(name);
         }
     }
     command.envs(job.environment.iter().map(|(name, value)| (name, value)));
-    command.envs(TASK_NUMBER.map(|name| (name, task.to_string())));
-    command.envs(TASK_COUNT.map(|name| (name, job.tasks.to_string())));
-    command.env(ENVIRONMENT[0], segment.to_string());
+    let (rank, count) = world.map_or((task, job.tasks), |world| (task - world.first, world.count));
+    command.envs(TASK_RANK.map(|name| (name, rank.to_string())));
+    command.envs(TASK_COUNT.map(|name| (name, count.to_string())));
+    command.envs([(ENVIRONMENT[0], segment.to_string()), (ENVIRONMENT[1], task.to_string())]);
+    match world {
+        Some(world) => command.env(WORLD, world.text()),
+        None => command.env_remove(WORLD),
+    };
+    match growth {
+        Some(Growth { launcher, universe }) => {
+            command.env(LAUNCHER, launcher).env(UNIVERSE, universe.to_string());
+        }
+        None => {
+            command.env_remove(LAUNCHER).env_remove(UNIVERSE);
+        }
+    }
+    let universe = growth.map_or(count, |growth| growth.universe);
+    command.env("OMPI_UNIVERSE_SIZE", universe.to_string());
     if let Some(folder) = &job.libraries {
         let given = job.environment.iter().rev().find(|(name, _)| name == LIBRARIES);
         let old = given.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(LIBRARIES));
@@ -106,6 +179,15 @@ pub fn share_core() {
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_world_is_read_as_it_is_written_and_nothing_else_is() {
+        let world = World { first: 4, count: 2, command: 1, parent: 3 };
+        assert_eq!(World::parse(&world.text()), Some(world));
+        for text in ["", "4 2 1", "4 0 1 3", "4 2 1 4", "4 4294967295 0 0", "4 5000 0 0", "a 2 1 3"] {
+            assert_eq!(World::parse(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_search_path_never_gets_an_empty_folder() {

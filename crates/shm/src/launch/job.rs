@@ -46,6 +46,9 @@ pub struct Job {
     pub folder: Option<PathBuf>,
     /// Folder put first in `LD_LIBRARY_PATH`.
     pub libraries: Option<PathBuf>,
+    /// Most tasks that may run at the same time, with those that tasks have started; as many as fit, if
+    /// `None`.
+    pub universe: Option<u32>,
 }
 
 /// Error: a job was not launched; no task of it runs.
@@ -79,10 +82,12 @@ pub enum LaunchError {
 }
 
 /// A task that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Its number.
     pub task: u32,
+    /// What it is, if a task had it started: "rank 1 of ./worker".
+    pub spawned: Option<String>,
     /// Its process.
     pub pid: i32,
     /// How it ended.
@@ -123,7 +128,7 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let plural = |n: u32| if n == 1 { "" } else { "s" };
-        let Some(Failure { task, pid, status }) = self.failure else {
+        let Some(Failure { task, spawned, pid, status }) = &self.failure else {
             return match self.timed_out {
                 None => Ok(()),
                 Some(limit) => {
@@ -135,7 +140,8 @@ impl fmt::Display for Outcome {
         if let (Some(signal), true) = (self.signal, status.signal() == self.signal) {
             return write!(f, "signal {signal} ({}) ended the job", signal_name(signal));
         }
-        write!(f, "task {task} (pid {pid}) ended ")?;
+        let spawned = spawned.as_ref().map_or(String::new(), |of| format!("{of}, "));
+        write!(f, "task {task} ({spawned}pid {pid}) ended ")?;
         match status.signal() {
             Some(signal) => write!(f, "by signal {signal} ({})", signal_name(signal))?,
             None => write!(f, "with status {}", status.code().unwrap_or(1))?,
@@ -184,7 +190,8 @@ mod tests {
 
     #[test]
     fn outcomes_are_reported_in_plain_words() {
-        let failed = |raw| Some(Failure { task: 3, pid: 123, status: ExitStatus::from_raw(raw) });
+        let failed =
+            |raw| Some(Failure { task: 3, spawned: None, pid: 123, status: ExitStatus::from_raw(raw) });
         let outcome = Outcome { failure: failed(11), ended: 7, ..Outcome::default() };
         let expected = "task 3 (pid 123) ended by signal 11 (segmentation fault); ended the other 7 tasks";
         assert_eq!((outcome.to_string().as_str(), outcome.status()), (expected, 139));
@@ -195,6 +202,9 @@ mod tests {
             Outcome { timed_out: Some(Duration::from_millis(1500)), ended: 2, ..Outcome::default() };
         let expected = "the time limit of 1.5 s is reached; ended 2 tasks";
         assert_eq!((outcome.to_string().as_str(), outcome.status()), (expected, TIMED_OUT));
+        let spawned = Failure { spawned: Some("rank 1 of ./worker".into()), ..failed(9).unwrap() };
+        let outcome = Outcome { failure: Some(spawned), ..Outcome::default() };
+        assert_eq!(outcome.to_string(), "task 3 (rank 1 of ./worker, pid 123) ended by signal 9 (kill)");
         assert_eq!((Outcome::default().to_string().as_str(), Outcome::default().status()), ("", 0));
     }
 }

@@ -1,12 +1,15 @@
 //! Starts the tasks of a job and waits until they have ended.
 #![allow(unsafe_code)]
 
-use super::environment::{cores, environment};
+use super::environment::{Growth, World, cores, environment};
+use super::names::Names;
 use super::output::{OpenFiles, Stream, write_line};
+use super::service::Service;
 use super::signals::{Signals, send_all};
 use super::{Bind, Failure, Job, LaunchError, Outcome};
 use crate::segment::{Segment, State};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -27,16 +30,28 @@ const KILL: Duration = Duration::from_secs(5);
 /// # Panics
 /// If there are no tasks, or more than [`crate::segment::TASKS_MAX`].
 pub fn launch(job: &Job, out: &mut dyn Write, err: &mut dyn Write) -> Result<Outcome, LaunchError> {
-    launch_in(job, &Arc::new(Segment::create(job.tasks)?), out, err)
+    // Without it the job runs as ever, and cannot grow.
+    let service = Service::new().ok();
+    run(job, &Arc::new(Segment::create(job.tasks)?), service, out, err)
 }
 
-/// The same in a segment for as many tasks.
+/// The same in a segment for as many tasks, to which none can be added.
 ///
 /// # Errors
 /// If it cannot be launched.
 pub fn launch_in(
     job: &Job,
     segment: &Arc<Segment>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Outcome, LaunchError> {
+    run(job, segment, None, out, err)
+}
+
+fn run(
+    job: &Job,
+    segment: &Arc<Segment>,
+    service: Option<Service>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Outcome, LaunchError> {
@@ -49,12 +64,11 @@ pub fn launch_in(
         Bind::None => None,
         Bind::Core | Bind::Auto => {
             let cores = cores();
-            let quota = std::thread::available_parallelism().map_or(1, usize::from);
             match (job.bind, job.tasks as usize) {
                 (Bind::Core, tasks) if tasks > cores.len() => {
                     return Err(LaunchError::Cores { tasks: job.tasks, cores: cores.len() });
                 }
-                (Bind::Auto, tasks) if tasks > cores.len().min(quota) => None,
+                (Bind::Auto, tasks) if tasks > cores.len().min(quota()) => None,
                 _ => Some(cores),
             }
         }
@@ -63,6 +77,15 @@ pub fn launch_in(
     let signals = Signals::catch().map_err(|e| LaunchError::System("catch signals", e))?;
     let mut launcher = Launcher {
         segment: Arc::clone(segment),
+        job,
+        cores: cores.unwrap_or_default(),
+        core_of: HashMap::new(),
+        files,
+        names: Names::new(service.as_ref().map_or("", |service| &service.name)),
+        socket: service.as_ref().map(|service| service.name.clone()),
+        service,
+        worlds: BTreeMap::new(),
+        discarded: HashSet::new(),
         pids: HashMap::new(),
         streams: Vec::new(),
         phase: Phase::Run,
@@ -71,12 +94,29 @@ pub fn launch_in(
     };
     let began = Instant::now();
     for task in 0..job.tasks {
-        let core = cores.as_ref().map(|cores| cores[task as usize]);
+        let folder = job.folder.as_ref().map(|folder| folder.as_os_str());
+        let program = Program { path: &job.program, name: None, arguments: &job.arguments, folder };
         // If it fails, the launcher's end ends those that run.
-        launcher.start(job, task, core, &files)?;
+        launcher.start(&program, task, None)?;
     }
-    launcher.wait(&signals, job, began, out, err).map_err(|e| LaunchError::System("wait for tasks", e))?;
+    launcher.wait(&signals, began, out, err).map_err(|e| LaunchError::System("wait for tasks", e))?;
     Ok(std::mem::take(&mut launcher.outcome))
+}
+
+/// Cores that this process's group may use at a time.
+pub(super) fn quota() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What a task runs.
+pub(super) struct Program<'a> {
+    /// Path of the program, or its name in `PATH`.
+    pub(super) path: &'a OsStr,
+    /// What the program finds as its name, if that is another.
+    pub(super) name: Option<&'a OsStr>,
+    pub(super) arguments: &'a [OsString],
+    /// Folder that it starts in; the launcher's own if `None`.
+    pub(super) folder: Option<&'a OsStr>,
 }
 
 /// How far the end of a job has come.
@@ -92,10 +132,25 @@ enum Phase {
     Kill(Instant),
 }
 
-struct Launcher {
-    segment: Arc<Segment>,
+pub(super) struct Launcher<'a> {
+    pub(super) segment: Arc<Segment>,
+    pub(super) job: &'a Job,
+    /// The cores that tasks get; none if they run anywhere.
+    pub(super) cores: Vec<libc::cpu_set_t>,
+    /// The tasks that have one, by its number.
+    pub(super) core_of: HashMap<usize, u32>,
+    pub(super) files: OpenFiles,
+    /// How tasks reach the launcher, if the job can grow.
+    service: Option<Service>,
+    /// The name of its socket.
+    socket: Option<String>,
+    pub(super) names: Names,
+    /// The programs of the tasks of each world that tasks had started, by its first task.
+    pub(super) worlds: BTreeMap<u32, Vec<String>>,
+    /// Processes whose end is no failure: the launcher has ended them alone.
+    pub(super) discarded: HashSet<i32>,
     /// Tasks that run, by their process.
-    pids: HashMap<i32, u32>,
+    pub(super) pids: HashMap<i32, u32>,
     streams: Vec<Stream>,
     phase: Phase,
     outcome: Outcome,
@@ -103,27 +158,44 @@ struct Launcher {
     failed: bool,
 }
 
-impl Launcher {
-    fn start(
+impl Launcher<'_> {
+    /// The number of tasks that the job is meant to have at most.
+    fn universe(&self) -> u32 {
+        let cores = || u32::try_from(quota()).unwrap_or(u32::MAX);
+        self.job.universe.unwrap_or_else(|| cores().max(self.job.tasks))
+    }
+
+    /// Starts a task: one of those that the job begins with, or of a world that a task had started.
+    pub(super) fn start(
         &mut self,
-        job: &Job,
+        program: &Program,
         task: u32,
-        core: Option<libc::cpu_set_t>,
-        files: &OpenFiles,
+        world: Option<World>,
     ) -> Result<(), LaunchError> {
-        let mut command = Command::new(&job.program);
-        command.args(&job.arguments);
-        environment(&mut command, job, task, self.segment.file().as_raw_fd());
-        if let Some(folder) = &job.folder {
+        let job = self.job;
+        let mut command = Command::new(program.path);
+        if let Some(name) = program.name {
+            command.arg0(name);
+        }
+        command.args(program.arguments);
+        let growth = self.socket.as_ref().map(|launcher| Growth { launcher, universe: self.universe() });
+        environment(&mut command, job, task, world, self.segment.file().as_raw_fd(), growth.as_ref());
+        if let Some(folder) = program.folder {
             command.current_dir(folder);
         }
+        let core = (0..self.cores.len()).find(|core| !self.core_of.contains_key(core));
+        if let Some(core) = core {
+            self.core_of.insert(core, task);
+        }
+        let core = core.map(|core| self.cores[core]);
         if task > 0 {
             command.stdin(Stdio::null());
         }
         if job.label {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
-        let (segment, parent, files) = (self.segment.file().as_raw_fd(), std::process::id(), files.inherited);
+        let (segment, parent) = (self.segment.file().as_raw_fd(), std::process::id());
+        let files = self.files.inherited;
         let prepare = move || {
             let check = |result: i32| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
             // SAFETY: system calls that are safe between fork and exec, on values that live here.
@@ -146,7 +218,7 @@ impl Launcher {
         unsafe { command.pre_exec(prepare) };
         let mut child = command
             .spawn()
-            .map_err(|source| LaunchError::Program { program: job.program.clone(), source })?;
+            .map_err(|source| LaunchError::Program { program: program.path.into(), source })?;
         self.pids.insert(child.id() as i32, task);
         let pipes =
             [(child.stdout.take().map(OwnedFd::from), false), (child.stderr.take().map(OwnedFd::from), true)];
@@ -163,11 +235,11 @@ impl Launcher {
     fn wait(
         &mut self,
         signals: &Signals,
-        job: &Job,
         began: Instant,
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> io::Result<()> {
+        let job = self.job;
         let limit = job.time_limit.and_then(|limit| began.checked_add(limit));
         loop {
             let left_over = self.reap();
@@ -209,12 +281,15 @@ impl Launcher {
                 Phase::Terminate(end) => Some(end),
                 Phase::Kill(_) => Some(now + Duration::from_millis(50)),
             };
-            let readable = self.poll(signals, next)?;
+            let (readable, is_asked) = self.poll(signals, next)?;
             for (signal, is_from_kernel) in signals.take() {
                 self.outcome.signal = Some(signal);
                 self.forward(signal, is_from_kernel);
             }
             self.copy(&readable, out, err);
+            if is_asked {
+                self.answer();
+            }
         }
         // What is still in the pipes; then nobody writes to them any more.
         let all: Vec<_> = (0..self.streams.len()).collect();
@@ -242,26 +317,39 @@ impl Launcher {
             let Some(task) = self.pids.remove(&pid) else { continue };
             any = true;
             let status = ExitStatus::from_raw(status);
+            let is_discarded = self.discarded.remove(&pid);
+            self.ended(task);
             let record = self.segment.task(task);
-            if status.success() {
+            if status.success() || is_discarded {
                 if record.state() != State::Finished {
                     record.set_state(State::Ended);
                 }
+                self.segment.free_queues(task);
                 continue;
             }
             record.set_state(State::Dead);
             self.failed = true;
-            match (self.phase, self.outcome.failure) {
+            match (self.phase, &self.outcome.failure) {
                 // The launcher ended it.
                 (Phase::Terminate(_) | Phase::Kill(_), _) => {}
-                (_, None) => self.outcome.failure = Some(Failure { task, pid, status }),
+                (_, None) => {
+                    let spawned = self.name_of_spawned(task);
+                    self.outcome.failure = Some(Failure { task, spawned, pid, status });
+                }
                 _ => self.outcome.also_failed += 1,
             }
         };
         if any {
-            (0..self.segment.tasks()).for_each(|task| self.segment.task(task).doorbell.ring_all());
+            (0..self.segment.tasks_ever()).for_each(|task| self.segment.task(task).doorbell.ring_all());
         }
         left
+    }
+
+    /// Answers what tasks ask.
+    fn answer(&mut self) {
+        let Some(mut service) = self.service.take() else { return };
+        service.answer(|request| self.carry_out(request, matches!(self.phase, Phase::Run) && !self.failed));
+        self.service = Some(service);
     }
 
     /// Asks all that is left to end.
@@ -286,11 +374,14 @@ impl Launcher {
         }
     }
 
-    /// Waits for a signal or output, at most until then; returns which streams have some.
-    fn poll(&self, signals: &Signals, until: Option<Instant>) -> io::Result<Vec<usize>> {
+    /// Waits for a signal, output or a request, at most until then; returns which streams have output, and
+    /// whether tasks ask something.
+    fn poll(&self, signals: &Signals, until: Option<Instant>) -> io::Result<(Vec<usize>, bool)> {
         let entry = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let mut files = vec![entry(signals.pipe.as_raw_fd())];
         files.extend(self.streams.iter().map(|stream| entry(stream.pipe.as_raw_fd())));
+        let streams = 1..files.len();
+        files.extend(self.service.iter().flat_map(Service::files).map(entry));
         let time = until.map_or(-1, |until| {
             let time = until.saturating_duration_since(Instant::now()).as_millis() + 1;
             i32::try_from(time).unwrap_or(i32::MAX)
@@ -299,9 +390,18 @@ impl Launcher {
         let result = unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, time) };
         if result < 0 {
             let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(Vec::new()) } else { Err(error) };
+            return if error.kind() == io::ErrorKind::Interrupted {
+                Ok((Vec::new(), false))
+            } else {
+                Err(error)
+            };
         }
-        Ok(files[1..].iter().enumerate().filter(|(_, file)| file.revents != 0).map(|(at, _)| at).collect())
+        let is_ready = |file: &libc::pollfd| file.revents != 0;
+        let is_asked = files[streams.end..].iter().any(is_ready);
+        Ok((
+            (0..).zip(&files[streams]).filter(|(_, file)| is_ready(file)).map(|(at, _)| at).collect(),
+            is_asked,
+        ))
     }
 
     /// Copies the lines of these streams, and forgets those at their end; returns whether there were any
@@ -338,7 +438,7 @@ impl Launcher {
     }
 }
 
-impl Drop for Launcher {
+impl Drop for Launcher<'_> {
     /// Ends what is left when a job could not be launched as a whole.
     fn drop(&mut self) {
         let until = Instant::now() + KILL;

@@ -9,11 +9,16 @@
 //! - No process is left behind: tasks die with the launcher, and what they started and left is adopted and
 //!   ended.
 //!
+//! A task can ask the launcher of `netloom exec` for more tasks, and for names of ports and services. Tasks
+//! that are started together are a world of their own, and tasks of the job like all others.
+//!
 //! The launcher changes signal handlers and waits for any child, so a process launches one job at a time, and
 //! has no other children meanwhile.
 //!
 //! - `job.rs` – what is launched, and how it ended.
 //! - `launcher.rs` – starts the tasks and waits for them.
+//! - `spawn.rs` – starts more tasks while the job runs.
+//! - `request.rs`, `service.rs`, `names.rs` – what tasks ask of the launcher, and how; ports and services.
 //! - `environment.rs` – their environment variables and cores.
 //! - `output.rs` – their output, line by line.
 //! - `signals.rs` – signals that the launcher receives and sends.
@@ -21,9 +26,15 @@
 mod environment;
 mod job;
 mod launcher;
+mod names;
 mod output;
+mod request;
+mod service;
 mod signals;
+mod spawn;
 
-pub use environment::share_core;
+pub use environment::{World, share_core, universe};
 pub use job::{Bind, Failure, Job, LaunchError, Outcome, TIMED_OUT};
 pub use launcher::{launch, launch_in};
+pub use request::{Answer, Command, Request};
+pub use service::{Asked, ask};

@@ -55,6 +55,14 @@ pub(super) struct OpenFiles {
 }
 
 impl OpenFiles {
+    /// Raises the limit once more; tasks get what they got before.
+    pub(super) fn raise_to(&mut self, count: u64) -> Result<(), LaunchError> {
+        let mut again = Self::raise(count)?;
+        let raised = again.inherited.take();
+        self.inherited = self.inherited.or(raised);
+        Ok(())
+    }
+
     pub(super) fn raise(count: u64) -> Result<Self, LaunchError> {
         let error = || {
             LaunchError::System("open so many files; without -l none are needed", io::Error::last_os_error())

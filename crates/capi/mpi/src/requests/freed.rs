@@ -15,6 +15,12 @@ impl Library {
         }
     }
 
+    /// Whether any of them is a send that has not ended.
+    pub fn has_freed_sends(&self) -> bool {
+        let is_send = |at: &usize| matches!(self.requests[*at], Some(Request::Send(..)));
+        self.freed_requests.iter().any(is_send)
+    }
+
     #[inline(never)]
     fn end_some_freed_requests(&mut self) {
         let mut left = std::mem::take(&mut self.freed_requests);

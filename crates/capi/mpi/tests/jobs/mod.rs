@@ -51,6 +51,7 @@ pub fn job(program: &Path, ranks: u32) -> Job {
         environment: vec![],
         folder: None,
         libraries: Some(libraries()),
+        universe: None,
     }
 }
 

@@ -90,7 +90,7 @@ fn threads_max(job: &Job) -> usize {
         None => {
             // SAFETY: a library call without pointers.
             let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1);
-            cores as u32 / job.segment.tasks()
+            cores as u32 / job.tasks
         }
     };
     set.unwrap_or(cores.max(1) as usize).min(BELLS - 1)

@@ -135,7 +135,7 @@ impl Context {
             return;
         }
         self.count_poll();
-        let shared = job.is_oversubscribed;
+        let shared = job.is_oversubscribed();
         if idle < YIELD_AFTER[usize::from(!shared)] {
             // The hint takes as long as half a message.
             if idle > PAUSE_AFTER {

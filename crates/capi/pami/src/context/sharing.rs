@@ -131,7 +131,7 @@ impl Context {
         self.idle.set(idle);
         self.count_poll();
         let job = self.client().job;
-        let crowded = job.is_oversubscribed;
+        let crowded = job.is_oversubscribed();
         if idle < YIELD_AFTER[usize::from(!crowded)] / POLLS as u32 {
             if self.sharing.has_changed.take() {
                 self.ring();

@@ -105,7 +105,7 @@ impl PamiDevice for ShmDevice {
 
     #[inline]
     fn has(&self, endpoint: Endpoint) -> bool {
-        endpoint.task() < self.job.segment.tasks() && (endpoint.offset() as usize) < CONTEXTS_MAX
+        self.job.has(endpoint.task()) && (endpoint.offset() as usize) < CONTEXTS_MAX
     }
 
     #[inline(always)]
@@ -184,7 +184,7 @@ impl PamiDevice for ShmDevice {
             unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
             return Ok(Begun::Done);
         }
-        let is_shared = bytes >= SHARED_FROM_B && !self.job.is_oversubscribed;
+        let is_shared = bytes >= SHARED_FROM_B && !self.job.is_oversubscribed();
         let tasks = [self.job.task, with.task()];
         // SAFETY: the program gave both addresses.
         self.copy(way, with, |direction, pid| unsafe {

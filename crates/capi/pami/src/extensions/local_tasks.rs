@@ -32,6 +32,6 @@ fn words(job: &Job) -> &'static [u32] {
     static WORDS: OnceLock<Vec<u32>> = OnceLock::new();
     WORDS.get_or_init(|| {
         let is_local = |task: &u32| job.locals().contains(&(*task as usize));
-        (0..job.segment.tasks()).map(|task| if is_local(&task) { LOCAL } else { 0 }).collect()
+        (0..job.first + job.tasks).map(|task| if is_local(&task) { LOCAL } else { 0 }).collect()
     })
 }

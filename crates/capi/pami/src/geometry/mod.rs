@@ -49,8 +49,9 @@ impl Geometry {
     }
 
     /// The geometry of all tasks.
-    pub fn world(tasks: u32) -> Self {
-        Geometry::new(0, Topology::of_ranges([(0, tasks.saturating_sub(1))], Offsets::One(0)))
+    pub fn world(first: u32, tasks: u32) -> Self {
+        let last = first + tasks.saturating_sub(1);
+        Geometry::new(0, Topology::of_ranges([(first, last)], Offsets::One(0)))
     }
 
     /// The group of the member's device that does its collectives.

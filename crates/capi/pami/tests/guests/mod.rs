@@ -52,6 +52,7 @@ pub fn simulate_with(program: &Path, on: On, environment: Vec<(OsString, OsStrin
         environment,
         folder: None,
         libraries: Some(library()),
+        universe: None,
     };
     let machine = Machine {
         name: "bgq".into(),
