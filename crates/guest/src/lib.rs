@@ -17,7 +17,7 @@ mod profile;
 mod unloaded;
 
 use link::{GuestLink, OVER, Shared};
-use memory::{GuestMemory, Status};
+use memory::{GuestMemory, Status, Stores};
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::device::Simulated;
@@ -236,6 +236,7 @@ pub fn run(
         job.environment.push(("OMP_WAIT_POLICY".into(), "passive".into()));
     }
     let made: Mutex<Made> = Mutex::default();
+    let stores: Mutex<BTreeMap<u32, Arc<Stores>>> = Mutex::default();
     let recorders = machine.is_profiled.then(|| {
         let hops = unloaded::hops(settings.facts.torus.clone());
         Recorders::new(unloaded::measure(&study, &placement.nodes, &settings.costs, &hops), hops)
@@ -247,17 +248,19 @@ pub fn run(
         let has_others = placement.task(spi.node(), 0).is_some();
         let Some(task) = placement.task(spi.node(), process) else { return Box::new(Empty { has_others }) };
         debug_assert_eq!(spi.process(), hardware_thread(tasks_per_node as u8, process, thread));
+        let stores =
+            Arc::clone(stores.lock().unwrap_or_else(PoisonError::into_inner).entry(spi.node()).or_default());
         let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
         let (of_task, status) = made.entry(task).or_insert_with(|| {
             let status = Arc::<Status>::default();
-            let of_memory = (Arc::clone(&segment), Arc::clone(&status));
+            let of_memory = (Arc::clone(&segment), Arc::clone(&status), Arc::clone(&stores));
             let open = move || -> Box<dyn netloom_node::memory::AddressSpace> {
-                let (segment, status) = (Arc::clone(&of_memory.0), Arc::clone(&of_memory.1));
-                Box::new(GuestMemory { segment, task, status })
+                let (segment, status, stores) = of_memory.clone();
+                Box::new(GuestMemory { segment, task, status, stores })
             };
             (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), status)
         });
-        let link = GuestLink::new(&channels, &segment, (task, thread), status, &shared);
+        let link = GuestLink::new(&channels, &segment, (task, thread), (status, &stores), &shared);
         let process = GuestProcess::new(of_task, thread, link);
         Box::new(match &recorders {
             Some(recorders) => {

@@ -397,7 +397,7 @@ impl<G: Guest> GuestProcess<G> {
         state.watched.clear();
         let contexts_of = task.contexts(state.awaited);
         for (number, context) in contexts_of.clone() {
-            any.push(context.watches()[0]);
+            any.push(context.packet_watch());
             state.watched.push(number);
         }
         for (_, context) in contexts_of {
