@@ -234,6 +234,24 @@ impl<'a> InboxReader<'a> {
         }
     }
 
+    /// Whether the source of the last message has another one. If not, its writer sees that all have been read.
+    #[inline(always)]
+    pub fn has_more(&mut self) -> bool {
+        let has_next = self.has_next(self.source);
+        if !has_next {
+            self.publish();
+        }
+        has_next
+    }
+
+    #[inline(always)]
+    fn publish(&mut self) {
+        match self.source {
+            0 => self.queue.publish(),
+            n => self.boxes[n - 1].publish(),
+        }
+    }
+
     /// Whether a message is there, or one of the queue has been claimed by a writer that has not written it
     /// yet.
     pub fn has_claimed(&self) -> bool {
@@ -257,21 +275,26 @@ impl<'a> InboxReader<'a> {
     /// first after it that has one. Returns whether there is one.
     #[inline]
     fn find(&mut self) -> bool {
-        if self.in_a_row < IN_A_ROW && self.has_next(self.source) {
+        let has_next = self.has_next(self.source);
+        if has_next && self.in_a_row < IN_A_ROW {
             return true;
         }
         self.in_a_row = 0;
-        match self.source {
-            0 => self.queue.publish(),
-            n => self.boxes[n - 1].publish(),
-        }
-        for _ in 0..=self.boxes.len() {
-            self.source = if self.source == self.boxes.len() { 0 } else { self.source + 1 };
+        self.publish();
+        for _ in 0..self.boxes.len() {
+            self.turn();
             if self.has_next(self.source) {
                 return true;
             }
         }
-        false
+        self.turn();
+        has_next
+    }
+
+    /// The next source.
+    #[inline(always)]
+    fn turn(&mut self) {
+        self.source = if self.source == self.boxes.len() { 0 } else { self.source + 1 };
     }
 
     #[cold]

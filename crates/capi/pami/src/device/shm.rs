@@ -132,6 +132,11 @@ impl PamiDevice for ShmDevice {
         }
     }
 
+    #[inline(always)]
+    fn peek_more(&mut self) -> Next<Payload> {
+        if self.reader.has_more() { self.peek() } else { Next::Nothing }
+    }
+
     #[inline]
     fn poll(&mut self) -> Option<Arrival<Payload>> {
         loop {
