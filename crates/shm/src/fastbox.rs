@@ -403,6 +403,29 @@ mod tests {
         assert!(seen.contains(&1000) && seen.contains(&2000), "{seen:?}");
     }
 
+    /// A reader that looks at one source alone lets its writer see what it has read, and misses nothing elsewhere.
+    #[test]
+    fn a_look_for_more_is_at_the_last_source_and_frees_its_slots() {
+        let inbox = Inbox::new();
+        let mut own = fastboxes(1);
+        let mut reader = reader(&inbox);
+        (0..=OFTEN).for_each(|n| inbox.send(&mut own, 0, n.into()).unwrap());
+        while read(&mut reader).is_some() {}
+        inbox.send(&mut own, 0, 1).unwrap();
+        inbox.send(&mut own, 0, 2).unwrap();
+        inbox.queue.push(3, [&[], &[]]).unwrap();
+        assert_eq!(read(&mut reader), Some(1));
+        assert!(reader.has_more());
+        assert_eq!(read(&mut reader), Some(2));
+        assert!(!reader.has_more());
+        for n in 0..SLOTS as u64 {
+            inbox.send(&mut own, 0, 10 + n).unwrap();
+        }
+        assert_eq!(inbox.send(&mut own, 0, 0), Err(Full));
+        let rest: Vec<_> = std::iter::from_fn(|| read(&mut reader)).collect();
+        assert!(rest.contains(&3) && rest.len() == SLOTS + 1, "{rest:?}");
+    }
+
     #[test]
     fn writers_that_send_often_have_fastboxes_and_others_have_none() {
         let inboxes: Vec<_> = (0..DESTINATIONS + 3).map(|_| Inbox::new()).collect();
