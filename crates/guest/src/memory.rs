@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_store_to_no_memory_is_told_and_the_others_are_carried_out() {
         let mut memory = memory();
-        let own = vec![0u8; 24];
+        let own = [0u8; 24];
         let start = own.as_ptr() as u64;
         memory.store(start, &[1]);
         memory.store(8, &[2; 3]);

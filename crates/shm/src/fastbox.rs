@@ -234,14 +234,18 @@ impl<'a> InboxReader<'a> {
         }
     }
 
-    /// Whether the source of the last message has another one. If not, its writer sees that all have been read.
+    /// The same after a message, if its source has another one. If not, its writer sees that all have been read.
     #[inline(always)]
-    pub fn has_more(&mut self) -> bool {
-        let has_next = self.has_next(self.source);
-        if !has_next {
+    pub fn peek_more(&mut self) -> Option<Message<'_>> {
+        if !self.has_next(self.source) {
             self.publish();
+            return None;
         }
-        has_next
+        match self.source {
+            // SAFETY: it is there. A fastbox has no announcements.
+            n if n > 0 && self.in_a_row < IN_A_ROW => Some(unsafe { self.boxes[n - 1].message() }),
+            _ => self.peek(),
+        }
     }
 
     #[inline(always)]
@@ -415,9 +419,9 @@ mod tests {
         inbox.send(&mut own, 0, 2).unwrap();
         inbox.queue.push(3, [&[], &[]]).unwrap();
         assert_eq!(read(&mut reader), Some(1));
-        assert!(reader.has_more());
-        assert_eq!(read(&mut reader), Some(2));
-        assert!(!reader.has_more());
+        assert_eq!(reader.peek_more().map(|message| message.word), Some(2));
+        reader.release();
+        assert!(reader.peek_more().is_none());
         for n in 0..SLOTS as u64 {
             inbox.send(&mut own, 0, 10 + n).unwrap();
         }
