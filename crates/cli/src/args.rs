@@ -177,6 +177,8 @@ pub enum Command {
     #[command(after_long_help = "Examples:\n  \
         netloom mpirun -n 2 --machine bgq ./ping\n  \
         netloom mpirun -n 64 --ppn 4 --machine bgq --set topology.dims=[2,2,2,2,1] ./solver\n  \
+        netloom mpirun -n 16 --machine xc ./solver
+  \
         netloom mpirun -n 8 --machine bgq --compute 1 ./solver     # its computing counts, as fast as here\n  \
         netloom mpirun -n 16 --machine bgq --out profile ./solver  # where its time goes, with a timeline\n\n\
         Each task is a process of this computer; its messages cross the simulated machine, and MPI_Wtime and PAMI_Wtime are that \

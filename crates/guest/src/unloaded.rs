@@ -6,8 +6,8 @@ use netloom_fabric::collective::ByteOrder;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::{Event, Limits, Rma};
 use netloom_messaging::pami::device::Transfer;
-use netloom_messaging::pami::message_unit::{Costs, Placement};
 use netloom_messaging::pami::task::Task;
+use netloom_messaging::pami::{Costs, Placement};
 use netloom_messaging::spi::Spi;
 use netloom_messaging::transit::{Hops, Passage, Unloaded};
 use netloom_node::program::Program;
@@ -25,19 +25,6 @@ const READS: [u64; 5] = [1, 512, 1 << 12, 1 << 15, 1 << 18];
 const TIMES: usize = 2;
 /// The dispatch identifier of the packets.
 const MESSAGE: u16 = 1;
-
-/// Fewest hops between two nodes of a torus, of which each dimension has a length and may close into a ring.
-pub(crate) fn hops(torus: Vec<(u32, bool)>) -> Hops {
-    Arc::new(move |mut a, mut b| {
-        let mut sum = 0;
-        for &(length, is_ring) in &torus {
-            let apart = (a % length).abs_diff(b % length);
-            sum += if is_ring { apart.min(length - apart) } else { apart };
-            (a, b) = (a / length, b / length);
-        }
-        sum
-    })
-}
 
 /// What was observed: a passage and its time.
 type Observed = Arc<Mutex<Vec<(Passage, Microticks)>>>;

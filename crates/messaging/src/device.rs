@@ -100,6 +100,9 @@ pub trait GniDevice: Device<Step = crate::gni::Step> {
     /// If it cannot.
     fn attach(&self, ptag: u8, cookie: u32) -> Result<(), aries::status::Refusal>;
 
+    /// From now on another hardware thread drives the device, which is this process of its node.
+    fn run_as(&self, process: u8);
+
     /// Creates a completion queue with this capacity.
     fn create_queue(&self, entries: usize) -> u16;
 

@@ -33,6 +33,21 @@ impl Part {
     }
 }
 
+/// What has arrived from another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// A packet of a sender, or data that this task read itself.
+    pub part: Part,
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// The other node.
+    pub node: u32,
+    /// When the sender's interface made the packet, or this task asked for the data.
+    pub sent: Microticks,
+    /// When this task found that it is there.
+    pub found: Microticks,
+}
+
 /// A transfer between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {

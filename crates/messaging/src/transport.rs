@@ -128,6 +128,9 @@ pub trait Transport: Send {
     /// Performs the set-up before the first message.
     fn start(&mut self) {}
 
+    /// From now on another hardware thread drives it, which is this process of its node.
+    fn run_as(&mut self, _process: u8) {}
+
     /// Maximum data of an eager message, bytes.
     fn eager_max_bytes(&self) -> u64;
 

@@ -10,7 +10,7 @@ use netloom_messaging::config::{MpiConfig, PamiConfig};
 use netloom_messaging::mpi::{ANY, Costs, Library, Locking, Rank, Ranks, Threads};
 use netloom_messaging::pami::context::Limits;
 use netloom_messaging::pami::device::Range;
-use netloom_messaging::pami::message_unit::{Costs as PamiCosts, Placement};
+use netloom_messaging::pami::{Costs as PamiCosts, Placement};
 use netloom_messaging::spi;
 use netloom_nic::message_unit::NETWORK_FIFOS;
 use netloom_node::time::Microticks;

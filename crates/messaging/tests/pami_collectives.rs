@@ -5,8 +5,8 @@ mod units;
 
 use netloom_engine::Stream;
 use netloom_fabric::collective::Operation;
+use netloom_messaging::pami::Placement;
 use netloom_messaging::pami::device::{Collective, Combine, Range};
-use netloom_messaging::pami::message_unit::Placement;
 use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::task::Task;
 use netloom_node::time::Microticks;

@@ -81,6 +81,16 @@ impl<C, W> Thread<C, W> {
         lock(&self.0).now
     }
 
+    /// The time that it reaches when it has done what it was told to, if commands and waits take none.
+    pub fn reached(&self) -> Microticks {
+        let mailbox = lock(&self.0);
+        let spent = mailbox.operations.iter().map(|operation| match operation {
+            Operation::Spend(time) => *time,
+            _ => Microticks::ZERO,
+        });
+        spent.fold(mailbox.now, |sum, time| sum + time)
+    }
+
     /// Appends a computation of this length to its operations.
     pub fn spend(&self, microticks: Microticks) {
         lock(&self.0).spend(microticks);

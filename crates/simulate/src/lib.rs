@@ -10,7 +10,7 @@
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
 //! | `programs.rs` | programs of ranks, skeletons and traces, on any machine |
 //! | `ranks.rs` | the ranks of programs, and the nodes that they are laid onto |
-//! | `units.rs` | processes of a caller's own on Message Units |
+//! | `units.rs`, `own.rs` | processes of a caller's own: on Message Units, and with the messages of any machine |
 //! | `unloaded.rs` | what their messages take on a machine that is otherwise empty |
 //! | `jobs.rs` | several jobs: together, then each alone |
 //! | `nics/` | ranks over each network interface, and programs that are written for one |
@@ -27,6 +27,7 @@ mod jobs;
 mod measure;
 mod nics;
 mod observed;
+pub mod own;
 mod packaging;
 mod processes;
 mod programs;

@@ -75,6 +75,18 @@ pub(super) fn on_switches(
     })
 }
 
+/// Runs ranks, or a caller's own processes, on a torus, by themselves.
+pub(super) fn own_on_torus<F: RouterFamily>(family: &F, ranks: &Ranks, to: To) -> Result<RunResult, Problem> {
+    let on = OnTorus { ranks, traffic: None, to };
+    nics::over_torus().into_iter().find_map(|over| over(family, &on)).expect("the last is for all")
+}
+
+/// The same on a network of switches.
+pub(super) fn own_on_switches(ranks: &Ranks, to: To) -> Result<RunResult, Problem> {
+    let on = OnSwitches { ranks, traffic: None, to };
+    nics::OVER_SWITCHES.into_iter().find_map(|over| over(&on)).expect("the last is for all")
+}
+
 /// Ranks on a torus, and the traffic that is beside them.
 pub(super) struct OnTorus<'a> {
     pub ranks: &'a Ranks<'a>,

@@ -1,8 +1,10 @@
 //! The ranks of a run: their programs, the nodes that they are laid onto, and what they did.
 
 use super::course::beside_the_study;
+use super::own::{Make, Maker, Slot};
 use super::processes::Processes;
 use super::{reach, timeline, unloaded};
+use crate::units::Failures;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::host::Family;
 use netloom_fabric::topology::torus::Torus;
@@ -14,6 +16,7 @@ use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
 use netloom_nic::packet_port::{NewPacket, PacketPort, PortMemory, Watch};
 use netloom_node::nodes::{NewProcess, Nodes, ThreadOf};
 use netloom_node::process::{Operations, Process, Resumed, Step};
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
@@ -41,6 +44,10 @@ pub(super) struct Ranks<'a> {
     /// The ranks of each of several jobs, none of one that is no program or does not run.
     jobs: Vec<Range<usize>>,
     measures: Vec<Measures>,
+    /// Makes a caller's own processes, which take the place of programs.
+    own: Option<&'a dyn Make>,
+    /// Those of them that failed.
+    failures: Mutex<Failures>,
     pub begin: Instant,
 }
 
@@ -53,12 +60,22 @@ struct Measures {
     job: Option<String>,
 }
 
+/// Makes a caller's own process on a hardware thread.
+pub(super) type MakeOn<C, W> = fn(&dyn Make, Slot<C, W>) -> Box<dyn Process<C, W>>;
+
 /// A node without a rank.
-struct Idle;
+struct Idle {
+    /// Whether the node takes no memory.
+    is_absent: bool,
+}
 
 impl<C, W> Process<C, W> for Idle {
     fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
         Step::Ended(Ok(()))
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_absent
     }
 }
 
@@ -138,8 +155,37 @@ impl<'a> Ranks<'a> {
             hops: None,
             jobs,
             measures: vec![],
+            own: None,
+            failures: Mutex::default(),
             begin,
         }
+    }
+
+    /// A caller's own processes in place of programs, on these nodes.
+    pub fn of_own(study: &'a ResolvedStudy, nodes: &[u32], maker: &'a impl Maker) -> Self {
+        let ranks = Self::on_nodes(study, vec![], Placement::new(nodes), vec![], Instant::now());
+        Ranks { own: Some(maker), reports: vec![], ..ranks }
+    }
+
+    /// Which of them failed.
+    pub fn into_failures(self) -> Failures {
+        self.failures.into_inner().expect("no panic before")
+    }
+
+    /// Ranks that measure message times on an otherwise empty machine; none if there is no partner, or if
+    /// not everything on the machine works. The study is one to its end.
+    pub fn to_measure(study: &'a ResolvedStudy, nodes: &[u32]) -> Option<Self> {
+        let hops = unloaded::hops(study, nodes);
+        let programs =
+            unloaded::programs(nodes.len() as u32, &hops).filter(|_| unloaded::is_possible(study))?;
+        let alone = Self::on_nodes(study, programs, Placement::new(nodes), vec![], Instant::now());
+        let transit = Transit::new(nodes.len() as u32, hops, Unloaded::default()).observing();
+        Some(Ranks { transit: Arc::new(transit), ..alone })
+    }
+
+    /// What they measured.
+    pub fn measured_unloaded(&self) -> Unloaded {
+        self.transit.unloaded()
     }
 
     /// Runs these ranks, after others on the same nodes that measure message times on an otherwise empty
@@ -151,32 +197,42 @@ impl<'a> Ranks<'a> {
     ) -> Result<RunResult, Problem> {
         let count = self.reports.len() as u32;
         let hops = Arc::clone(self.transit.hops());
-        if unloaded::is_possible(self.study)
-            && let Some(programs) = unloaded::programs(count, &hops)
-        {
-            let placement = (*self.placement).clone();
-            let transit = Transit::new(count, Arc::clone(&hops), Unloaded::default()).observing();
-            let study = self.study.to_its_end();
-            let alone = Ranks::on_nodes(&study, programs, placement, vec![], self.begin);
-            let alone = Ranks { transit: Arc::new(transit), ..alone };
+        let study = self.study.to_its_end();
+        if let Some(mut alone) = Ranks::to_measure(&study, self.placement.nodes()) {
+            alone.placement = Arc::clone(&self.placement);
             on(&alone, true, (&unloaded::Unseen(progress), threads))?;
-            self.transit = Arc::new(Transit::new(count, hops, alone.transit.unloaded()));
+            self.transit = Arc::new(Transit::new(count, hops, alone.measured_unloaded()));
         }
         self.begin = Instant::now();
         on(&self, false, (progress, threads))
+    }
+
+    /// Processes on each node.
+    pub fn per_node(&self) -> u8 {
+        self.own.map_or(1, |own| own.threads())
     }
 
     pub fn steps(&self) -> Steps {
         Steps::new(self.study.machine.messaging(), self.study.machine.ticks_per_second())
     }
 
-    /// The process of a node: its rank over a transport, if it has one.
+    /// The process with a number on a node: its rank over a transport, if it has one. `own` makes a caller's
+    /// own.
     pub fn process<T: Transport + 'static>(
         &self,
-        node: u32,
+        (node, number): (u32, u8),
+        thread: &Thread<T::Command, T::Watch>,
         transport: impl FnOnce(u32) -> T,
+        own: MakeOn<T::Command, T::Watch>,
     ) -> Box<dyn Process<T::Command, T::Watch>> {
-        let Some(rank) = self.placement.rank(node) else { return Box::new(Idle) };
+        let Some(rank) = self.placement.rank(node) else {
+            return Box::new(Idle { is_absent: self.own.is_some() });
+        };
+        if let Some(make) = self.own {
+            let messages = (number == 0).then(|| Box::new(transport(rank)) as Box<_>);
+            let thread = thread.clone();
+            return own(make, Slot { rank, number: number.into(), node, thread, messages });
+        }
         let program = self.programs[rank as usize].lock().expect("no panic before").take();
         let program = program.expect("each rank runs on one node");
         let machine = &self.study.machine;
@@ -191,20 +247,26 @@ impl<'a> Ranks<'a> {
         numbers: &[u32],
         format: &Arc<dyn PacketFormat<F::Header>>,
         lanes: &[usize],
+        own: MakeOn<NewPacket<F::Header>, Watch>,
     ) -> Nodes<PacketPort<F>> {
-        let process = |node, _, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
+        let process = |node, number, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
             let thread = ThreadOf::<PacketPort<F>>::default();
-            let own = (node, self.study.study.seed);
+            let of = (node, self.study.study.seed);
             let packets =
-                |_| Packets::new(thread.clone(), memory, format, &self.placement, own, lanes, self.steps());
-            let process: Box<dyn Process<NewPacket<F::Header>, Watch>> = self.process(node, packets);
+                |_| Packets::new(thread.clone(), memory, format, &self.placement, of, lanes, self.steps());
+            let process: Box<dyn Process<NewPacket<F::Header>, Watch>> =
+                self.process((node, number), &thread, packets, own);
             NewProcess { process, thread }
         };
-        Nodes::new(Arc::new(()), numbers, 1, self.study.study.seed, process)
+        Nodes::new(Arc::new(()), numbers, self.per_node(), self.study.study.seed, process)
     }
 
     /// Adds to a result what the programs did, once they have run.
     pub fn finish(&self, result: &mut RunResult, processes: &Processes) {
+        if self.own.is_some() {
+            processes.judge(result, self.placement.nodes().len() as u32 * u32::from(self.per_node()));
+            *self.failures.lock().expect("no panic before") = processes.failures().to_vec();
+        }
         if self.reports.is_empty() {
             return;
         }

@@ -45,6 +45,12 @@ unsafe extern "C" {
         cookie: *mut c_void,
         hints: DispatchHints,
     ) -> c_int;
+    fn PAMI_Dispatch_query(
+        context: *mut c_void,
+        dispatch: usize,
+        list: *mut Configuration,
+        count: usize,
+    ) -> c_int;
     fn PAMI_Endpoint_create(client: *mut c_void, task: u32, offset: usize, endpoint: *mut u32) -> c_int;
     fn PAMI_Endpoint_query(endpoint: u32, task: *mut u32, offset: *mut usize) -> c_int;
     fn PAMI_Send_immediate(context: *mut c_void, send: *mut SendImmediate) -> c_int;
@@ -187,6 +193,12 @@ impl Pami {
         unsafe {
             let context = listener.transport().context;
             PAMI_Dispatch_set(context, MESSAGE, Some(arrived), null_mut(), DispatchHints(0));
+            let value = crate::pami_interface::abi::AttributeValue { intval: 0 };
+            let mut most = Configuration { name: attribute::DISPATCH_SEND_IMMEDIATE_MAX, value };
+            if PAMI_Dispatch_query(context, MESSAGE, &mut most, 1) == SUCCESS {
+                let short_max = most.value.intval.min(IMMEDIATE_B).saturating_sub(Envelope::BYTES);
+                listener.transport().short_max_bytes.set(short_max);
+            }
             type Text = unsafe extern "C" fn(*mut c_char, usize) -> usize;
             type Describe = unsafe extern "C" fn(Option<Text>);
             if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", c"describe") {

@@ -75,12 +75,14 @@ pub unsafe extern "C" fn PAMI_Dispatch_query(
 ) -> Result {
     // SAFETY: the program gave them.
     let (found, attributes) = unsafe { (context(handle), attributes(configuration, count)) };
-    if found.and_then(|context| context.dispatches().get(dispatch).copied().flatten()).is_none() {
+    if found.as_ref().and_then(|context| context.dispatches().get(dispatch).copied().flatten()).is_none() {
         return fail(INVAL, format!("PAMI_Dispatch_query: identifier {dispatch} is not set in this context"));
     }
+    // The packets of some simulated machines are shorter.
+    let immediate_max = found.map_or(0, |context| context.core().immediate_max()).min(IMMEDIATE_MAX);
     for attribute in attributes {
         attribute.value.intval = match attribute.name {
-            attribute::DISPATCH_RECV_IMMEDIATE_MAX | attribute::DISPATCH_SEND_IMMEDIATE_MAX => IMMEDIATE_MAX,
+            attribute::DISPATCH_RECV_IMMEDIATE_MAX | attribute::DISPATCH_SEND_IMMEDIATE_MAX => immediate_max,
             // Data is laid out as a whole, so no atom is too large; the value is that of an `int`.
             attribute::DISPATCH_ATOM_SIZE_MAX => i32::MAX as usize,
             other => {

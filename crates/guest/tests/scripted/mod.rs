@@ -4,12 +4,14 @@
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;
 use netloom_guest::link::decode;
+use netloom_messaging::pami::guest::interface::unit::UnitInterface;
 use netloom_messaging::pami::guest::process::{Guest, GuestProcess, Settings};
 use netloom_messaging::pami::guest::task::Task;
-use netloom_messaging::pami::guest::{Facts, Reply, Request, Requests, Then, ThreadNumber};
+use netloom_messaging::pami::guest::{Facts, Reach, Reply, Request, Requests, Then, ThreadNumber};
+use netloom_messaging::pami::message_unit::PACKET_MAX;
 use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::message_unit::resources::Resources;
-use netloom_messaging::pami::message_unit::{Costs, PACKET_MAX, Placement};
+use netloom_messaging::pami::{Costs, Placement};
 use netloom_messaging::spi::Spi;
 use netloom_node::memory::AddressSpace;
 use netloom_node::process::Failure;
@@ -147,18 +149,19 @@ pub fn run(scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
             threads: THREADS,
             has_world_group: true,
             packet_max_bytes: PACKET_MAX,
+            reach: Reach::Exposed,
             rendezvous_from_bytes: 4096,
             clock_ns: pami.clock_ns,
             core_mhz: 1600.0,
             compute_scale: 0.0,
         },
-        world: Members::of_job(&placement, &Torus::new(&study.torus().topology)),
         ticks_per_ns: ticks_per_second as f64 / 1e9,
         patience: Microticks::of_f64(1e-3 * ticks_per_second as f64 * 1e6),
         busy_until: Arc::default(),
     };
+    let world = Members::of_job(&placement, &Torus::new(&study.torus().topology));
     let mut scripts = scripts.map(Some);
-    let mut made: BTreeMap<u32, (Arc<Mutex<Task>>, Fault)> = BTreeMap::new();
+    let mut made: BTreeMap<u32, (Arc<Mutex<Task<UnitInterface>>>, Fault)> = BTreeMap::new();
     let make = |spi: Spi| {
         let process = spi.process() % TASKS_PER_NODE as u8;
         let thread = u32::from(spi.process()) / TASKS_PER_NODE;
@@ -167,7 +170,8 @@ pub fn run(scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
             let fault = Fault::default();
             let of_memory = Arc::clone(&fault);
             let open = move || -> Box<dyn AddressSpace> { Box::new(Zeros(Arc::clone(&of_memory))) };
-            (Arc::new(Mutex::new(Task::new(&spi, settings.clone(), Box::new(open)))), fault)
+            let interface = UnitInterface::new(spi.device().clone(), Box::new(open), world.clone());
+            (Arc::new(Mutex::new(Task::new(interface, number, settings.clone()))), fault)
         });
         let script = if thread == 0 { scripts[number as usize].take() } else { None };
         let guest = Scripted { script: script.unwrap_or_default(), fault: Arc::clone(fault) };

@@ -10,6 +10,7 @@ use netloom_nic::aries::status::Refusal;
 use netloom_nic::aries::{Command, Common, Event, Nic, Node, Queue, Submission, Watch, place};
 use netloom_node::nodes::{ProcessSlot, ThreadOf};
 use netloom_node::time::Microticks;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The NIC of a process's node.
@@ -20,14 +21,23 @@ pub struct AriesDevice {
     thread: ThreadOf<Nic>,
     pub(super) here: Arc<Mutex<Node>>,
     pub(super) common: Arc<Common>,
-    /// The process's own FMA descriptor.
-    descriptor: Arc<OnceLock<u8>>,
+    descriptors: Arc<Descriptors>,
+}
+
+/// The FMA descriptors of a process: its own, and those of other hardware threads that drive its device, whose
+/// stores would mix with its own.
+#[derive(Default)]
+struct Descriptors {
+    own: OnceLock<u8>,
+    /// The thread that drives the device, as a process of the node, and its descriptor, if it is another.
+    driver: Mutex<Option<(u8, u8)>>,
+    others: Mutex<BTreeMap<u8, u8>>,
 }
 
 impl AriesDevice {
     pub(super) fn new(slot: ProcessSlot<Nic>) -> Self {
         let ProcessSlot { node, process, thread, shared, common } = slot;
-        AriesDevice { node, process, thread, here: shared, common, descriptor: Arc::default() }
+        AriesDevice { node, process, thread, here: shared, common, descriptors: Arc::default() }
     }
 
     /// The machine's number of the node.
@@ -89,7 +99,7 @@ impl AriesDevice {
             return Err(Refusal::InvalidState);
         }
         let descriptor = here.take_descriptor()?;
-        self.descriptor.set(descriptor).map_err(|_| Refusal::InvalidState)?;
+        self.descriptors.own.set(descriptor).map_err(|_| Refusal::InvalidState)?;
         here.attached.insert(self.process, ptag);
         Ok(())
     }
@@ -105,7 +115,10 @@ impl AriesDevice {
         here.attached.remove(&self.process);
         here.domains.forget(self.process);
         here.receives.remove(&self.process);
-        here.descriptors &= !(1 << self.descriptor());
+        let others = lock(&self.descriptors.others);
+        let own = self.descriptors.own.get();
+        own.into_iter().chain(others.values()).for_each(|descriptor| here.descriptors &= !(1 << descriptor));
+        drop(others);
         let own = |queue: &mut Option<Queue>| queue.take_if(|q| q.process == self.process);
         here.queues.iter_mut().for_each(|queue| drop(own(queue)));
         Ok(())
@@ -172,12 +185,28 @@ impl AriesDevice {
         u64::from_le_bytes(self.load(address, 8).try_into().expect("eight bytes"))
     }
 
-    /// The process's own FMA descriptor.
+    /// The FMA descriptor of the thread that drives the device: the process's own, if it does itself.
     ///
     /// # Panics
     /// If it is not attached.
     pub fn descriptor(&self) -> u8 {
-        *self.descriptor.get().expect("signed on")
+        let driver = *lock(&self.descriptors.driver);
+        driver.map_or_else(|| *self.descriptors.own.get().expect("signed on"), |(_, descriptor)| descriptor)
+    }
+
+    /// From now on another hardware thread drives the device, which is this process of its node: it has an
+    /// FMA descriptor of its own, unless all of the NIC are in use.
+    pub fn run_as(&self, process: u8) {
+        let mut driver = lock(&self.descriptors.driver);
+        if process == self.process || self.ptag().is_err() {
+            *driver = None;
+        } else if driver.is_none_or(|(driver, _)| driver != process) {
+            let mut others = lock(&self.descriptors.others);
+            let known = others.get(&process).copied();
+            let descriptor = known.or_else(|| lock(&self.here).take_descriptor().ok());
+            others.extend(descriptor.map(|descriptor| (process, descriptor)));
+            *driver = descriptor.map(|descriptor| (process, descriptor));
+        }
     }
 
     /// Allocates a further FMA descriptor, for a separate thread (by the kernel).
@@ -243,6 +272,10 @@ impl GniDevice for AriesDevice {
         self.cdm_attach(ptag, cookie)?;
         // One process of a node does it for all.
         if self.process == 0 { self.reserve_virtual_handles(self.processes().into()) } else { Ok(()) }
+    }
+
+    fn run_as(&self, process: u8) {
+        AriesDevice::run_as(self, process);
     }
 
     fn create_queue(&self, entries: usize) -> u16 {

@@ -7,7 +7,7 @@ use super::process::{HardwareThread, Process};
 use super::rank::Rank;
 use crate::pami::context::Limits;
 use crate::pami::message_unit::collective::group::Members;
-use crate::pami::message_unit::{Costs as PamiCosts, Placement};
+use crate::pami::{Costs as PamiCosts, Placement};
 use crate::spi::Spi;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::MessageUnit;

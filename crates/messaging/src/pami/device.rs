@@ -241,6 +241,12 @@ pub trait PamiDevice {
         true
     }
 
+    /// Whether it moves data by itself: otherwise, and where it [cannot](Remote::Unsupported), the data goes
+    /// through packets.
+    fn moves(&self, _way: Transfer) -> bool {
+        true
+    }
+
     /// Lets other tasks transfer this memory. Returns the address that they use.
     fn expose(&mut self, memory: Range) -> u64 {
         memory.address

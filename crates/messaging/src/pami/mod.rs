@@ -17,19 +17,23 @@
 
 pub mod collectives;
 pub mod context;
+mod costs;
 pub mod device;
 pub mod endpoint;
 pub mod geometry;
 pub mod guest;
 pub mod message_unit;
 pub mod packet;
+mod placement;
 pub mod reduce;
 pub mod rmw;
 pub mod task;
 pub mod types;
 pub mod work;
 
+pub use costs::{CLOCK_NS, Costs};
 pub use endpoint::Endpoint;
+pub use placement::Placement;
 
 /// A map that grows at the same insertions on every run, so that a guest's memory is laid out alike.
 pub type Map<K, V> = std::collections::HashMap<K, V, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>;

@@ -4,9 +4,10 @@
 use super::Endpoint;
 use super::context::{Context, Event, Limits};
 use super::device::{Collective, PamiDevice, Range};
+use super::message_unit::UnitContext;
 use super::message_unit::collective::group::Members;
 use super::message_unit::memory::ProcessMemory;
-use super::message_unit::{Costs, Placement, UnitContext};
+use super::{Costs, Placement};
 use crate::device::Simulated;
 use crate::spi::Spi;
 use netloom_fabric::topology::torus::Torus;

@@ -6,7 +6,7 @@ use crate::pami::device::{Collective as Operation, Combine, Operation as Words, 
 use crate::pami::message_unit::collective::group::{Group, Members};
 use crate::pami::message_unit::collective::{Collectives, RECTANGLE_FROM_B};
 use crate::pami::message_unit::memory::ProcessMemory;
-use crate::pami::message_unit::{Costs, Placement};
+use crate::pami::{Costs, Placement};
 use crate::program::Collective;
 use crate::spi::device::UnitDevice;
 use netloom_fabric::topology::torus::Torus;

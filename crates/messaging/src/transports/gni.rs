@@ -14,6 +14,7 @@ use netloom_nic::aries::{EventKind, Submission, Watch};
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -56,6 +57,11 @@ pub struct GniTransport<D> {
     peers: BTreeMap<u32, Connection<D>>,
     /// Messages that wait for a credit, by rank.
     waiting: BTreeMap<u32, VecDeque<Envelope>>,
+    /// Events of ranks whose messages had not come: writes of two CPUs of a node may overtake each other, so
+    /// that the event of a later message is first.
+    early_events: BTreeMap<u32, u32>,
+    /// The rank of the last message, if it has such events.
+    next: Option<u32>,
 }
 
 impl<D: GniDevice + Clone> GniTransport<D> {
@@ -72,6 +78,8 @@ impl<D: GniDevice + Clone> GniTransport<D> {
             queue: 0,
             peers: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            early_events: BTreeMap::new(),
+            next: None,
         }
     }
 
@@ -110,6 +118,25 @@ impl<D: GniDevice + Clone> GniTransport<D> {
             self.peers.insert(rank, joined.expect("mailboxes lie in registered memory"));
         }
         self.peers.get_mut(&rank).expect("just now")
+    }
+
+    /// Takes the next message of a rank, of which there was an event.
+    fn take(&mut self, from: u32) -> Option<Event> {
+        self.device.spend(Step::Poll);
+        let peer = self.peer(from);
+        let message = peer.next()?;
+        // The slot is free again.
+        if let Err(refusal) = peer.release() {
+            self.device.fail("GNI_SmsgRelease", format!("{refusal:?}"));
+        }
+        if let Entry::Occupied(mut events) = self.early_events.entry(from) {
+            *events.get_mut() -= 1;
+            match events.get() {
+                0 => drop(events.remove()),
+                _ => self.next = Some(from),
+            }
+        }
+        Some(Event::Arrived { from, envelope: Envelope::of_bytes(&message.header) })
     }
 
     /// Sends messages as long as there are credits.
@@ -152,6 +179,10 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
             }
             Err(refusal) => device.fail("GNI_MemRegister", format!("{refusal:?}")),
         }
+    }
+
+    fn run_as(&mut self, process: u8) {
+        self.device.run_as(process);
     }
 
     fn eager_max_bytes(&self) -> u64 {
@@ -213,6 +244,9 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
     }
 
     fn advance(&mut self) -> Option<Event> {
+        if let Some(arrived) = self.next.take().and_then(|from| self.take(from)) {
+            return Some(arrived);
+        }
         while self.device.has_event(self.queue) {
             let event = match self.device.poll(self.queue) {
                 Ok(event) => event,
@@ -228,14 +262,9 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
                 return Some(Event::Fetched { request: event.user as u32 });
             }
             let from = event.user as u32;
-            self.device.spend(Step::Poll);
-            let peer = self.peer(from);
-            if let Some(message) = peer.next() {
-                // The slot is free again.
-                if let Err(refusal) = peer.release() {
-                    self.device.fail("GNI_SmsgRelease", format!("{refusal:?}"));
-                }
-                return Some(Event::Arrived { from, envelope: Envelope::of_bytes(&message.header) });
+            *self.early_events.entry(from).or_insert(0) += 1;
+            if let Some(arrived) = self.take(from) {
+                return Some(arrived);
             }
         }
         let blocked: Vec<u32> = self.waiting.keys().copied().collect();

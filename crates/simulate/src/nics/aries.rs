@@ -7,6 +7,7 @@ use crate::programs::{OnSwitches, To};
 use crate::switched;
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::device::Simulated;
 use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
 use netloom_nic::aries::AriesNics;
 use netloom_nic::aries::address::Job;
@@ -47,11 +48,21 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
     let jobs: Arc<[Job]> = [Job::new(PTAG, COOKIE, 0..outline.wiring.nodes())].into();
     let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
     let nics = |numbers: &[u32]| {
-        netloom_messaging::gni::nics_of(nic, &outline.config, &jobs, numbers, 1, study.study.seed, |gni| {
-            let transport =
-                |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, eager, credits);
-            ranks.process(gni.node(), transport)
-        })
+        netloom_messaging::gni::nics_of(
+            nic,
+            &outline.config,
+            &jobs,
+            numbers,
+            ranks.per_node().into(),
+            study.study.seed,
+            |gni| {
+                let transport =
+                    |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, eager, credits);
+                ranks.process((gni.node(), gni.process()), gni.device().thread(), transport, |own, slot| {
+                    own.on_aries(slot)
+                })
+            },
+        )
     };
     Some(on.run(nics))
 }

@@ -56,7 +56,12 @@ pub(super) fn ranks<F: RouterFamily>(family: &F, on: &OnTorus) -> Option<Ran> {
     let format: Arc<dyn PacketFormat<Header>> =
         Arc::new(TorusPackets { network: network.clone(), torus, flags });
     let nics = |numbers: &[u32]| {
-        FifoNic::new(nic, network, numbers, OnFifos::new(ranks.port_nodes(numbers, &format, &lanes)))
+        FifoNic::new(
+            nic,
+            network,
+            numbers,
+            OnFifos::new(ranks.port_nodes(numbers, &format, &lanes, |own, slot| own.on_fifos(slot))),
+        )
     };
     Some(on.run(family, FifoNic::<OnFifos>::injection_fifos(nic), nics))
 }

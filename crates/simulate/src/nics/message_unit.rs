@@ -12,6 +12,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::device::Simulated;
 use netloom_messaging::spi::{self, Spi};
 use netloom_messaging::transports::collectives::{OfProgram, RankCollectives};
 use netloom_messaging::transports::spi::SpiTransport;
@@ -143,11 +144,14 @@ fn on_queued(family: &Queued, on: &OnTorus) -> Option<Ran> {
     });
     let program = program.flatten();
     let units = |numbers: &[u32]| {
-        spi::units_of(unit, study.torus(), numbers, 1, study.study.seed, |spi| {
-            ranks.process(spi.node(), |_| {
+        spi::units_of(unit, study.torus(), numbers, ranks.per_node().into(), study.study.seed, |spi| {
+            let transport = |_| {
                 let device = spi.device().clone();
                 let collectives = program.as_ref().map(|program| RankCollectives::new(&device, program));
                 SpiTransport::new(device, &ranks.placement, ranks.steps(), collectives)
+            };
+            ranks.process((spi.node(), spi.process()), spi.device().thread(), transport, |own, slot| {
+                own.on_unit(slot)
             })
         })
     };

@@ -7,6 +7,7 @@ use crate::programs::{OnSwitches, To};
 use crate::switched;
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::device::Simulated;
 use netloom_messaging::glex::Glex;
 use netloom_messaging::transports::glex::GlexTransport;
 use netloom_nic::th::{self, ThNics};
@@ -40,12 +41,23 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
     let (ranks, study) = (on.ranks, on.ranks.study);
     let nic = study.machine.switched()?.th.as_ref()?;
     let nics = |numbers: &[u32]| {
-        th::nics_of(nic, &study.switched().config, numbers, 1, study.study.seed, |slot| {
-            let glex = Glex::new(slot);
-            ranks.process(glex.node(), |rank| {
-                GlexTransport::new(glex.device().clone(), &ranks.placement, rank)
-            })
-        })
+        th::nics_of(
+            nic,
+            &study.switched().config,
+            numbers,
+            ranks.per_node().into(),
+            study.study.seed,
+            |slot| {
+                let glex = Glex::new(slot);
+                let transport = |rank| GlexTransport::new(glex.device().clone(), &ranks.placement, rank);
+                ranks.process(
+                    (glex.node(), glex.process()),
+                    glex.device().thread(),
+                    transport,
+                    |own, slot| own.on_th(slot),
+                )
+            },
+        )
     };
     Some(on.run(nics))
 }

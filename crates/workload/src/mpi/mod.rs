@@ -20,7 +20,7 @@ use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::MessagingConfig;
 use netloom_messaging::mpi::{Costs, Library, Rank, Ranks, Threads};
 use netloom_messaging::pami::context::Limits;
-use netloom_messaging::pami::message_unit::{Costs as PamiCosts, Placement};
+use netloom_messaging::pami::{Costs as PamiCosts, Placement};
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::MessageUnit;
 use netloom_node::nodes::ProcessOf;

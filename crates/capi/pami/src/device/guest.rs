@@ -9,7 +9,7 @@ use netloom_messaging::pami::device::{
     Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
 use netloom_messaging::pami::guest::hub::{Hub, Link, Shared};
-use netloom_messaging::pami::guest::{Arrived, Reply, Request, Requests, Then, ThreadNumber};
+use netloom_messaging::pami::guest::{Arrived, Reach, Reply, Request, Requests, Then, ThreadNumber};
 use netloom_messaging::pami::message_unit::pieces_per_descriptor;
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::channel::{Channel, Channels, Side};
@@ -188,6 +188,7 @@ pub struct GuestDevice {
     /// Tasks of a node.
     per_node: u32,
     packet_max: usize,
+    reach: Reach,
     polled: Option<(Head, Box<[u8]>)>,
     /// Whether the first group is that of all tasks, and the number of groups so far.
     has_world_group: bool,
@@ -205,7 +206,7 @@ impl GuestDevice {
     pub fn new(guest: &'static Guest, task: u32, client: usize, offset: usize) -> Self {
         let mut locked = lock(guest);
         let (tasks, packet_max) = (locked.facts().tasks, locked.facts().packet_max_bytes);
-        let per_node = locked.facts().tasks_per_node;
+        let (per_node, reach) = (locked.facts().tasks_per_node, locked.facts().reach);
         let per_client = contexts_and_clients(locked.facts().contexts).0 as u32;
         let first = client as u32 * per_client;
         let number = first + offset as u32;
@@ -222,6 +223,7 @@ impl GuestDevice {
             tasks,
             per_node,
             packet_max,
+            reach,
             polled: None,
             has_world_group,
             groups,
@@ -365,13 +367,28 @@ impl PamiDevice for GuestDevice {
     }
 
     #[cold]
+    fn moves(&self, way: Transfer) -> bool {
+        match self.reach {
+            Reach::Exposed => true,
+            Reach::Gets => way == Transfer::Get,
+            Reach::Packets => false,
+        }
+    }
+
+    #[cold]
     fn expose(&mut self, memory: Range) -> u64 {
-        lock(self.guest).expose(memory)
+        match self.reach {
+            Reach::Exposed => lock(self.guest).expose(memory),
+            Reach::Gets | Reach::Packets => memory.address,
+        }
     }
 
     #[cold]
     fn own_address(&self, exposed: u64) -> u64 {
-        lock(self.guest).own_address(exposed).unwrap_or(0)
+        match self.reach {
+            Reach::Exposed => lock(self.guest).own_address(exposed).unwrap_or(0),
+            Reach::Gets | Reach::Packets => exposed,
+        }
     }
 
     #[cold]
@@ -392,6 +409,9 @@ impl PamiDevice for GuestDevice {
         with: Endpoint,
         pieces: &[Piece],
     ) -> Result<(usize, Begun), Remote> {
+        if !self.moves(way) {
+            return Err(Remote::Unsupported);
+        }
         let (from, with) = (self.number, self.outside(with));
         let mut hub = lock(self.guest);
         let (room, each) = (hub.room(from) as usize, pieces_per_descriptor(way));

@@ -203,6 +203,10 @@ impl PamiDevice for Device {
         of!(self, device => device.reaches_all())
     }
 
+    fn moves(&self, way: Transfer) -> bool {
+        of!(self, device => device.moves(way))
+    }
+
     fn expose(&mut self, memory: Range) -> u64 {
         of!(self, device => device.expose(memory))
     }

@@ -83,6 +83,9 @@ fn torus() -> Option<&'static Torus> {
     static TORUS: OnceLock<Option<Torus>> = OnceLock::new();
     let read = |job: &Job| {
         let facts = guest::lock(job.simulated.as_ref()?).facts().clone();
+        if facts.torus.is_empty() {
+            return None;
+        }
         let (mut sizes, mut rings): (Vec<usize>, Vec<usize>) =
             facts.torus.iter().map(|&(size, is_ring)| (size as usize, usize::from(is_ring))).unzip();
         sizes.push(facts.tasks_per_node as usize);

@@ -19,7 +19,7 @@ mod one_sided;
 mod packing;
 mod receiving;
 mod sending;
-mod slab;
+pub(crate) mod slab;
 mod unfinished;
 
 use super::device::{

@@ -50,7 +50,7 @@ impl<D: PamiDevice> Context<D> {
                 Err(Remote::Unsupported) => self.rma_by_packets(&rma),
                 moved => self.end_rma(&rma, Outcome::of(moved)),
             }
-        } else if rma.is_exposed {
+        } else if rma.is_exposed && self.device.moves(rma.way) {
             let is_next = self.movements.is_empty();
             let movement = Movement::new(self.purpose_of(&rma), rma.with, rma.pieces);
             self.movements.push_back(movement);

@@ -9,12 +9,14 @@
 //! thread that blocks hands over; who releases it tells the simulator so ([`Request::Unpark`]).
 //!
 //! - [`hub`] – the guest's side.
+//! - [`interface`] – what carries the messages of a task on its node.
 //! - [`process`] – the simulator's side: a hardware thread.
 //! - [`profile`] – what a profile records of a thread.
 //! - [`task`] – what the hardware threads of a task share.
 //! - `valid` – what a guest may ask for.
 
 pub mod hub;
+pub mod interface;
 pub mod process;
 pub mod profile;
 pub mod task;
@@ -242,6 +244,17 @@ pub enum Arrived {
     Finished(Ticket),
 }
 
+/// How a device moves data between the memory of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reach {
+    /// It puts and gets what was exposed, by addresses of its own.
+    Exposed,
+    /// It gets, by the programs' addresses.
+    Gets,
+    /// It does not: all data goes through packets.
+    Packets,
+}
+
 /// What a guest must know of its job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
@@ -264,6 +277,8 @@ pub struct Facts {
     pub has_world_group: bool,
     /// Most bytes of a packet.
     pub packet_max_bytes: usize,
+    /// What the device does with other tasks' memory.
+    pub reach: Reach,
     /// Data of this length and more is sent by rendezvous, bytes.
     pub rendezvous_from_bytes: u64,
     /// To read the clock, ns.

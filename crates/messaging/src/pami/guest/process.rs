@@ -1,21 +1,18 @@
 //! The simulator's side of a guest: a process of a node for each of its threads, which does what the thread
 //! asks for, and lets it go on when that is done.
 
+use super::interface::{ContextPort, Interface, Watches};
 use super::profile::Recorded;
 use super::profile::recorder::Recorder;
 use super::task::{Doing, Task};
 use super::valid::Sums;
 use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
-use crate::device::Simulated;
-use crate::pami::device::{PamiDevice, Range, Step as Software};
-use crate::pami::message_unit::collective::group::{Group, Members};
-use crate::pami::message_unit::{Costs, Placement};
-use netloom_nic::message_unit::commands::{Command, Watch};
+use crate::pami::device::{Range, Step as Software};
+use crate::pami::{Costs, Placement};
 use netloom_node::process::{Failure, Operations, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
-use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -65,8 +62,6 @@ pub struct Settings {
     pub costs: Costs,
     /// What guests are told; the numbers of contexts are set here.
     pub facts: Facts,
-    /// Where all tasks are, if they can be a group.
-    pub world: Option<Members>,
     /// Ticks of a nanosecond.
     pub ticks_per_ns: f64,
     /// The simulated time after which a guest that polls in vain waits for ever, if no other computes or
@@ -99,8 +94,6 @@ impl Settings {
     }
 }
 
-/// The class of the group of all tasks.
-const WORLD_CLASS: u8 = 0;
 /// The longest wait of a thread that polls in vain, before it may look at something else.
 const LONGEST_NS: f64 = 1e6;
 /// The same if it reads the clock between its polls: at least so long, or so much of the time that it has
@@ -114,12 +107,12 @@ const RUNS_NS: f64 = 1e3;
 const RUNS_MAX_NS: f64 = 2e4;
 
 /// A hardware thread of a guest.
-pub struct GuestProcess<G> {
+pub struct GuestProcess<G, I: Interface> {
     guest: G,
-    task: Arc<Mutex<Task>>,
+    task: Arc<Mutex<Task<I>>>,
     number: ThreadNumber,
     state: State,
-    profile: Recorded,
+    profile: Recorded<I::Command, I::Watch>,
 }
 
 /// What a hardware thread does.
@@ -152,9 +145,9 @@ struct State {
     runs_alone_ns: Option<f64>,
 }
 
-impl<G: Guest> GuestProcess<G> {
+impl<G: Guest, I: Interface> GuestProcess<G, I> {
     /// A hardware thread of a task. The first begins by itself.
-    pub fn new(task: &Arc<Mutex<Task>>, number: ThreadNumber, guest: G) -> Self {
+    pub fn new(task: &Arc<Mutex<Task<I>>>, number: ThreadNumber, guest: G) -> Self {
         let state = State {
             then: Then::Go,
             is_waiting: false,
@@ -179,19 +172,17 @@ impl<G: Guest> GuestProcess<G> {
 
     /// The same with a record of the hardware thread, which is this one of its node.
     #[must_use]
-    pub fn recorded(self, recorder: &Arc<Mutex<Recorder>>, thread: &Thread<Command, Watch>) -> Self {
+    pub fn recorded(self, recorder: &Arc<Mutex<Recorder>>, thread: &Thread<I::Command, I::Watch>) -> Self {
         GuestProcess { profile: Recorded::new(recorder, thread), ..self }
     }
 
-    fn step(&mut self, task: &mut Task, now: Microticks, why: Resumed) -> Result<Step, Failure> {
+    fn step(&mut self, task: &mut Task<I>, now: Microticks, why: Resumed) -> Result<Step, Failure> {
         self.profile.advance(self.state.is_waiting.then_some(self.state.began), now);
         if task.is_over {
             return Ok(Step::Ended(Ok(())));
         }
         if why == Resumed::Started && self.number == 0 {
-            // The kernel sets up the network for the whole job before its programs start.
-            let world = task.settings.world.as_ref();
-            task.world = world.and_then(|members| Group::new(members, WORLD_CLASS, &task.device));
+            task.interface.start();
             task.set(0, Doing::Runs);
             self.state.is_idle = false;
             self.profile.begin(now);
@@ -200,7 +191,7 @@ impl<G: Guest> GuestProcess<G> {
         }
         if self.state.is_idle {
             if !task.begins(self.number) {
-                task.device.thread().park(Wait::for_any([]));
+                task.interface.thread().park(Wait::for_any([]));
                 return Ok(Step::Running);
             }
             self.state.is_idle = false;
@@ -221,7 +212,13 @@ impl<G: Guest> GuestProcess<G> {
         {
             return Ok(end);
         }
-        if task.device.thread().has_pending() {
+        if task.interface.thread().has_pending() {
+            return Ok(Step::Running);
+        }
+        let ends = self.state.then == Then::End;
+        if task.interface.holds() || ends && !task.interface.is_idle() {
+            let (any, at_most) = task.interface.progress();
+            task.interface.thread().wait(Wait { at_most, ..Wait::for_any(any) });
             return Ok(Step::Running);
         }
         match self.state.then.clone() {
@@ -234,10 +231,10 @@ impl<G: Guest> GuestProcess<G> {
                 task.set(self.number, Doing::Nothing);
                 self.moves(task);
                 self.state.is_idle = true;
-                task.device.thread().park(Wait::for_any([]));
+                task.interface.thread().park(Wait::for_any([]));
             }
             Then::Expose(address, bytes) => {
-                let exposed = task.mapping(Range { address, bytes });
+                let exposed = task.interface.expose(Range { address, bytes });
                 return self.answer_with(task, now, |reply| reply.exposed = exposed);
             }
             Then::Classes(context, tasks) => {
@@ -262,7 +259,8 @@ impl<G: Guest> GuestProcess<G> {
                 }
                 self.state.began = now;
                 let any = self.watches(task);
-                task.device.thread().park(Wait { sleeps: true, ..Wait::for_any(any) });
+                let at_most = task.interface.progress().1;
+                task.interface.thread().park(Wait { at_most, sleeps: true, ..Wait::for_any(any) });
             }
             Then::Block(at_most_ns) => {
                 let at_most = at_most_ns.map(|ns| task.time(ns));
@@ -277,20 +275,20 @@ impl<G: Guest> GuestProcess<G> {
                 let sleep = task.time(ns);
                 task.settings.set_busy(now, sleep);
                 self.state.began = now;
-                task.device.thread().wait(Wait { at_most: Some(sleep), ..Wait::for_any([]) });
+                task.interface.thread().wait(Wait { at_most: Some(sleep), ..Wait::for_any([]) });
             }
         }
         Ok(Step::Running)
     }
 
     /// It does not wait in vain any more.
-    fn moves(&mut self, task: &Task) {
+    fn moves(&mut self, task: &Task<I>) {
         let state = &mut self.state;
         (state.in_vain, state.waited, state.seen_progress) = (0, Microticks::ZERO, task.progress);
     }
 
     /// Its wait has ended: what it does next, unless it goes on as if it began to wait.
-    fn waited(&mut self, task: &mut Task, now: Microticks, why: Resumed) -> Result<Option<Step>, Failure> {
+    fn waited(&mut self, task: &mut Task<I>, now: Microticks, why: Resumed) -> Result<Option<Step>, Failure> {
         match (self.state.then.clone(), why) {
             // Its conditions may have changed.
             (Then::WakeUp(_), Resumed::Unparked) if !task.take_unparked(self.number) => Ok(None),
@@ -330,7 +328,7 @@ impl<G: Guest> GuestProcess<G> {
             }
             (_, Resumed::Found(place)) if usize::from(place) < self.state.watched.len() => {
                 let number = self.state.watched[usize::from(place)];
-                task.context(number)?.take();
+                task.context(number)?.fetch();
                 if let Then::Wait(_, polls) = self.state.then {
                     let waited_ns = task.ns(self.state.waited + (now - self.state.began));
                     let polls = (waited_ns / task.poll_ns() / polls.max(1) as f64).clamp(1.0, 1e6);
@@ -359,7 +357,7 @@ impl<G: Guest> GuestProcess<G> {
                 self.answer(task, now).map(Some)
             }
             // Space for packets, if nothing has arrived.
-            (_, Resumed::Found(_)) if !task.device.thread().has_pending() => {
+            (_, Resumed::Found(_)) if !task.interface.thread().has_pending() => {
                 self.moves(task);
                 self.answer(task, now).map(Some)
             }
@@ -369,7 +367,7 @@ impl<G: Guest> GuestProcess<G> {
 
     /// Begins to wait for something to arrive, for at most this number of polls of a thread that has not
     /// waited.
-    fn poll(&mut self, task: &Task, now: Microticks, polls: u64) {
+    fn poll(&mut self, task: &Task<I>, now: Microticks, polls: u64) {
         let state = &mut self.state;
         // A thread that polls again and again is asked less and less often. What arrives ends the wait at
         // once. So does what another thread of its task does, which may be a store that it looks at.
@@ -384,44 +382,45 @@ impl<G: Guest> GuestProcess<G> {
             true => (LONGEST_WITH_CLOCK * task.ns(state.waited)).clamp(LONGEST_WITH_CLOCK_NS, LONGEST_NS),
             false => LONGEST_NS,
         };
-        let at_most = Some(task.time((limit_ns * growth).min(longest.max(limit_ns))));
+        let at_most = task.time((limit_ns * growth).min(longest.max(limit_ns)));
+        let at_most = task.interface.progress().1.into_iter().chain([at_most]).min();
         state.began = now;
         let any = self.watches(task);
-        task.device.thread().park(Wait { at_most, ..Wait::for_any(any) });
+        task.interface.thread().park(Wait { at_most, ..Wait::for_any(any) });
     }
 
     /// It begins to wait: the conditions under which there is something for the contexts that it waits for.
-    fn watches(&mut self, task: &Task) -> SmallVec<[Watch; 2]> {
+    fn watches(&mut self, task: &Task<I>) -> Watches<I::Watch> {
         let state = &mut self.state;
-        let mut any: SmallVec<[Watch; 2]> = SmallVec::new();
+        let mut any: Watches<I::Watch> = Watches::new();
         state.watched.clear();
         let contexts_of = task.contexts(state.awaited);
         for (number, context) in contexts_of.clone() {
-            any.push(context.packet_watch());
-            state.watched.push(number);
+            let watches = context.packet_watches();
+            state.watched.extend(watches.iter().map(|_| number));
+            any.extend(watches);
         }
         for (_, context) in contexts_of {
-            any.extend(context.watches().into_iter().skip(1));
-            any.extend(context.without_room());
+            any.extend(context.other_watches());
         }
         state.is_waiting = true;
         any
     }
 
     /// Waits until another thread unparks it.
-    fn block(&mut self, task: &mut Task, now: Microticks) {
+    fn block(&mut self, task: &mut Task<I>, now: Microticks) {
         let state = &mut self.state;
         let patience = task.settings.patience;
         let at_most = Some(state.ends.map_or(patience, |ends| patience.min(ends - now)));
         (state.began, state.is_waiting) = (now, true);
         task.set(self.number, if state.ends.is_some() { Doing::Runs } else { Doing::Blocked });
-        task.device.thread().park(Wait { at_most, ..Wait::for_any([]) });
+        task.interface.thread().park(Wait { at_most, ..Wait::for_any([]) });
     }
 
     /// The guest has waited in vain for so long that nothing will come: what it says itself.
     fn waits_for_ever(
         &mut self,
-        task: &Task,
+        task: &Task<I>,
         now: Microticks,
         call: &str,
         reason: &str,
@@ -440,18 +439,18 @@ impl<G: Guest> GuestProcess<G> {
         Ok(Failure::new(call, format!("waits for ever: {reason}{unfinished}")))
     }
 
-    fn start_foreign(&self, task: &mut Task) -> Result<(), Failure> {
+    fn start_foreign(&self, task: &mut Task<I>) -> Result<(), Failure> {
         self.guest.foreign().into_iter().try_for_each(|thread| task.start(thread))
     }
 
-    fn answer(&mut self, task: &mut Task, now: Microticks) -> Result<Step, Failure> {
+    fn answer(&mut self, task: &mut Task<I>, now: Microticks) -> Result<Step, Failure> {
         self.answer_with(task, now, |_| {})
     }
 
     /// Lets the guest go on, until it does something that takes time.
     fn answer_with(
         &mut self,
-        task: &mut Task,
+        task: &mut Task<I>,
         now: Microticks,
         answer: impl FnOnce(&mut Reply),
     ) -> Result<Step, Failure> {
@@ -468,7 +467,7 @@ impl<G: Guest> GuestProcess<G> {
         self.take(task, requests)
     }
 
-    fn take(&mut self, task: &mut Task, requests: Option<Requests>) -> Result<Step, Failure> {
+    fn take(&mut self, task: &mut Task<I>, requests: Option<Requests>) -> Result<Step, Failure> {
         if let Some(requests) = requests {
             self.state.runs_alone_ns = None;
             return self.go_on(task, requests);
@@ -476,11 +475,11 @@ impl<G: Guest> GuestProcess<G> {
         self.start_foreign(task)?;
         let ns = self.state.runs_alone_ns.map_or(RUNS_NS, |ns| (2.0 * ns).min(RUNS_MAX_NS));
         self.state.runs_alone_ns = Some(ns);
-        task.device.thread().spend(task.time(ns));
+        task.interface.thread().spend(task.time(ns));
         Ok(Step::Running)
     }
 
-    fn go_on(&mut self, task: &mut Task, requests: Requests) -> Result<Step, Failure> {
+    fn go_on(&mut self, task: &mut Task<I>, requests: Requests) -> Result<Step, Failure> {
         self.start_foreign(task)?;
         task.check_then(&requests)?;
         if !only_polls(&requests) {
@@ -513,7 +512,7 @@ impl<G: Guest> GuestProcess<G> {
         }
         self.state.then = requests.then;
         // Also where nothing takes time the process is resumed: an operation must be there.
-        task.device.thread().spend(Microticks(1));
+        task.interface.thread().spend(Microticks(1));
         Ok(Step::Running)
     }
 }
@@ -538,14 +537,21 @@ pub(super) fn invalid(reason: impl std::fmt::Display) -> Failure {
     Failure::new("guest", format!("the program's library asks for what cannot be: {reason}"))
 }
 
-impl<G: Guest> Process<Command, Watch> for GuestProcess<G> {
-    fn resume(&mut self, now: Microticks, why: Resumed, operations: &mut Operations<Command, Watch>) -> Step {
+impl<G: Guest, I: Interface> Process<I::Command, I::Watch> for GuestProcess<G, I> {
+    fn resume(
+        &mut self,
+        now: Microticks,
+        why: Resumed,
+        operations: &mut Operations<I::Command, I::Watch>,
+    ) -> Step {
         let task = Arc::clone(&self.task);
         // One thread of the simulator resumes all processes of a node, so this never waits.
         let mut task = lock(&task);
         // The device of the task has one such thread: whichever process is resumed takes its operations over.
-        let thread: Thread<Command, Watch> = task.device.thread().clone();
+        let thread: Thread<I::Command, I::Watch> = task.interface.thread().clone();
         thread.resumed(now, why);
+        let own = task.hardware_thread(self.number);
+        task.interface.run_as(own);
         let step = self.step(&mut task, now, why).unwrap_or_else(|failure| {
             thread.take(operations);
             operations.clear();

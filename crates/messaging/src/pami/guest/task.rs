@@ -1,24 +1,18 @@
 //! What the hardware threads of a task share in the simulator: its contexts' devices, and what each thread
 //! does.
 
+use super::interface::{Arrival, ContextPort, Interface};
 use super::process::{Settings, invalid};
 use super::profile::Groups;
 use super::{Arrived, ContextNumber, Contexts, Reply, Request, ThreadNumber};
-use crate::device::Simulated;
 use crate::pami::Endpoint;
-use crate::pami::device::{Arrival, Begun, PamiDevice, Piece, Range, Step as Software, Ticket};
-use crate::pami::message_unit::collective::group::Group;
-use crate::pami::message_unit::memory::{Mapping, Open, ProcessMemory};
-use crate::pami::message_unit::{Flight, UnitContext};
+use crate::pami::device::{Begun, Piece, Range, Step as Software, Ticket};
 use crate::pami::packet::Head;
-use crate::spi::Spi;
-use crate::spi::device::UnitDevice;
+use crate::transit::Flight;
 use netloom_fabric::collective::CLASS_ROUTES;
 use netloom_node::process::Failure;
-use netloom_node::program::lock;
 use netloom_node::time::Microticks;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
 
 /// Bytes of packets in a reply.
 const REPLY_B: usize = 1 << 17;
@@ -47,18 +41,15 @@ impl Doing {
 }
 
 /// A task on its node.
-pub struct Task {
+pub struct Task<I: Interface> {
     pub(super) settings: Settings,
-    pub(super) device: UnitDevice,
+    pub(super) interface: I,
     pub(super) number: u32,
-    memory: Arc<Mutex<ProcessMemory>>,
-    contexts: Vec<(ContextNumber, UnitContext)>,
+    contexts: Vec<(ContextNumber, I::Context)>,
     /// The guest's numbers of operations, by those of the device.
     tickets: HashMap<(ContextNumber, Ticket), Ticket>,
     /// Operations of the guest that ended at once, of which it has not heard.
     ended_at_once: Vec<(ContextNumber, Ticket)>,
-    /// The group of all tasks, until a context takes it.
-    pub(super) world: Option<Group>,
     /// Its groups, if the run has a profile.
     pub(super) groups: Groups,
     /// Its hardware threads.
@@ -77,26 +68,18 @@ pub struct Task {
     pub(super) ended: Microticks,
 }
 
-impl Task {
-    /// The task of a process of a node; `open` gives access to the guest's memory.
-    ///
-    /// # Panics
-    /// If the process has no task.
-    pub fn new(spi: &Spi, settings: Settings, open: Open) -> Self {
-        let device = spi.device().clone();
-        let number =
-            settings.placement.task(device.node(), device.process()).expect("a task of this process");
-        let memory = Arc::new(Mutex::new(ProcessMemory::new(device.clone(), Some(open))));
+impl<I: Interface> Task<I> {
+    /// A task on its node's interface.
+    pub fn new(interface: I, number: u32, mut settings: Settings) -> Self {
+        interface.adapt(&mut settings.facts);
         let threads = vec![Doing::Nothing; settings.facts.threads as usize];
         Task {
             settings,
-            device,
+            interface,
             number,
-            memory,
             contexts: vec![],
             tickets: HashMap::new(),
             ended_at_once: vec![],
-            world: None,
             groups: Groups::default(),
             threads,
             unparked: 0,
@@ -115,7 +98,11 @@ impl Task {
 
     /// The process of the node that is a hardware thread of this task.
     pub(super) fn hardware_thread(&self, thread: ThreadNumber) -> u8 {
-        hardware_thread(self.settings.placement.processes, self.device.process(), thread)
+        hardware_thread(
+            self.settings.placement.processes,
+            self.settings.placement.of_task(self.number).1,
+            thread,
+        )
     }
 
     /// A hardware thread does this from now on.
@@ -162,7 +149,7 @@ impl Task {
     fn unpark_if(&self, which: impl Fn(ThreadNumber, Doing) -> bool) {
         for (thread, &doing) in (0..).zip(&self.threads) {
             if which(thread, doing) {
-                self.device.thread().unpark(self.hardware_thread(thread));
+                self.interface.thread().unpark(self.hardware_thread(thread));
             }
         }
     }
@@ -187,7 +174,7 @@ impl Task {
             None => return Err(invalid(format!("thread {thread} begins"))),
         }
         self.starting.push(thread);
-        self.device.thread().unpark(self.hardware_thread(thread));
+        self.interface.thread().unpark(self.hardware_thread(thread));
         Ok(())
     }
 
@@ -197,7 +184,7 @@ impl Task {
         place.map(|place| self.starting.remove(place)).is_some()
     }
 
-    pub(super) fn context(&mut self, number: ContextNumber) -> Result<&mut UnitContext, Failure> {
+    pub(super) fn context(&mut self, number: ContextNumber) -> Result<&mut I::Context, Failure> {
         let found = self.contexts.iter_mut().find(|(n, _)| *n == number);
         found.map(|(_, context)| context).ok_or_else(|| invalid(format!("there is no context {number}")))
     }
@@ -206,25 +193,14 @@ impl Task {
     pub(super) fn contexts(
         &self,
         which: Contexts,
-    ) -> impl Iterator<Item = (ContextNumber, &UnitContext)> + Clone {
+    ) -> impl Iterator<Item = (ContextNumber, &I::Context)> + Clone {
         let all = self.contexts.iter().map(|(number, context)| (*number, context));
         all.filter(move |&(number, _)| which.has(number))
     }
 
     /// Notes what has happened until now, in a process of the node that is resumed.
     pub(super) fn collect(&mut self, process: u8) {
-        let mut brought = Contexts::default();
-        for (number, context) in &mut self.contexts {
-            let had_arrivals = context.has_arrivals();
-            let takes = context.taken_by() == Some(process);
-            context.run_as(process);
-            context.collect();
-            if takes && !had_arrivals && context.has_arrivals() {
-                brought = brought.with(*number);
-            }
-        }
-        // A packet that this thread took out of the FIFO of a context which another one has begun to wait for
-        // since: the FIFO tells that one nothing.
+        let brought = self.interface.collect(&mut self.contexts, process);
         self.unpark_if(|thread, doing| doing.waits_for(brought) && self.hardware_thread(thread) != process);
     }
 
@@ -244,13 +220,8 @@ impl Task {
             Request::Open(number) => {
                 let endpoint =
                     Endpoint::new(self.number, number).ok_or_else(|| invalid("too many contexts"))?;
-                let (device, costs) = (self.device.clone(), self.settings.costs.clone());
-                let mut context =
-                    UnitContext::new(device, &self.settings.placement, &self.memory, costs, endpoint);
-                if number == 0
-                    && let Some(world) = self.world.take()
-                {
-                    context.adopt(world);
+                let mut context = self.interface.open(&self.settings, endpoint);
+                if number == 0 && self.interface.give_world(&mut context) {
                     self.groups.join(0, 0, &[]);
                 }
                 if self.settings.facts.is_profiled {
@@ -259,56 +230,50 @@ impl Task {
                 self.contexts.push((number, context));
             }
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
-            Request::Spend(step) => self.device.thread().spend(self.settings.costs.of(step)),
+            Request::Spend(step) => self.interface.thread().spend(self.settings.costs.of(step)),
             // Marks are the hardware thread's.
             Request::Report(_) | Request::Mark(_) => {}
             Request::Compute(ns) => {
                 let time = self.time(ns);
-                self.settings.set_busy(self.device.thread().now(), time);
-                self.device.thread().spend(time);
+                self.settings.set_busy(self.interface.thread().now(), time);
+                self.interface.thread().spend(time);
             }
             Request::Start(thread) => self.start(thread)?,
             Request::Unpark(thread) => {
                 let thread = thread.min(self.settings.facts.threads - 1);
                 self.unparked |= 1 << thread;
-                self.device.thread().unpark(self.hardware_thread(thread));
+                self.interface.thread().unpark(self.hardware_thread(thread));
             }
             Request::Inject { from, to, head, bytes } => {
                 let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
-                let (context, to) = (self.context(from)?, Endpoint(to));
-                if context.inject(to, head, [&bytes, &[]]).is_err() {
-                    if !context.is_local(to) {
-                        return Err(invalid("a packet without space"));
-                    }
-                    context.overflow(to, head, bytes);
-                }
+                let sent = self.context(from)?.inject(Endpoint(to), head, bytes);
+                sent.map_err(|_| invalid("a packet without space"))?;
             }
             Request::Data { from, to, head, data, ticket } => {
                 let head = Head::of_word(head).ok_or_else(|| invalid("an invalid head"))?;
                 let data = Range { address: data.0, bytes: data.1 };
                 let begun = self.context(from)?.inject_data(Endpoint(to), head, data);
-                let (_, begun) = begun.map_err(|_| invalid("data without space"))?;
-                self.note(from, begun, ticket);
+                self.note(from, begun.map_err(|_| invalid("data without space"))?, ticket);
             }
             Request::Transfer { from, way, with, pieces, ticket } => {
                 let of = |(address, bytes, remote)| (Range { address, bytes }, remote);
                 let pieces: Vec<Piece> = pieces.into_iter().map(of).collect();
-                let begun = self.context(from)?.transfer_pieces(way, Endpoint(with), &pieces);
-                match begun {
-                    Ok((count, begun)) if count == pieces.len() => self.note(from, begun, ticket),
-                    _ => return Err(invalid("a transfer without space")),
-                }
+                let begun = self.context(from)?.transfer(way, Endpoint(with), &pieces);
+                self.note(from, begun.map_err(|_| invalid("a transfer without space"))?, ticket);
             }
             Request::Flush { from, with, ticket } => {
                 let begun = self.context(from)?.flush(Endpoint(with));
                 self.note(from, begun.map_err(|_| invalid("a flush without space"))?, ticket);
             }
             Request::Join { by, tasks, class, group } => {
-                if usize::from(class) >= CLASS_ROUTES || self.context(by)?.members(&tasks).is_none() {
-                    return Err(invalid(format!("class {class} for tasks {tasks:?}")));
-                }
-                if self.context(by)?.join(&tasks, class) != group {
-                    return Err(invalid(format!("a group with number {group}")));
+                let joined = match usize::from(class) < CLASS_ROUTES {
+                    true => self.context(by)?.join(&tasks, class),
+                    false => None,
+                };
+                match joined {
+                    Some(number) if number == group => {}
+                    Some(_) => return Err(invalid(format!("a group with number {group}"))),
+                    None => return Err(invalid(format!("class {class} for tasks {tasks:?}"))),
                 }
                 if self.settings.facts.is_profiled {
                     self.groups.join(by, group, &tasks);
@@ -346,11 +311,6 @@ impl Task {
         self.ns(self.settings.costs.of(Software::Poll)).max(1.0)
     }
 
-    /// The mapping with a range of the guest's memory.
-    pub(super) fn mapping(&self, range: Range) -> Mapping {
-        lock(&self.memory).mapping(range)
-    }
-
     /// Contexts of whose arrivals a thread is not told: other threads poll them.
     fn withheld(&self, thread: ThreadNumber) -> Contexts {
         let own = match self.threads[thread as usize] {
@@ -376,22 +336,20 @@ impl Task {
         reply.arrivals.extend(ended.map(|(context, ticket)| (context, Arrived::Finished(ticket))));
         let mut bytes = 0;
         for (number, context) in &mut self.contexts {
-            reply.room.push((*number, context.room().min().unwrap_or(0)));
+            reply.room.push((*number, context.room()));
             if withheld.has(*number) {
                 continue;
             }
             while bytes < REPLY_B
-                && let Some(arrival) = context.poll()
+                && let Some(arrival) = context.next()
             {
                 let arrived = match arrival {
                     Arrival::Finished(own) => match self.tickets.remove(&(*number, own)) {
                         Some(ticket) => Arrived::Finished(ticket),
                         None => continue,
                     },
-                    Arrival::Packet(head, ()) => {
-                        let packet = context.bytes(()).to_vec();
+                    Arrival::Packet(head, packet) => {
                         bytes += packet.len() + 32;
-                        context.release();
                         Arrived::Packet(head.to_word(), packet)
                     }
                 };

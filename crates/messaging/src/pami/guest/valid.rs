@@ -2,13 +2,12 @@
 //! library sends is refused here, before it is executed, so that the rest of the simulator need not expect
 //! it.
 
+use super::interface::{ContextPort, Interface};
 use super::process::invalid;
 use super::task::Task;
 use super::{ContextNumber, Contexts, Request, Requests, Then};
-use crate::device::Simulated;
 use crate::pami::Endpoint;
 use crate::pami::device::{Collective, Combine, Range, Step};
-use crate::pami::message_unit::{PACKET_MAX, UnitContext, is_memory};
 use netloom_fabric::collective::header::WORDS;
 use netloom_node::process::Failure;
 use netloom_node::time::Microticks;
@@ -31,10 +30,10 @@ pub(super) struct Sums {
     ns: f64,
 }
 
-impl Task {
+impl<I: Interface> Task<I> {
     /// Refuses what a library does not send. Returns whether memory was looked at, so that a fault of it may
     /// be known.
-    pub(super) fn check(&self, request: &Request, sums: &mut Sums) -> Result<bool, Failure> {
+    pub(super) fn check(&mut self, request: &Request, sums: &mut Sums) -> Result<bool, Failure> {
         let mut is_read = false;
         match request {
             Request::Open(number) => {
@@ -54,7 +53,7 @@ impl Task {
             }
             Request::Inject { to, bytes, .. } => {
                 self.check_endpoint(*to)?;
-                if bytes.len() > PACKET_MAX {
+                if bytes.len() > self.settings.facts.packet_max_bytes {
                     return Err(invalid(format!("a packet of {} B", bytes.len())));
                 }
             }
@@ -69,7 +68,7 @@ impl Task {
                 }
                 for &(address, bytes, remote) in pieces {
                     is_read |= self.check_range((address, bytes))?;
-                    if !is_memory(remote, bytes) {
+                    if !self.interface.is_exposed(remote, bytes) {
                         return Err(invalid(format!("{bytes} B at {remote:#x} of another task's memory")));
                     }
                 }
@@ -103,8 +102,8 @@ impl Task {
     }
 
     /// The same for what follows the requests, and for the time.
-    pub(super) fn check_then(&self, requests: &Requests) -> Result<(), Failure> {
-        let now = self.device.thread().now();
+    pub(super) fn check_then(&mut self, requests: &Requests) -> Result<(), Failure> {
+        let now = self.interface.thread().now();
         if now > LAST {
             let s = self.ns(now) / 1e9;
             return Err(Failure::new(
@@ -142,7 +141,7 @@ impl Task {
     }
 
     /// Memory of the guest. Returns whether it was looked at.
-    fn check_range(&self, (address, bytes): (u64, u64)) -> Result<bool, Failure> {
+    fn check_range(&mut self, (address, bytes): (u64, u64)) -> Result<bool, Failure> {
         let refused = || invalid(format!("{bytes} B at {address:#x}"));
         if bytes > DATA_MAX || address.checked_add(bytes).is_none_or(|end| end > ADDRESSES) {
             return Err(refused());
@@ -151,13 +150,14 @@ impl Task {
             return Ok(false);
         }
         let range = Range { address, bytes };
-        let physical = self.mapping(range).physical(range).filter(|&at| is_memory(at, bytes));
-        let physical = physical.ok_or_else(refused)?;
+        let exposed = self.interface.expose(range).physical(range);
+        if !exposed.is_some_and(|at| self.interface.is_exposed(at, bytes)) {
+            return Err(refused());
+        }
         if bytes < LONG_B {
             return Ok(false);
         }
-        self.device.load(physical, 1);
-        self.device.load(physical + bytes - 1, 1);
+        self.interface.touch(range);
         Ok(true)
     }
 
@@ -167,7 +167,7 @@ impl Task {
     }
 
     fn check_operation(
-        &self,
+        &mut self,
         by: ContextNumber,
         group: usize,
         operation: &Collective,
@@ -207,7 +207,7 @@ impl Task {
         }
     }
 
-    fn existing(&self, number: ContextNumber) -> Option<&UnitContext> {
+    fn existing(&self, number: ContextNumber) -> Option<&I::Context> {
         self.contexts(Contexts::ALL).find(|&(existing, _)| existing == number).map(|(_, context)| context)
     }
 }

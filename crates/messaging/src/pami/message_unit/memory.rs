@@ -22,6 +22,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// Of a range whose addresses are the program's own.
+    pub fn identity(range: Range) -> Self {
+        Mapping { start: range.address, bytes: range.bytes, physical: range.address }
+    }
+
     /// The node's address of a range, if it is within.
     pub fn physical(&self, range: Range) -> Option<u64> {
         let offset = range.address.checked_sub(self.start)?;

@@ -14,19 +14,17 @@ mod rdma;
 pub mod resources;
 mod shared_memory;
 
-use super::Endpoint;
 use super::device::{
     Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
 use super::packet::{Head, Kind as HeadKind};
-use crate::config::{PamiConfig, Steps};
+use super::{Costs, Endpoint, Placement};
 use crate::device::{Device, MuDevice, Simulated};
 use crate::spi::device::UnitDevice;
-use crate::transit::Part;
+use crate::transit::{Flight, Part};
 use collective::Collectives;
 use collective::group::{Group, Members};
 use memory::ProcessMemory;
-use netloom_mpi::transport::Step as MpiStep;
 use netloom_nic::message_unit::commands::Watch;
 use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet};
@@ -48,95 +46,6 @@ const LENGTH_BITS: u32 = 48;
 /// Counters for RDMA reads that a context allocates at once, when it has no free one.
 const COUNTERS: u64 = 64;
 
-/// Where the tasks of a job run.
-#[derive(Clone, Debug)]
-pub struct Placement {
-    /// The nodes, in the order of tasks.
-    pub nodes: Vec<u32>,
-    /// Processes per node, 1 to 64.
-    pub processes: u8,
-    /// Tasks; the last node may have fewer than the others.
-    pub tasks: u32,
-}
-
-impl Placement {
-    /// Node and process of a task.
-    pub fn of_task(&self, task: u32) -> (u32, u8) {
-        let per_node = u32::from(self.processes);
-        (self.nodes[(task / per_node) as usize], (task % per_node) as u8)
-    }
-
-    /// The task of a process, if it has one.
-    pub fn task(&self, node: u32, process: u8) -> Option<u32> {
-        let place = self.nodes.iter().position(|&n| n == node)? as u32;
-        let task = place * u32::from(self.processes) + u32::from(process);
-        (task < self.tasks).then_some(task)
-    }
-}
-
-/// The duration of the library's steps.
-#[derive(Clone, Debug)]
-pub struct Costs {
-    immediate: Microticks,
-    send: Microticks,
-    packet: Microticks,
-    dispatch: Microticks,
-    poll: Microticks,
-    clock: Microticks,
-    collective: Microticks,
-    reduction: Microticks,
-    atomic: Microticks,
-    copy: Steps,
-    /// Those of MPI, if it stands on this library.
-    mpi: Option<crate::mpi::Costs>,
-}
-
-impl Costs {
-    /// Those of a machine with this number of ticks per second.
-    pub fn new(config: &PamiConfig, ticks_per_second: u64) -> Self {
-        let of = |ns: f64| Microticks::of_f64(ns * ticks_per_second as f64 * 1e6 / 1e9);
-        Costs {
-            immediate: of(config.immediate_ns),
-            send: of(config.send_ns),
-            packet: of(config.packet_ns),
-            dispatch: of(config.dispatch_ns),
-            poll: of(config.poll_ns),
-            clock: of(config.clock_ns),
-            collective: of(config.collective_ns),
-            reduction: of(config.reduction_ns),
-            atomic: of(config.atomic_ns),
-            copy: Steps::copies(config.copy_GB_per_s, ticks_per_second),
-            mpi: None,
-        }
-    }
-
-    /// The same with those of MPI.
-    #[must_use]
-    pub fn with_mpi(self, costs: crate::mpi::Costs) -> Self {
-        Costs { mpi: Some(costs), ..self }
-    }
-
-    /// The duration of a step.
-    pub fn of(&self, step: Step) -> Microticks {
-        match step {
-            Step::Immediate => self.immediate,
-            Step::Send => self.send,
-            Step::Packet => self.packet,
-            Step::Dispatch => self.dispatch,
-            Step::Copy(bytes) => self.copy.copy(bytes),
-            Step::Poll => self.poll,
-            Step::Clock => self.clock,
-            Step::Collective => self.collective,
-            Step::Reduction => self.reduction,
-            Step::Atomic => self.atomic,
-            Step::Mpi(number) => {
-                let step = MpiStep::of_number(number);
-                step.zip(self.mpi).map_or(Microticks::ZERO, |(step, costs)| costs.of(step))
-            }
-        }
-    }
-}
-
 /// An injection FIFO for sends.
 struct SendFifo {
     number: u16,
@@ -153,21 +62,6 @@ enum Pending {
     Injected(usize, u64),
     /// A counter, by its address, that reaches zero after this time.
     Counter(u64, u64),
-}
-
-/// What has arrived from another node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flight {
-    /// A packet of a sender, or data that this task read itself.
-    pub part: Part,
-    /// Its length, bytes.
-    pub bytes: u64,
-    /// The other node.
-    pub node: u32,
-    /// When the sender's unit made the packet, or this task asked for the data.
-    pub sent: Microticks,
-    /// When this task found that it is there.
-    pub found: Microticks,
 }
 
 /// What has arrived since it was taken last, and the data that is read: node and length, by operation.

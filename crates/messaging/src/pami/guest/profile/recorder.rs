@@ -4,7 +4,7 @@ use super::super::ContextNumber;
 use super::groups::{Groups, Operation, Shared};
 use super::{Call, Calls, Mark, Parts, Record};
 use crate::pami::device::Collective;
-use crate::pami::message_unit::Flight;
+use crate::transit::Flight;
 use netloom_node::process::Noted;
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;

@@ -1,11 +1,10 @@
 //! A hardware thread that is recorded, or is not.
 
+use super::super::interface::Interface;
 use super::super::process::invalid;
 use super::super::task::Task;
 use super::super::{Request, ThreadNumber};
 use super::recorder::Recorder;
-use crate::device::Simulated;
-use netloom_nic::message_unit::commands::{Command, Watch};
 use netloom_node::process::Failure;
 use netloom_node::program::lock;
 use netloom_node::thread::Thread;
@@ -13,16 +12,21 @@ use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex};
 
 /// A recorder and the hardware thread that it records.
-type WithThread = (Arc<Mutex<Recorder>>, Thread<Command, Watch>);
+type WithThread<C, W> = (Arc<Mutex<Recorder>>, Thread<C, W>);
 
 /// What records a hardware thread, and the thread itself, which notes the times; nothing if the run has no
 /// profile.
-#[derive(Default)]
-pub struct Recorded(Option<WithThread>);
+pub struct Recorded<C, W>(Option<WithThread<C, W>>);
 
-impl Recorded {
+impl<C, W> Default for Recorded<C, W> {
+    fn default() -> Self {
+        Recorded(None)
+    }
+}
+
+impl<C, W> Recorded<C, W> {
     /// By a recorder.
-    pub fn new(recorder: &Arc<Mutex<Recorder>>, thread: &Thread<Command, Watch>) -> Self {
+    pub fn new(recorder: &Arc<Mutex<Recorder>>, thread: &Thread<C, W>) -> Self {
         Recorded(Some((Arc::clone(recorder), thread.clone())))
     }
 
@@ -44,7 +48,7 @@ impl Recorded {
     }
 
     /// The thread will do what is asked for: the points of it that are recorded.
-    pub fn expect(&self, task: &mut Task, request: &Request) -> Result<(), Failure> {
+    pub fn expect<I: Interface>(&self, task: &mut Task<I>, request: &Request) -> Result<(), Failure> {
         let is_point = match (request, &self.0) {
             (Request::Mark(mark), Some((recorder, _))) => {
                 let mut recorder = lock(recorder);
@@ -61,13 +65,13 @@ impl Recorded {
             _ => false,
         };
         if is_point {
-            task.device.thread().note();
+            task.interface.thread().note();
         }
         Ok(())
     }
 
     /// Records what has arrived, before the thread hears of it.
-    pub fn hear(&self, task: &mut Task, thread: ThreadNumber) {
+    pub fn hear<I: Interface>(&self, task: &mut Task<I>, thread: ThreadNumber) {
         if let Some((recorder, _)) = &self.0
             && let Some(first) = task.take_flights(thread)
         {

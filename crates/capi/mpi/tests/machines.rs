@@ -1,0 +1,135 @@
+//! C programs as guests of machines without Message Units: their messages go by the transports of skeletons.
+
+mod jobs;
+
+use jobs::{alone, compile, job, machine};
+use netloom_guest::Machine;
+use netloom_shm::launch::share_core;
+use netloom_simulate::Fabric;
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::resolve;
+use netloom_study::run::{Quiet, Simulate};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Machines, each with another interface, and what is changed of them.
+const MACHINES: [(&str, &[&str]); 4] = [
+    ("xc", &[]),
+    ("th", &[]),
+    ("bgl", &["topology.dims=[4,4,2]", "messaging.send_ns=500", "messaging.receive_ns=500"]),
+    ("dragonfly", &["messaging.send_ns=500", "messaging.receive_ns=500"]),
+];
+
+fn of((name, sets): (&str, &[&str])) -> Machine {
+    let sets = sets.iter().map(ToString::to_string).collect();
+    Machine { name: name.into(), sets, tasks_per_node: None, ..machine(1, 1) }
+}
+
+/// Status, simulated time, what was printed, and everything that was written.
+fn run(machine: &Machine, program: &Path, ranks: u32) -> (u8, f64, String, String) {
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = netloom_guest::run(machine, job(program, ranks), &mut out, &mut err);
+    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    let out = String::from_utf8_lossy(&out).into_owned();
+    let all = format!("{out}{}{:?}", String::from_utf8_lossy(&err), outcome.failures);
+    (outcome.processes.status(), outcome.simulated_us, out, all)
+}
+
+#[test]
+fn programs_check_their_data() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let programs = [
+        "collectives",
+        "datatypes",
+        "epochs",
+        "intercommunicators",
+        "locks",
+        "more_communicators",
+        "neighborhoods",
+        "nonblocking",
+        "partitioned",
+        "pieces",
+        "requests",
+        "shared_files",
+        "sleeps",
+        "thread_collectives",
+        "threads",
+        "windows",
+    ];
+    let on_all = ["nonblocking", "pieces", "threads", "windows"];
+    for (number, name) in programs.into_iter().enumerate() {
+        let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
+        for (place, of_machine) in MACHINES.into_iter().enumerate() {
+            if number % MACHINES.len() == place || on_all.contains(&name) {
+                let (status, .., all) = run(&of(of_machine), &program, 4);
+                assert_eq!(status, 0, "{name} on {}:\n{all}", of_machine.0);
+            }
+        }
+    }
+}
+
+/// Lengths in bytes, and half round trips in us, as lines tell them.
+fn points(text: &str) -> Vec<(f64, f64)> {
+    let number = |word: &str| word.parse::<f64>().unwrap();
+    let lines = text.lines().map(|line| line.rsplit("| ").next().unwrap().split_once(' ').unwrap());
+    lines.map(|(bytes, us)| (number(bytes), number(us))).collect()
+}
+
+/// Messages of guests take as long as those of skeletons, whose transports they use. The rest is the
+/// protocols' own: lengths in their packets, and copies that a skeleton's library makes at once.
+#[test]
+fn messages_take_as_long_as_those_of_skeletons() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/half_round_trips.c", folder.path());
+    // Without the last: its packets draw their paths, other packets other ones.
+    for of_machine @ (name, sets) in MACHINES.into_iter().take(3) {
+        let machine = of(of_machine);
+        let (status, _, out, all) = run(&machine, &program, 2);
+        assert_eq!(status, 0, "{name}:\n{all}");
+        let guests = points(&out);
+        let lengths: Vec<String> = guests.iter().map(|(bytes, _)| bytes.to_string()).collect();
+        let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+        let text = format!(
+            "name = 'latency'\nmachine = '{name}'\n\
+             workload = {{ kind = 'point-to-point', program = 'latency', ranks = 2, partner = 1, \
+             sizes_B = [{}], warmup = 1, iterations = 4 }}\nmeasure = {{ until = 'finished' }}\n",
+            lengths.join(",")
+        );
+        let study = resolve(SourceFile::new("latency", text), Path::new("."), &sets).unwrap();
+        let never = AtomicBool::new(false);
+        let result = Fabric.simulate(&study, &Quiet(&never), 1).unwrap();
+        let skeleton: Vec<f64> = result.measured[0].rows.iter().map(|row| row[1]).collect();
+        assert_eq!(skeleton.len(), guests.len());
+        for ((bytes, us), expected_us) in guests.into_iter().zip(skeleton) {
+            let ratio = us / expected_us;
+            assert!((0.96..1.06).contains(&ratio), "{name}, {bytes} B: {us} us, skeletons {expected_us} us");
+        }
+    }
+}
+
+#[test]
+fn times_are_the_same_on_every_run_and_on_any_number_of_threads() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/nonblocking.c", folder.path());
+    for of_machine in MACHINES {
+        let runs = [1, 1, 2].map(|threads| run(&Machine { threads, ..of(of_machine) }, &program, 4));
+        for (status, simulated_us, out, all) in &runs {
+            assert_eq!((*status, *simulated_us, out), (0, runs[0].1, &runs[0].2), "{}:\n{all}", of_machine.0);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let refused = |machine: Machine, ranks: u32| {
+        let (mut out, mut err) = (vec![], vec![]);
+        let program = Path::new("/bin/true");
+        netloom_guest::run(&machine, job(program, ranks), &mut out, &mut err).unwrap_err().to_string()
+    };
+    let several = Machine { tasks_per_node: Some(2), ..of(MACHINES[0]) };
+    assert!(refused(several, 4).contains("xc runs one task on each of its 2304 nodes"));
+    assert!(refused(of(MACHINES[1]), 65).contains("65 tasks do not fit"));
+}

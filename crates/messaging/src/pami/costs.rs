@@ -1,0 +1,93 @@
+//! How long the steps of the library's software take on a simulated machine.
+
+use super::device::Step;
+use crate::config::{MessagingConfig, MpiConfig, PamiConfig, Steps};
+use crate::mpi::Costs as MpiCosts;
+use netloom_mpi::transport::Step as MpiStep;
+use netloom_node::time::Microticks;
+
+/// A poll that finds nothing, and a look at the clock, on machines that do not set them **(ours)**: they take
+/// time, so that a program that polls advances.
+const POLL_NS: f64 = 50.0;
+/// See [`POLL_NS`].
+pub const CLOCK_NS: f64 = 20.0;
+
+/// The duration of the library's steps.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    immediate: Microticks,
+    send: Microticks,
+    packet: Microticks,
+    dispatch: Microticks,
+    poll: Microticks,
+    clock: Microticks,
+    collective: Microticks,
+    reduction: Microticks,
+    atomic: Microticks,
+    copy: Steps,
+    /// Those of MPI, if it stands on this library.
+    mpi: Option<MpiCosts>,
+}
+
+impl Costs {
+    /// Those of a machine with this number of ticks per second.
+    pub fn new(config: &PamiConfig, ticks_per_second: u64) -> Self {
+        let of = |ns: f64| Microticks::of_f64(ns * ticks_per_second as f64 * 1e6 / 1e9);
+        Costs {
+            immediate: of(config.immediate_ns),
+            send: of(config.send_ns),
+            packet: of(config.packet_ns),
+            dispatch: of(config.dispatch_ns),
+            poll: of(config.poll_ns),
+            clock: of(config.clock_ns),
+            collective: of(config.collective_ns),
+            reduction: of(config.reduction_ns),
+            atomic: of(config.atomic_ns),
+            copy: Steps::copies(config.copy_GB_per_s, ticks_per_second),
+            mpi: None,
+        }
+    }
+
+    /// Those of a machine whose messages are not PAMI's: the protocols take what its messaging library takes,
+    /// and no time of their own.
+    pub fn of_messages(config: &MessagingConfig, ticks_per_second: u64) -> Self {
+        let pami = config.pami.unwrap_or(PamiConfig {
+            poll_ns: POLL_NS,
+            clock_ns: CLOCK_NS,
+            copy_GB_per_s: config.copy_GB_per_s,
+            ..PamiConfig::default()
+        });
+        let mpi = config.mpi.unwrap_or(MpiConfig {
+            send_ns: config.send_ns.unwrap_or(0.0),
+            complete_ns: config.receive_ns.unwrap_or(0.0),
+            ..MpiConfig::default()
+        });
+        Costs::new(&pami, ticks_per_second).with_mpi(MpiCosts::new(&mpi, &pami, ticks_per_second))
+    }
+
+    /// The same with those of MPI.
+    #[must_use]
+    pub fn with_mpi(self, costs: MpiCosts) -> Self {
+        Costs { mpi: Some(costs), ..self }
+    }
+
+    /// The duration of a step.
+    pub fn of(&self, step: Step) -> Microticks {
+        match step {
+            Step::Immediate => self.immediate,
+            Step::Send => self.send,
+            Step::Packet => self.packet,
+            Step::Dispatch => self.dispatch,
+            Step::Copy(bytes) => self.copy.copy(bytes),
+            Step::Poll => self.poll,
+            Step::Clock => self.clock,
+            Step::Collective => self.collective,
+            Step::Reduction => self.reduction,
+            Step::Atomic => self.atomic,
+            Step::Mpi(number) => {
+                let step = MpiStep::of_number(number);
+                step.zip(self.mpi).map_or(Microticks::ZERO, |(step, costs)| costs.of(step))
+            }
+        }
+    }
+}
