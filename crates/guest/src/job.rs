@@ -1,7 +1,7 @@
 //! The processes of a job: started by the launcher, and simulated as threads of nodes.
 
 use super::link::{GuestLink, OVER, Shared};
-use super::memory::{GuestMemory, Status};
+use super::memory::{GuestMemory, Status, Stores};
 use super::profile::Recorders;
 use super::{Outcome, RunError, Setting};
 use netloom_messaging::pami::guest::ThreadNumber;
@@ -55,16 +55,20 @@ pub(crate) struct Made<'a> {
     recorders: Option<Recorders>,
     /// Of each task.
     statuses: Vec<Arc<Status>>,
+    /// To the memory of each task: those of a node share one, since they may share memory.
+    stores: Vec<Arc<Stores>>,
     ends: Mutex<BTreeMap<u32, End>>,
 }
 
 impl Made<'_> {
     /// Gives access to the memory of tasks.
     pub fn memory_of(&self) -> impl Fn(u32) -> Box<dyn AddressSpace> + Send + Sync + 'static {
-        let (segment, statuses) = (Arc::clone(&self.segment), self.statuses.clone());
+        let (segment, statuses, stores) =
+            (Arc::clone(&self.segment), self.statuses.clone(), self.stores.clone());
         move |task| {
             let status = Arc::clone(&statuses[task as usize]);
-            Box::new(GuestMemory { segment: Arc::clone(&segment), task, status })
+            let stores = Arc::clone(&stores[task as usize]);
+            Box::new(GuestMemory { segment: Arc::clone(&segment), task, status, stores })
         }
     }
 
@@ -87,8 +91,8 @@ impl Made<'_> {
         node: u32,
         of_node: &Thread<I::Command, I::Watch>,
     ) -> Box<dyn Process<I::Command, I::Watch>> {
-        let status = &self.statuses[number as usize];
-        let link = GuestLink::new(&self.channels, &self.segment, (number, thread), status, &self.shared);
+        let of_task = (&self.statuses[number as usize], &self.stores[number as usize]);
+        let link = GuestLink::new(&self.channels, &self.segment, (number, thread), of_task, &self.shared);
         let process = GuestProcess::new(task, thread, link);
         Box::new(match &self.recorders {
             Some(recorders) => process.recorded(&recorders.add(number, thread, node), of_node),
@@ -133,6 +137,9 @@ pub(crate) fn run(
         shared: Arc::clone(&shared),
         recorders,
         statuses: (0..tasks).map(|_| Arc::default()).collect(),
+        stores: (0..tasks.div_ceil(tasks_per_node))
+            .flat_map(|_| std::iter::repeat_n(Arc::default(), tasks_per_node as usize))
+            .collect(),
         ends: Mutex::default(),
     };
     let stop = AtomicBool::new(false);

@@ -2,7 +2,7 @@
 //! over, and notices when its process has ended, or when the thread waits for another one without telling.
 #![allow(unsafe_code)]
 
-use crate::memory::Status;
+use crate::memory::{Status, Stores};
 use netloom_messaging::pami::guest::process::Guest;
 use netloom_messaging::pami::guest::{Reply, Requests, Then, ThreadNumber};
 use netloom_node::process::Failure;
@@ -53,6 +53,8 @@ pub struct GuestLink {
     segment: Arc<Segment>,
     task: u32,
     status: Arc<Status>,
+    /// Stores to the memory of the node's guests.
+    stores: Arc<Stores>,
     shared: Arc<Shared>,
     /// The processor on which the guest's thread runs, if it is this link's choice.
     processor: Option<i32>,
@@ -71,7 +73,7 @@ impl GuestLink {
         channels: &Arc<Channels>,
         segment: &Arc<Segment>,
         (task, thread): (u32, ThreadNumber),
-        status: &Arc<Status>,
+        (status, stores): (&Arc<Status>, &Arc<Stores>),
         shared: &Arc<Shared>,
     ) -> Self {
         // SAFETY: one link for each thread, whose process one thread of the simulator at a time resumes; of
@@ -83,6 +85,7 @@ impl GuestLink {
             segment: Arc::clone(segment),
             task,
             status: Arc::clone(status),
+            stores: Arc::clone(stores),
             shared: Arc::clone(shared),
             processor: None,
         }
@@ -266,11 +269,14 @@ impl Guest for GuestLink {
         if self.shared.follows {
             self.follow();
         }
+        self.stores.carry_out(&self.segment);
         self.channel.pass(&message);
         self.wait(others_run)
     }
 
     fn look(&mut self, others_run: bool) -> Result<Option<Requests>, Failure> {
+        // It runs, and may wait for what is stored.
+        self.stores.carry_out(&self.segment);
         if !others_run {
             return self.wait(false);
         }
@@ -300,6 +306,7 @@ impl Guest for GuestLink {
     }
 
     fn fault(&self) -> Option<String> {
+        self.stores.carry_out(&self.segment);
         self.status.fault()
     }
 }

@@ -14,13 +14,16 @@ use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+/// A task on the transport of its node.
+type OfTask<C, W> = Arc<Mutex<Task<MessageInterface<C, W>>>>;
+
 struct Tasks<'a> {
     made: &'a Made<'a>,
     placement: Arc<Placement>,
     in_flight: Arc<InFlight>,
     memory_of: MemoryOf,
     threads: u32,
-    /// The task that was made last: an `Arc<Mutex<Task<MessageInterface<…>>>>`.
+    /// The task that was made last, an [`OfTask`].
     task: RefCell<Option<Box<dyn Any>>>,
 }
 
@@ -37,8 +40,7 @@ impl Maker for Tasks<'_> {
             self.task.replace(Some(Box::new(self.made.task(interface, rank))));
         }
         let task = self.task.borrow();
-        let task: Option<&Arc<Mutex<Task<MessageInterface<C, W>>>>> =
-            task.as_ref().and_then(|task| task.downcast_ref());
+        let task = task.as_ref().and_then(|task| task.downcast_ref::<OfTask<C, W>>());
         self.made.process(task.expect("the first thread is made first"), (rank, number), node, &thread)
     }
 }

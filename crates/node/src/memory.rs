@@ -56,6 +56,11 @@ impl Contents {
         (page < mapped.end).then(|| (first, mapped.address + (page - first) * PAGE))
     }
 
+    /// Whether an address is in the memory of a process.
+    pub fn is_elsewhere(&self, address: u64) -> bool {
+        self.mapping(address / PAGE).is_some()
+    }
+
     /// Bytes from `start` on; `None` if nothing has been stored there.
     pub fn load(&self, start: u64, length: usize) -> Option<Data> {
         self.spans(start, length)

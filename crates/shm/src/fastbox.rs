@@ -234,6 +234,28 @@ impl<'a> InboxReader<'a> {
         }
     }
 
+    /// The same after a message, if its source has another one. If not, its writer sees that all have been read.
+    #[inline(always)]
+    pub fn peek_more(&mut self) -> Option<Message<'_>> {
+        if !self.has_next(self.source) {
+            self.publish();
+            return None;
+        }
+        match self.source {
+            // SAFETY: it is there. A fastbox has no announcements.
+            n if n > 0 && self.in_a_row < IN_A_ROW => Some(unsafe { self.boxes[n - 1].message() }),
+            _ => self.peek(),
+        }
+    }
+
+    #[inline(always)]
+    fn publish(&mut self) {
+        match self.source {
+            0 => self.queue.publish(),
+            n => self.boxes[n - 1].publish(),
+        }
+    }
+
     /// Whether a message is there, or one of the queue has been claimed by a writer that has not written it
     /// yet.
     pub fn has_claimed(&self) -> bool {
@@ -257,21 +279,26 @@ impl<'a> InboxReader<'a> {
     /// first after it that has one. Returns whether there is one.
     #[inline]
     fn find(&mut self) -> bool {
-        if self.in_a_row < IN_A_ROW && self.has_next(self.source) {
+        let has_next = self.has_next(self.source);
+        if has_next && self.in_a_row < IN_A_ROW {
             return true;
         }
         self.in_a_row = 0;
-        match self.source {
-            0 => self.queue.publish(),
-            n => self.boxes[n - 1].publish(),
-        }
-        for _ in 0..=self.boxes.len() {
-            self.source = if self.source == self.boxes.len() { 0 } else { self.source + 1 };
+        self.publish();
+        for _ in 0..self.boxes.len() {
+            self.turn();
             if self.has_next(self.source) {
                 return true;
             }
         }
-        false
+        self.turn();
+        has_next
+    }
+
+    /// The next source.
+    #[inline(always)]
+    fn turn(&mut self) {
+        self.source = if self.source == self.boxes.len() { 0 } else { self.source + 1 };
     }
 
     #[cold]
@@ -378,6 +405,29 @@ mod tests {
             seen.extend(read(&mut reader));
         }
         assert!(seen.contains(&1000) && seen.contains(&2000), "{seen:?}");
+    }
+
+    /// A reader that looks at one source alone lets its writer see what it has read, and misses nothing elsewhere.
+    #[test]
+    fn a_look_for_more_is_at_the_last_source_and_frees_its_slots() {
+        let inbox = Inbox::new();
+        let mut own = fastboxes(1);
+        let mut reader = reader(&inbox);
+        (0..=OFTEN).for_each(|n| inbox.send(&mut own, 0, n.into()).unwrap());
+        while read(&mut reader).is_some() {}
+        inbox.send(&mut own, 0, 1).unwrap();
+        inbox.send(&mut own, 0, 2).unwrap();
+        inbox.queue.push(3, [&[], &[]]).unwrap();
+        assert_eq!(read(&mut reader), Some(1));
+        assert_eq!(reader.peek_more().map(|message| message.word), Some(2));
+        reader.release();
+        assert!(reader.peek_more().is_none());
+        for n in 0..SLOTS as u64 {
+            inbox.send(&mut own, 0, 10 + n).unwrap();
+        }
+        assert_eq!(inbox.send(&mut own, 0, 0), Err(Full));
+        let rest: Vec<_> = std::iter::from_fn(|| read(&mut reader)).collect();
+        assert!(rest.contains(&3) && rest.len() == SLOTS + 1, "{rest:?}");
     }
 
     #[test]

@@ -216,6 +216,13 @@ pub trait PamiDevice {
         Next::Other
     }
 
+    /// The same after a message, if a look at where it came from is enough: [`Next::Nothing`] if nothing more came from
+    /// there.
+    #[inline]
+    fn peek_more(&mut self) -> Next<Self::Payload> {
+        self.peek()
+    }
+
     /// Frees the buffer of the packet that was polled, or peeked at.
     fn release(&mut self);
 

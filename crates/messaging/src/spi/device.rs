@@ -18,7 +18,7 @@ use netloom_node::nodes::{ProcessSlot, ThreadOf};
 use netloom_node::process::Wait;
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The Message Unit of a process's node.
 #[derive(Clone)]
@@ -352,6 +352,11 @@ impl UnitDevice {
     /// to separate hardware time from software time.
     pub fn counted_down(&self, address: u64) -> u64 {
         lock(&self.shared).counted_down(address).ticks()
+    }
+
+    /// What the unit shows to software, for several looks at once (not timed).
+    pub fn shared(&self) -> MutexGuard<'_, Shared> {
+        lock(&self.shared)
     }
 
     /// Applies a setting of the unit or the kernel: not timed, in the order of all calls.

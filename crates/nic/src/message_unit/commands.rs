@@ -89,9 +89,11 @@ pub struct Shared {
     /// The contents of memory.
     pub(super) contents: Arc<Mutex<Contents>>,
     /// By injection FIFO: the number of injected descriptors, as its head shows.
-    pub(super) injected: BTreeMap<u16, u64>,
+    injected: BTreeMap<u16, u64>,
     /// When each counter last reached zero.
-    pub(super) counted_down: BTreeMap<u64, Time>,
+    counted_down: HashMap<u64, Time, FxBuildHasher>,
+    /// Changes of the two.
+    changes: u64,
     /// Results of the last calls of each process: a packet of a reception FIFO, an interrupt.
     pub(super) packets: BTreeMap<u8, Option<Packet>>,
     pub(super) interrupts: BTreeMap<u8, Option<Interrupt>>,
@@ -132,6 +134,26 @@ impl Shared {
     /// Descriptors of an injection FIFO injected since it was set up.
     pub fn injected(&self, fifo: u16) -> u64 {
         self.injected.get(&fifo).copied().unwrap_or(0)
+    }
+
+    /// Sets that number; `None` for a FIFO that is set up anew or freed.
+    pub(super) fn set_injected(&mut self, fifo: u16, descriptors: Option<u64>) {
+        self.changes += 1;
+        match descriptors {
+            Some(descriptors) => drop(self.injected.insert(fifo, descriptors)),
+            None => drop(self.injected.remove(&fifo)),
+        }
+    }
+
+    /// A counter reaches zero.
+    pub(super) fn counts_down(&mut self, address: u64, now: Time) {
+        self.changes += 1;
+        self.counted_down.insert(address, now);
+    }
+
+    /// A number that changes with [`Self::injected`] and [`Self::counted_down`].
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The status register of a barrier class, and the time of the last change of any class.

@@ -12,7 +12,8 @@ use super::reception::FULL_B;
 use super::{Alarm, DESCRIPTOR_B, NETWORK_FIFOS, NetworkFifo, Out, Packet, Unit};
 use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::RouteKind;
-use netloom_fabric::packet::Meta;
+use netloom_fabric::packet::{Data, Meta};
+use netloom_node::memory::Contents;
 use std::collections::VecDeque;
 
 /// The engine number of the logic that fetches descriptors, which has a master port like the engines.
@@ -86,6 +87,26 @@ pub(super) struct Engine {
     leaving_B: u64,
     /// When the last packet is complete: they stay in order.
     complete: Time,
+}
+
+/// Most bytes that are read at once from the memory of a process of this computer: each read is a system call.
+const AHEAD_B: u64 = 1 << 14;
+
+/// The data of a descriptor's next packet. A process must not change the data of a message before the unit has read
+/// it, so that of several packets can be read at once.
+fn load(contents: &Contents, active: &mut Active, descriptor: &Descriptor, bytes: u64) -> Option<Data> {
+    let address = descriptor.payload + active.taken;
+    let left = descriptor.length - active.taken;
+    if left == bytes && active.ahead.is_none() || !contents.is_elsewhere(address) {
+        return contents.load(address, bytes as usize);
+    }
+    let is_there = |(first, data): &&(u64, Data)| active.taken + bytes <= first + data.len() as u64;
+    if active.ahead.as_ref().filter(is_there).is_none() {
+        active.ahead = contents.load(address, left.min(AHEAD_B) as usize).map(|data| (active.taken, data));
+    }
+    let (first, data) = active.ahead.as_ref()?;
+    let place = (active.taken - first) as usize;
+    Some(data[place..place + bytes as usize].into())
 }
 
 fn bytes_of(packet: &Packet) -> u64 {
@@ -232,7 +253,7 @@ impl Unit {
         let packet = (!first.prefetch_only).then(|| {
             let (chunks, meta) = first.packet(active.taken);
             let header = first.header(chunks, common, self.number);
-            let data = super::lock(&self.contents).load(address, bytes as usize);
+            let data = load(&super::lock(&self.contents), active, first, bytes);
             (header, Meta { made: now, source: self.number, ..meta }, data)
         });
         if packet.is_some() {

@@ -95,7 +95,7 @@ impl MessageUnit {
     /// The head of an injection FIFO has moved.
     fn head_moved(&mut self, c: &Common, now: Time, fifo: u16) {
         let injected = self.unit.injected(fifo);
-        lock(&self.shared).injected.insert(fifo, injected);
+        lock(&self.shared).set_injected(fifo, Some(injected));
         self.found(c, now, |watch| match watch {
             Watch::Room(f) => f == fifo,
             Watch::Injected(f, n) => f == fifo && injected >= n,
@@ -133,7 +133,7 @@ impl MessageUnit {
             Outcome::Stored { bytes, zero } => {
                 self.unit.counters.stored_B += u64::from(bytes);
                 if let Some(zero) = zero {
-                    lock(&self.shared).counted_down.insert(zero, now);
+                    lock(&self.shared).counts_down(zero, now);
                     self.found(c, now, |watch| watch == Watch::Counter(zero));
                 }
             }
@@ -172,7 +172,7 @@ impl MessageUnit {
             Setting::ClassRoute(class, route) => out.class_route(class.into(), route),
             Setting::Injection(fifo, settings) => {
                 unit.set_injection_fifo(fifo, settings)?;
-                lock(&self.shared).injected.remove(&fifo);
+                lock(&self.shared).set_injected(fifo, None);
             }
             Setting::Reception(fifo, settings) => unit.set_reception_fifo(fifo, settings)?,
             Setting::Range(register, range) => unit.ranges.set(register, range),
@@ -186,7 +186,7 @@ impl MessageUnit {
             }
             Setting::FreeInjection(fifo) => {
                 unit.free_injection_fifo(fifo)?;
-                lock(&self.shared).injected.remove(&fifo);
+                lock(&self.shared).set_injected(fifo, None);
             }
             Setting::FreeReception(fifo) => unit.free_reception_fifo(fifo)?,
             Setting::Barrier(class, route, start) => {

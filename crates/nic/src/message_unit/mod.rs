@@ -49,7 +49,8 @@ use netloom_node::memory::Contents;
 use netloom_node::program::lock;
 use netloom_node::schedule::Schedule;
 use netloom_node::time::Microticks;
-use std::collections::{BTreeMap, VecDeque};
+use rustc_hash::FxBuildHasher;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 /// Network injection FIFOs, and the same number of network reception FIFOs: ten directions, two for local
@@ -92,7 +93,8 @@ struct Unit {
     /// The base address table.
     base: BTreeMap<u16, u64>,
     /// Words of memory that serve as counters.
-    memory_counters: BTreeMap<u64, i64>,
+    /// By hash: a process may wait for thousands of them, and each is looked at when a wait begins.
+    memory_counters: HashMap<u64, i64, FxBuildHasher>,
     ranges: protection::Ranges,
     interrupts: interrupts::Interrupts,
     counters: UnitCounters,
@@ -120,7 +122,7 @@ impl Unit {
             adding: VecDeque::new(),
             add_free: Time::ZERO,
             base: BTreeMap::new(),
-            memory_counters: BTreeMap::new(),
+            memory_counters: HashMap::default(),
             ranges: protection::Ranges::default(),
             interrupts: interrupts::Interrupts::default(),
             counters: UnitCounters::default(),

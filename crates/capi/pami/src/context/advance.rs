@@ -4,8 +4,9 @@ use super::{Context, Posted};
 use crate::abi::*;
 use crate::check::{enter, shared};
 use crate::client::fail;
-use crate::device::guest;
+use crate::device::{Payload, guest};
 use netloom_messaging::pami::device::Next;
+use netloom_messaging::pami::packet::Head;
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
@@ -35,16 +36,38 @@ impl Context {
     /// Makes progress once; returns whether something was processed.
     #[inline]
     pub fn advance_once(&self) -> bool {
-        let nothing_came = matches!(self.core().peek(), Next::Nothing);
-        if nothing_came && !self.has_work() && !self.has_reports() { false } else { self.handle_all() }
+        match self.core().peek() {
+            Next::Nothing if !self.has_work() && !self.has_reports() => false,
+            Next::Immediate(head, payload) if !self.has_work() => self.handle_immediate(head, payload),
+            first => self.handle_all(first, false),
+        }
     }
 
-    /// Handles what is there; returns whether there was anything.
-    fn handle_all(&self) -> bool {
+    /// Handles a message, and what is there besides. Mostly nothing is, and the program can answer without waiting for a
+    /// look at all that there could be. Returns whether anything was handled.
+    #[inline]
+    fn handle_immediate(&self, head: Head, payload: Payload) -> bool {
         let _no_cancel = NoCancel::new();
-        let mut is_busy = self.has_work() && self.run_work();
+        let is_done = self.dispatch_immediate(head, payload);
+        if is_done && matches!(self.core().peek_more(), Next::Nothing) && !self.has_reports() {
+            self.sharing.note_change();
+            return true;
+        }
+        let next = self.core().peek();
+        self.handle_all(next, is_done)
+    }
+
+    /// Handles what is there, of which `next` is the first; returns whether there was anything, now or before.
+    #[inline(never)]
+    fn handle_all(&self, mut next: Next<Payload>, mut is_busy: bool) -> bool {
+        let _no_cancel = NoCancel::new();
+        if self.has_work() {
+            is_busy |= self.run_work();
+            // It may have sent, and ended what waited.
+            next = self.core().peek();
+        }
         for n in 1..=BATCH {
-            match self.core().peek() {
+            match next {
                 Next::Nothing => break,
                 Next::Immediate(head, payload) if self.dispatch_immediate(head, payload) => {}
                 _ if self.handle_next() => {}
@@ -53,7 +76,9 @@ impl Context {
             is_busy = true;
             if n == BATCH {
                 self.count_poll();
+                break;
             }
+            next = self.core().peek_more();
         }
         if self.has_reports() {
             is_busy |= self.report_collectives();

@@ -173,6 +173,14 @@ impl PamiDevice for Device {
         }
     }
 
+    #[inline(always)]
+    fn peek_more(&mut self) -> Next<Payload> {
+        match self {
+            Device::Shm(device) => device.peek_more(),
+            Device::Guest(_) => Next::Other,
+        }
+    }
+
     #[inline]
     fn release(&mut self) {
         of!(self, device => device.release())

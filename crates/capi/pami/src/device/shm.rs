@@ -11,7 +11,7 @@ use netloom_messaging::pami::packet::{Head, Kind};
 use netloom_shm::assist::SHARED_FROM_B;
 use netloom_shm::fastbox::InboxReader;
 use netloom_shm::memory::{self, Direction};
-use netloom_shm::queue::PAYLOAD_MAX;
+use netloom_shm::queue::{Message, PAYLOAD_MAX};
 use netloom_shm::segment::{Sender, State};
 
 /// A context's device.
@@ -90,6 +90,16 @@ impl Drop for ShmDevice {
     }
 }
 
+/// What a message is to the protocols.
+#[inline(always)]
+fn next(message: Message<'_>) -> Next<Payload> {
+    let payload = Payload { address: message.payload.as_ptr(), length: message.payload.len() };
+    match Head::of_word(message.word) {
+        Some(head) if head.kind() == Kind::Immediate => Next::Immediate(head, payload),
+        _ => Next::Other,
+    }
+}
+
 impl PamiDevice for ShmDevice {
     type Payload = Payload;
 
@@ -125,11 +135,12 @@ impl PamiDevice for ShmDevice {
             self.job.segment.help(self.job.task);
             return Next::Nothing;
         };
-        let payload = Payload { address: message.payload.as_ptr(), length: message.payload.len() };
-        match Head::of_word(message.word) {
-            Some(head) if head.kind() == Kind::Immediate => Next::Immediate(head, payload),
-            _ => Next::Other,
-        }
+        next(message)
+    }
+
+    #[inline(always)]
+    fn peek_more(&mut self) -> Next<Payload> {
+        self.reader.peek_more().map_or(Next::Nothing, next)
     }
 
     #[inline]

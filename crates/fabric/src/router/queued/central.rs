@@ -57,7 +57,7 @@ impl Central {
         &'a self,
         cells: &'a [Cell],
     ) -> impl Iterator<Item = (usize, usize, CollectiveHeader)> + 'a {
-        let places = (VCS..ALL_VCS).flat_map(|vc| (0..PORTS).map(move |port| (vc, port)));
+        let places = (VCS..ALL_VCS).flat_map(|vc| bits(self.filled[vc - VCS]).map(move |port| (vc, port)));
         places.filter_map(|(vc, port)| Some((vc, port, self.header(cells, vc, port)?)))
     }
 
@@ -209,7 +209,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     ) {
         *self.cell_mut(packet) = Cell { header, arrived: now.ticks() as u32, ..Cell::default() };
         let central = n.central.get_or_insert_default();
-        central.queues[vc - VCS][port].push_back(packet);
+        central.push(vc, port, packet);
         self.common.recorder.enter(vc, header.chunks() as u8, now);
         self.counters.iter_mut().for_each(|c| c.queued(n.here, port, vc, now));
     }
@@ -252,6 +252,10 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// Grants jobs that may start, and starts those with free links.
     pub(super) fn collective(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
+        if n.central.as_ref().is_none_or(|central| central.has_nothing()) {
+            n.claimed = 0;
+            return;
+        }
         let Some(mut central) = n.central.take() else { return };
         let c = &mut *central;
         if c.down.may_grant() {
@@ -355,7 +359,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             header.chunks() as u8
         };
         for port in bits(job.inputs) {
-            let packet = c.queues[job.vc - VCS][port].pop_front().expect("it was seen at the head");
+            let packet = c.pop(job.vc, port, true).expect("it was seen at the head");
             let waited = (now.ticks() as u32).wrapping_sub(self.cells[packet as usize].arrived);
             c.being_read[job.vc - VCS][port] = take(self, packet);
             self.common.recorder.waited(CLASS[job.vc], waited);

@@ -164,12 +164,11 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     fn end_collective_ghost(&mut self, n: &mut Node, event: &Event, now: Time) {
         let (port, vc, packet) = (event.port(), event.slot(), event.packet());
         let Some(central) = n.central.as_deref_mut() else { return };
-        let queue = &mut central.queues[vc - VCS][port];
-        if queue.back() != Some(&packet) {
+        if central.queues[vc - VCS][port].back() != Some(&packet) {
             return;
         }
-        queue.pop_back();
-        if queue.is_empty() {
+        central.pop(vc, port, false);
+        if central.queues[vc - VCS][port].is_empty() {
             for logic in [&mut central.up, &mut central.down] {
                 logic.granted = logic.granted.filter(|job| job.vc != vc || job.inputs >> port & 1 == 0);
             }
@@ -209,13 +208,13 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     ) -> (Header, Meta) {
         let (mut ghosts, mut kept, mut last) = (0u16, 0u16, None);
         for port in bits(job.inputs) {
-            let queue = &mut c.queues[job.vc - VCS][port];
-            let header =
-                queue.front().map_or(Header::default(), |&packet| self.cells[packet as usize].header);
+            let header = c.queues[job.vc - VCS][port]
+                .front()
+                .map_or(Header::default(), |&packet| self.cells[packet as usize].header);
             if !header.is_ghost() {
                 continue;
             }
-            let packet = queue.pop_front().expect("it was seen at the head");
+            let packet = c.pop(job.vc, port, true).expect("it was seen at the head");
             ghosts |= 1 << port;
             kept |= u16::from(header.is_corrupt()) << port;
             c.being_read[job.vc - VCS][port] = header.chunks() as u8;

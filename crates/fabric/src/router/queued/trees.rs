@@ -14,6 +14,9 @@ pub(super) struct Central {
     pub routes: [Option<ClassRoute>; CLASS_ROUTES],
     /// Packets that have arrived, by VC and port, in order.
     pub queues: [[VecDeque<u32>; PORTS]; COLLECTIVE_VCS],
+    /// By VC: the ports whose queue has a packet. Without a collective operation all are empty, and a node arbitrates
+    /// at each event.
+    pub filled: [u16; COLLECTIVE_VCS],
     /// Chunks of the packet, if any, that is being read from each queue, whose head is the next packet.
     pub being_read: [[u8; PORTS]; COLLECTIVE_VCS],
     /// Packets at the heads of injection FIFOs: user and system.
@@ -70,6 +73,28 @@ pub(super) struct Job {
 }
 
 impl Central {
+    /// Adds a packet that has arrived.
+    pub fn push(&mut self, vc: usize, port: usize, packet: u32) {
+        self.queues[vc - VCS][port].push_back(packet);
+        self.filled[vc - VCS] |= 1 << port;
+    }
+
+    /// Takes the first packet of a queue, or the last.
+    pub fn pop(&mut self, vc: usize, port: usize, is_first: bool) -> Option<u32> {
+        let queue = &mut self.queues[vc - VCS][port];
+        let packet = if is_first { queue.pop_front() } else { queue.pop_back() };
+        self.filled[vc - VCS] &= !(u16::from(queue.is_empty()) << port);
+        packet
+    }
+
+    /// Whether no packet waits and no grant: there is nothing to arbitrate.
+    pub fn has_nothing(&self) -> bool {
+        self.filled == [0; COLLECTIVE_VCS]
+            && self.contributions.iter().all(Option::is_none)
+            && self.up.granted.is_none()
+            && self.down.granted.is_none()
+    }
+
     /// Whether it holds no packet.
     pub fn is_idle(&self) -> bool {
         let is_idle = |logic: &Logic| logic.may_grant() && logic.reading.is_none();

@@ -200,6 +200,14 @@ impl<D: PamiDevice> Context<D> {
         if has_other { Next::Other } else { self.device.peek() }
     }
 
+    /// The same after a message: there may be more elsewhere if it returns [`Next::Nothing`], so that who answers the
+    /// message does not wait for a look at all sources.
+    #[inline(always)]
+    pub fn peek_more(&mut self) -> Next<D::Payload> {
+        let has_other = !self.is_idle() || !self.fences.is_empty() || self.is_postponed;
+        if has_other { Next::Other } else { self.device.peek_more() }
+    }
+
     /// The message that [`Self::peek`] told is done.
     #[inline(always)]
     pub fn release(&mut self) {

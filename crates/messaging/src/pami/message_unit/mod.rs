@@ -85,6 +85,8 @@ pub struct UnitContext {
     /// Where acknowledgements of RDMA writes write their byte, after the first.
     scratch: Option<u64>,
     pending: BTreeMap<Ticket, Pending>,
+    /// The unit's count of changes when they were looked at last; `None` if one was added since.
+    looked_at: Option<u64>,
     next_ticket: Ticket,
     /// What has arrived, if somebody wants to know it.
     flights: Option<Box<Flights>>,
@@ -140,6 +142,7 @@ impl UnitContext {
             counters: vec![],
             scratch: None,
             pending: BTreeMap::new(),
+            looked_at: None,
             next_ticket: 0,
             flights: None,
             taken_by: None,
@@ -194,12 +197,23 @@ impl UnitContext {
             self.take();
         }
         self.collect_local();
+        self.collect_ended();
+        self.collectives.advance(&mut self.finished);
+    }
+
+    /// Notes the operations that have ended. A task may have thousands under way and be resumed for each packet, so
+    /// they are looked at only when the unit has ended any since.
+    fn collect_ended(&mut self) {
         let (device, fifos) = (&self.device, &self.fifos);
+        let shared = device.shared();
+        if self.looked_at.replace(shared.changes()) == Some(shared.changes()) {
+            return;
+        }
         let (counters, finished, flights) = (&mut self.counters, &mut self.finished, &mut self.flights);
         self.pending.retain(|&ticket, pending| {
             let is_done = match *pending {
-                Pending::Injected(fifo, written) => device.injected(fifos[fifo].number) >= written,
-                Pending::Counter(counter, asked) => device.counted_down(counter) > asked,
+                Pending::Injected(fifo, written) => shared.injected(fifos[fifo].number) >= written,
+                Pending::Counter(counter, asked) => shared.counted_down(counter).ticks() > asked,
             };
             if is_done {
                 finished.push_back(ticket);
@@ -215,7 +229,6 @@ impl UnitContext {
             }
             !is_done
         });
-        self.collectives.advance(finished);
     }
 
     /// Sets up the network for a group of which this context's task is a member. Its class must be free at
@@ -264,10 +277,15 @@ impl UnitContext {
         !self.inbox.is_empty() || !self.finished.is_empty()
     }
 
+    /// The condition that a packet arrives.
+    pub fn packet_watch(&self) -> Watch {
+        Watch::Packet(self.reception())
+    }
+
     /// The conditions under which there is more to do; the first is a packet.
     pub fn watches(&self) -> SmallVec<[Watch; 2]> {
         let mut watches: SmallVec<[Watch; 2]> = SmallVec::new();
-        watches.push(Watch::Packet(self.reception()));
+        watches.push(self.packet_watch());
         let mut first: BTreeMap<usize, u64> = BTreeMap::new();
         for pending in self.pending.values() {
             match *pending {
@@ -348,6 +366,7 @@ impl UnitContext {
     fn ticket(&mut self, pending: Pending) -> Begun {
         self.next_ticket += 1;
         self.pending.insert(self.next_ticket, pending);
+        self.looked_at = None;
         Begun::Later(self.next_ticket)
     }
 
