@@ -35,6 +35,9 @@ pub const MEMORY: std::ops::Range<u64> = 1 << 20..3 << 20;
 /// The messages of a task, in order.
 pub type Script = VecDeque<Vec<u8>>;
 
+/// A task on its node.
+type OfTask = Arc<Mutex<Task<UnitInterface>>>;
+
 /// What was wrong with accesses to a guest's memory.
 type Fault = Arc<Mutex<Option<String>>>;
 
@@ -161,7 +164,7 @@ pub fn run(scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
     };
     let world = Members::of_job(&placement, &Torus::new(&study.torus().topology));
     let mut scripts = scripts.map(Some);
-    let mut made: BTreeMap<u32, (Arc<Mutex<Task<UnitInterface>>>, Fault)> = BTreeMap::new();
+    let mut made: BTreeMap<u32, (OfTask, Fault)> = BTreeMap::new();
     let make = |spi: Spi| {
         let process = spi.process() % TASKS_PER_NODE as u8;
         let thread = u32::from(spi.process()) / TASKS_PER_NODE;
