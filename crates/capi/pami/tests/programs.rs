@@ -48,3 +48,45 @@ fn programs_in_c_check_their_data() {
         run(&program, 3, false);
     }
 }
+
+/// The names in backticks of a cell of a table.
+fn names(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+/// `docs/pami-functions.md` says where each function is: each row's file has the functions of the row, and the
+/// rows have all functions of `pami.h`, once.
+#[test]
+fn functions_are_where_the_documentation_says() {
+    const DOCUMENT: &str = include_str!("../../../../docs/pami-functions.md");
+    const HEADER: &str = include_str!("../../include/pami.h");
+    let begin = "## Where functions are, and what they do not do\n";
+    let section = DOCUMENT.split_once(begin).expect("the section is there").1;
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let mut found = vec![];
+    for row in section.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.trim_matches('|').splitn(3, " | ").map(str::trim).collect();
+        let [functions, file, missing] = cells[..] else { panic!("a row has three cells: {row}") };
+        let [file] = names(file)[..] else { panic!("a row has one file: {row}") };
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file);
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for name in names(functions) {
+            assert!(text.contains(&format!("fn {name}(")), "{name} is not in {file}");
+            found.push(name);
+        }
+        assert!(!missing.is_empty(), "the row of {functions} says nothing");
+    }
+    // Prototypes begin in the first column; constants and types have no lower-case letter after their prefix.
+    let is_function =
+        |name: &&str| name.starts_with("PAMI_") && name.contains(|c: char| c.is_ascii_lowercase());
+    let prototypes = HEADER.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_alphabetic()));
+    let mut expected: Vec<&str> = prototypes
+        .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back())
+        .filter(is_function)
+        .collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(expected.len(), 66);
+    assert_eq!(found, expected);
+}
