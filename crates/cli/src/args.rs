@@ -472,7 +472,7 @@ pub struct RunArgs {
 pub struct JobArgs {
     /// Number of tasks; also -np N
     #[arg(short = 'n', long, visible_alias = "np", value_name = "N", default_value_t = 1,
-        value_parser = clap::value_parser!(u32).range(1..=4096))]
+        value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
     pub tasks: u32,
     /// Begin each line of output with its task: `3| text`
     #[arg(short, long)]
@@ -542,7 +542,8 @@ pub struct MpirunArgs {
     #[arg(long, value_name = "MACHINE")]
     pub machine: String,
     /// Tasks on a node; as few as the machine's nodes allow, if omitted
-    #[arg(long, visible_alias = "ntasks-per-node", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, visible_alias = "ntasks-per-node", value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
     pub ppn: Option<u32>,
     /// Nodes of the tasks: `in-order`, `random`, letters of dimensions in the order in which they are filled
     /// (`vuzyx`), or a file with a line for each node of the job, its number or coordinates
@@ -552,7 +553,7 @@ pub struct MpirunArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// How the programs' own computing counts: `ignore`, or a factor for its measured time
-    #[arg(long, value_name = "HOW", default_value = "ignore", value_parser = compute)]
+    #[arg(long, value_name = "HOW", default_value = "ignore", value_parser = compute, allow_negative_numbers = true)]
     pub compute: f64,
     /// Simulated time after which a task is reported as deadlocked: it polls in vain, and no other computes
     /// or sleeps

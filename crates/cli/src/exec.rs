@@ -138,8 +138,9 @@ pub fn problem(error: &netloom_shm::launch::LaunchError) -> Problem {
             let path = Path::new(program);
             let name = path.display();
             let has_folder = path.components().count() > 1 || name.to_string().contains('/');
+            let folder = || String::from("This is a folder; give the path of a program");
             let help = match (source.kind(), has_folder) {
-                _ if has_folder && path.is_dir() => "This is a folder; give the path of a program".into(),
+                _ if has_folder && path.is_dir() => folder(),
                 (ErrorKind::NotFound, false) if path.is_file() => {
                     format!("It is in this folder, but not in PATH: give its path, `./{name}`")
                 }
@@ -150,6 +151,8 @@ pub fn problem(error: &netloom_shm::launch::LaunchError) -> Problem {
                     "The interpreter in its first line, or its dynamic loader, does not exist".into()
                 }
                 (ErrorKind::NotFound, true) => "There is no such file".into(),
+                // Such as `.`.
+                (ErrorKind::PermissionDenied, _) if path.is_dir() => folder(),
                 (ErrorKind::PermissionDenied, _) => format!("It is not executable: `chmod +x {name}`"),
                 _ => return with_source(),
             };

@@ -45,6 +45,14 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
         }
         None => None,
     };
+    if let Some(path) = &args.timeline {
+        // Better now than when the run is done.
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        opened.map_err(|e| {
+            Problem::new(format!("cannot write {}: {e}", path.display()))
+                .help("--timeline needs a file in a folder that exists")
+        })?;
+    }
     let machine = Machine {
         is_profiled,
         name: args.machine,

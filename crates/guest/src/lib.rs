@@ -199,7 +199,11 @@ fn tasks_per_node(machine: &Machine, tasks: u32, nodes: u32, has_units: bool) ->
             "{tasks} tasks do not fit: {} runs one task on each of its {nodes} nodes, as machines without Message Units do",
             machine.name
         );
-        return Err(refuse(what, "use fewer tasks, or a larger machine (`--set`)"));
+        let help = match machine.tasks_per_node {
+            Some(_) if tasks <= nodes => "leave out `--ppn`",
+            _ => "use fewer tasks, or a larger machine (`--set`)",
+        };
+        return Err(refuse(what, help));
     }
     if !(1..=most).contains(&tasks_per_node) || tasks.div_ceil(tasks_per_node) > nodes {
         let plural = if nodes == 1 { "" } else { "s" };

@@ -36,10 +36,7 @@ enum State {
     Free,
     Sending,
     /// Ends when the data may be reused and a receive has taken the message.
-    SendingSynchronous {
-        is_sent: bool,
-        is_taken: bool,
-    },
+    SendingSynchronous(Synchronous),
     /// Nobody asks for its end; the data is kept until then, unless it stays anyway.
     SendingKept {
         _data: Option<Box<[u8]>>,
@@ -53,6 +50,16 @@ enum State {
     /// The transport carries out a collective of this context, or makes its team.
     Collective(u32),
     Ended(Ended),
+}
+
+/// A synchronous send, and what has happened of what it waits for.
+#[derive(Clone, Copy, Debug)]
+struct Synchronous {
+    is_sent: bool,
+    is_taken: bool,
+    to: Process,
+    context: u32,
+    tag: i32,
 }
 
 #[derive(Debug, Default)]
@@ -144,15 +151,12 @@ impl Tables {
 impl Tables {
     /// One of the two things has happened for which a synchronous send waits.
     fn end_synchronous(&mut self, number: Number, happened: impl Fn(bool, bool) -> (bool, bool)) {
-        let Some(state @ &mut State::SendingSynchronous { is_sent, is_taken }) =
-            self.requests.get_mut(number as usize)
-        else {
-            return;
-        };
-        *state = match happened(is_sent, is_taken) {
-            (true, true) => State::Ended(Ended::default()),
-            (is_sent, is_taken) => State::SendingSynchronous { is_sent, is_taken },
-        };
+        let Some(state) = self.requests.get_mut(number as usize) else { return };
+        let State::SendingSynchronous(send) = state else { return };
+        (send.is_sent, send.is_taken) = happened(send.is_sent, send.is_taken);
+        if send.is_sent && send.is_taken {
+            *state = State::Ended(Ended::default());
+        }
     }
 }
 
@@ -240,8 +244,9 @@ impl<T: Transport> PointToPoint<T> {
     pub fn send_synchronous(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Number, Error> {
         self.begin_send(to, envelope, data);
         let is_sent = data.bytes as usize <= self.transport.short_max_bytes();
-        let state = State::SendingSynchronous { is_sent, is_taken: false };
-        let number = self.tables.borrow_mut().insert(state);
+        let Envelope { context, tag, .. } = envelope;
+        let send = Synchronous { is_sent, is_taken: false, to, context, tag };
+        let number = self.tables.borrow_mut().insert(State::SendingSynchronous(send));
         let envelope = Envelope { acknowledge: number + 1, ..envelope };
         let sent = match is_sent {
             true => self.transport.send_short(to, envelope, data),
@@ -422,10 +427,17 @@ impl<T: Transport> PointToPoint<T> {
                 _ => format!("collective operation of {of}: message of {from}"),
             });
         }
-        let is_send = |state: &&State| matches!(state, State::Sending | State::SendingSynchronous { .. });
-        let sends = tables.requests.iter().filter(is_send).count();
-        if sends > 0 {
-            list.push(format!("{sends} sends that have not ended"));
+        match tables.requests.iter().filter(|state| matches!(state, State::Sending)).count() {
+            0 => {}
+            1 => list.push("a send that has not ended".into()),
+            sends => list.push(format!("{sends} sends that have not ended")),
+        }
+        for state in &tables.requests {
+            if let State::SendingSynchronous(send) = state {
+                let Synchronous { is_taken, to, context, tag, .. } = *send;
+                let why = if is_taken { "whose data is under way" } else { "that no receive has taken" };
+                list.push(format!("synchronous send to task {to} with tag {tag} of {} {why}", name(context)));
+            }
         }
         list.extend(one_sided.unfinished(&name));
         for state in &tables.requests {

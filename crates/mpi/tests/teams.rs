@@ -236,3 +236,18 @@ fn how_a_collective_of_the_transport_ends_is_told_and_for_what_it_waits() {
     let name = |context| format!("communicator {context}");
     assert_eq!(job.ranks[0].unfinished(name), ["collective operation of communicator 5: other ranks"]);
 }
+
+#[test]
+fn a_synchronous_send_says_for_whose_receive_it_waits() {
+    let job = Job::new();
+    let nothing = Memory { address: 0, bytes: 0 };
+    let envelope = Envelope { context: 4, source: 0, tag: 8, bytes: 0, acknowledge: 0 };
+    let number = job.ranks[0].send_synchronous(1, envelope, nothing).unwrap();
+    let name = |context| format!("communicator {context}");
+    let expected = "synchronous send to task 1 with tag 8 of communicator 4 that no receive has taken";
+    assert_eq!(job.ranks[0].unfinished(name), [expected]);
+    // The receiver answers, in the context that is for answers.
+    let answer = Envelope { context: u32::MAX, acknowledge: number + 1, ..envelope };
+    job.ranks[0].arrived(1, answer, &[]);
+    assert!(job.ranks[0].unfinished(name).is_empty());
+}

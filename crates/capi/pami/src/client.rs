@@ -11,7 +11,7 @@ use netloom_shm::launch::World;
 use netloom_shm::segment::{Segment, State};
 use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_ulonglong, c_void};
+use std::ffi::{CString, c_char, c_int, c_ulonglong, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -98,7 +98,7 @@ fn start() -> std::result::Result<Job, String> {
     let simulated = Guest::attach(task).map_err(|e| e.to_string())?;
     match simulated {
         // SAFETY: a function that may run when the process ends.
-        Some(_) => unsafe { libc::atexit(leave) },
+        Some(_) => unsafe { on_exit(leave, std::ptr::null_mut()) },
         // SAFETY: a function that may run in a forked child.
         None => unsafe { libc::pthread_atfork(None, None, Some(crate::check::forked)) },
     };
@@ -164,8 +164,18 @@ pub fn is_joining() -> bool {
     IS_JOINING.load(Ordering::Relaxed)
 }
 
-/// The process ends: its node's time goes on without it.
-extern "C" fn leave() {
+unsafe extern "C" {
+    /// As `atexit`, with the exit status; an extension of glibc.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// The process ends: its node's time goes on without it. Not after a failure while it has clients, which the
+/// launcher reports: others that wait for it would report a deadlock before.
+extern "C" fn leave(status: c_int, _: *mut c_void) {
+    let has_clients = || CLIENTS.lock().unwrap_or_else(|e| e.into_inner()).0.contains(&true);
+    if status != 0 && has_clients() {
+        return;
+    }
     if let Some(thread) = threads::current() {
         thread.hub().leave();
     }

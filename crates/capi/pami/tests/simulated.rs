@@ -187,13 +187,16 @@ fn a_guest_that_crashes_ends_the_job() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let crash = "if (task == 1) { volatile int * nowhere = 0; *nowhere = 1; }";
-    for (end, status) in [(crash, 128 + 11), ("if (task == 1) _exit(3);", 3)] {
+    let [at_once, in_order] = ["if (task == 1) _exit(3);", "if (task == 1) exit(3);"];
+    for (end, status) in [(crash, 128 + 11), (at_once, 3), (in_order, 3)] {
         let text = format!(
-            "#include \"common.h\"\n#include <unistd.h>\nint main(void) {{ start(\"ends\", 1); barrier(); {end} barrier(); \
-             barrier(); finish(); return 0; }}\n"
+            "#include \"common.h\"\n#include <stdlib.h>\n#include <unistd.h>\nint main(void) {{ start(\"ends\", 1); barrier(); \
+             {end} barrier(); barrier(); finish(); return 0; }}\n"
         );
         let program = compile_text("ends", &text, folder.path());
-        let (outcome, output) = simulate(&program, PAIR);
+        // The other would soon report a deadlock, in simulated time.
+        let (outcome, output) = simulate(&program, On { patience_s: 0.001, ..PAIR });
+        assert!(outcome.failures.is_empty(), "{outcome:?}\n{output}");
         assert_eq!(outcome.processes.status(), status, "{outcome:?}\n{output}");
         assert_eq!(outcome.processes.failure.as_ref().map(|failure| failure.task), Some(1), "{outcome:?}");
     }

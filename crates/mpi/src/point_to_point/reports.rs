@@ -122,7 +122,7 @@ impl<T: Transport> PointToPoint<T> {
     /// The data of a send may be reused, or the other process has ended.
     pub fn sent(&self, number: u64, is_cut: bool) {
         let mut tables = self.tables.borrow_mut();
-        if !is_cut && matches!(tables.requests[number as usize], State::SendingSynchronous { .. }) {
+        if !is_cut && matches!(tables.requests[number as usize], State::SendingSynchronous(_)) {
             return tables.end_synchronous(number as Number, |_, is_taken| (true, is_taken));
         }
         if matches!(tables.requests[number as usize], State::SendingKept { .. }) {

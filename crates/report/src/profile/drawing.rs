@@ -20,17 +20,15 @@ const COLUMN: f64 = 6.0;
 const SHARE_MIN: f64 = 0.001;
 /// Most messages that are drawn.
 const MESSAGES_MAX: usize = 400;
+/// Most characters of a title that fit.
+const TITLE_MAX: usize = 98;
 
 /// The drawings.
 pub fn plots(profile: &Profile) -> Vec<Plot> {
     let colours = Colours::of(profile);
     let mut plots = vec![];
     let rows = &profile.threads[..profile.threads.len().min(ROWS_MAX)];
-    let others = profile.threads.len() - rows.len();
-    let shown = match others {
-        0 => String::new(),
-        _ => format!(" The first {ROWS_MAX} of {} ranks.", profile.threads.len()),
-    };
+    let shown = rows_shown(profile).map_or(String::new(), |rows| format!(" The {rows}."));
     let few = excerpt(profile);
     let whole = (0.0, profile.end_ns);
     if let Some(span) = few {
@@ -44,6 +42,21 @@ pub fn plots(profile: &Profile) -> Vec<Plot> {
     plots.push(timeline(profile, rows, &colours, whole, ("timeline", "All calls", caption)));
     plots.push(where_time_goes(profile));
     plots
+}
+
+/// Which rows a drawing has, if it does not have all.
+fn rows_shown(profile: &Profile) -> Option<String> {
+    let all = profile.threads.len();
+    let rows = if profile.threads.iter().all(|thread| thread.thread == 0) { "ranks" } else { "threads" };
+    (all > ROWS_MAX).then(|| format!("first {ROWS_MAX} of {all} {rows}"))
+}
+
+/// A title, cut if it is too long for the drawing.
+fn fitting(title: &str) -> String {
+    match title.chars().count() {
+        ..=TITLE_MAX => title.into(),
+        _ => title.chars().take(TITLE_MAX - 1).chain(['\u{2026}']).collect(),
+    }
 }
 
 /// The span of a few calls in the middle of the run, if there are many.
@@ -108,18 +121,23 @@ fn timeline(
 ) -> Plot {
     let (unit, per_unit) = unit(to - from);
     let (from_zero, left) = (from == 0.0, 72.0);
-    let names: Vec<(usize, &str)> = colours.legend.iter().map(|(colour, name)| (*colour, &**name)).collect();
+    let has = |colour: usize| {
+        let calls = rows.iter().flat_map(|thread| &thread.calls);
+        let mut seen = calls.filter(|call| call.to_ns > from.max(call.from_ns) && call.from_ns < to);
+        seen.any(|call| colours.of_name[call.name] == colour)
+    };
+    let names = colours.legend.iter().filter(|(colour, _)| has(*colour));
+    let names: Vec<(usize, &str)> = names.map(|(colour, name)| (*colour, &**name)).collect();
     let mut svg = Svg::new(0.0);
     let title =
         format!("{title}: {} on {}", profile.program.rsplit('/').next().unwrap_or(""), profile.machine);
-    svg.text(16.0, 22.0, "start", "t", &title);
+    svg.text(16.0, 22.0, "start", "t", &fitting(&title));
     let top = 40.0 + svg.legend(16.0, 46.0, &names);
     let bottom = top + ROW * rows.len() as f64;
     svg.grow_to(bottom + 54.0);
-    let label = match from_zero {
-        true => format!("simulated time, {unit}"),
-        false => format!("simulated time, {unit} after {} us", short(from / 1e3)),
-    };
+    let after = if from_zero { String::new() } else { format!(" after {} us", short(from / 1e3)) };
+    let shown = rows_shown(profile).map_or(String::new(), |rows| format!("; {rows}"));
+    let label = format!("simulated time, {unit}{after}{shown}");
     let x = Axis { low: 0.0, high: ((to - from) / per_unit).max(1e-9), label, ..Axis::default() };
     let y = Axis { low: 0.0, high: 1.0, ..Axis::default() };
     let frame = Frame { left, right: WIDTH - 20.0, top, bottom, x, y };
@@ -237,7 +255,8 @@ fn messages(
 
 /// A bar for each rank: its time in calls by its parts, and outside of them.
 fn where_time_goes(profile: &Profile) -> Plot {
-    let title = "Where the time of ranks goes, us";
+    let shown = rows_shown(profile).map_or(String::new(), |rows| format!("; {rows}"));
+    let title = &format!("Where the time of ranks goes, us{shown}");
     let rows = &profile.threads[..profile.threads.len().min(ROWS_MAX)];
     let names = [
         "messaging software",
@@ -249,7 +268,7 @@ fn where_time_goes(profile: &Profile) -> Plot {
     ];
     let most = rows.iter().map(|thread| thread.end_ns).fold(1e-9, f64::max);
     let left = 72.0;
-    let width = WIDTH - left - 70.0;
+    let width = WIDTH - left - 84.0;
     let mut svg = Svg::new(0.0);
     svg.text(16.0, 22.0, "start", "t", title);
     let legend: Vec<(usize, &str)> =
