@@ -105,6 +105,8 @@ pub struct PointToPoint<T> {
     /// Windows, whose messages have a context of their own.
     pub(crate) one_sided: RefCell<one_sided::Tables>,
     is_blocking: Cell<bool>,
+    /// What the last probe looked for, if it was not there.
+    probed: Cell<Option<Pattern>>,
     /// Memory that the last collective needed for what it received.
     scratch: RefCell<Vec<u8>>,
     counters: Counters,
@@ -160,6 +162,17 @@ impl Tables {
     }
 }
 
+/// From whom a message is wanted, in words.
+fn sender(pattern: &Pattern) -> String {
+    if pattern.source < 0 { "any rank".into() } else { format!("rank {}", pattern.source) }
+}
+
+/// From whom, and with which tag.
+fn wanted(pattern: &Pattern) -> String {
+    let tag = if pattern.tag < 0 { "any tag".into() } else { format!("tag {}", pattern.tag) };
+    format!("{} with {tag}", sender(pattern))
+}
+
 /// How a receive of a message into space of this length ends.
 #[inline]
 fn ended(envelope: &Envelope, space_bytes: u64) -> Ended {
@@ -179,6 +192,7 @@ impl<T: Transport> PointToPoint<T> {
             transport,
             tables: RefCell::default(),
             is_blocking: Cell::new(false),
+            probed: Cell::new(None),
             scratch: RefCell::default(),
             counters: Counters::default(),
             one_sided: RefCell::default(),
@@ -363,7 +377,20 @@ impl<T: Transport> PointToPoint<T> {
 
     /// The first message that a receive of this pattern would get.
     pub fn probe(&self, pattern: &Pattern) -> Option<Envelope> {
-        self.tables.borrow().matching.probe(pattern)
+        let found = self.tables.borrow().matching.probe(pattern);
+        self.note_probe(pattern, found.is_some());
+        found
+    }
+
+    /// A probe has looked for a message: [`Self::probed`] says for which, if it is not there.
+    pub fn note_probe(&self, pattern: &Pattern, is_there: bool) {
+        self.probed.set((!is_there).then_some(*pattern));
+    }
+
+    /// For what the last probe looked in vain, in words; see [`Self::unfinished`].
+    pub fn probed(&self, name: impl Fn(u32) -> String) -> Option<String> {
+        let pattern = self.probed.get()?;
+        Some(format!("message from {} of {}", wanted(&pattern), name(pattern.context)))
     }
 
     /// Ends a receive, if no message has matched it yet.
@@ -417,14 +444,11 @@ impl<T: Transport> PointToPoint<T> {
         };
         let mut list: Vec<String> = vec![];
         for (pattern, _) in tables.matching.posted() {
-            let from =
-                if pattern.source < 0 { "any rank".into() } else { format!("rank {}", pattern.source) };
-            let tag = if pattern.tag < 0 { "any tag".into() } else { format!("tag {}", pattern.tag) };
             let of = name(pattern.context);
             // The odd contexts are those of collectives.
             list.push(match pattern.context % 2 {
-                0 => format!("receive from {from} with {tag} of {of}"),
-                _ => format!("collective operation of {of}: message of {from}"),
+                0 => format!("receive from {} of {of}", wanted(pattern)),
+                _ => format!("collective operation of {of}: message of {}", sender(pattern)),
             });
         }
         match tables.requests.iter().filter(|state| matches!(state, State::Sending)).count() {

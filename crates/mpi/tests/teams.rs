@@ -4,7 +4,7 @@ use netloom_mpi::collective::{self, Combine, Operation};
 use netloom_mpi::datatype::{PREDEFINED, Predefined};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members};
-use netloom_mpi::matching::Envelope;
+use netloom_mpi::matching::{Envelope, Pattern};
 use netloom_mpi::op::{Op, reduce};
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Collective, Memory, Outcome, Process, Refused, Team, Transport};
@@ -250,4 +250,17 @@ fn a_synchronous_send_says_for_whose_receive_it_waits() {
     let answer = Envelope { context: u32::MAX, acknowledge: number + 1, ..envelope };
     job.ranks[0].arrived(1, answer, &[]);
     assert!(job.ranks[0].unfinished(name).is_empty());
+}
+
+#[test]
+fn a_probe_says_for_what_it_looked_in_vain() {
+    let rank = &Job::new().ranks[1];
+    let name = |context| format!("communicator {context}");
+    assert_eq!(rank.probed(name), None);
+    let pattern = Pattern { context: 4, source: 0, tag: 8 };
+    assert_eq!(rank.probe(&pattern), None);
+    assert_eq!(rank.probed(name).unwrap(), "message from rank 0 with tag 8 of communicator 4");
+    rank.arrived(0, Envelope { context: 4, source: 0, tag: 8, bytes: 0, acknowledge: 0 }, &[]);
+    assert!(rank.probe(&pattern).is_some());
+    assert_eq!(rank.probed(name), None);
 }

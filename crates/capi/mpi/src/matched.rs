@@ -21,7 +21,9 @@ const MESSAGE_NO_PROC: usize = 0x129;
 impl Library {
     /// The handle of a message that is there, and how a receive of it would end.
     fn take(&mut self, pattern: &Pattern) -> Option<(usize, Ended)> {
-        let message = self.point_to_point.take(pattern)?;
+        let message = self.point_to_point.take(pattern);
+        self.point_to_point.note_probe(pattern, message.is_some());
+        let message = message?;
         let end = found(message.envelope);
         Some((self.messages.insert(message), end))
     }

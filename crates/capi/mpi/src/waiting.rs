@@ -111,7 +111,11 @@ fn name_of(context: u32) -> String {
 /// What `NETLOOM_waiting` asks for.
 pub unsafe extern "C" fn describe(text: *mut c_char, length: usize) -> usize {
     let call = call_names();
-    let list = listener().map(|listener| listener.unfinished(name_of)).unwrap_or_default();
+    let mut list = listener().map(|listener| listener.unfinished(name_of)).unwrap_or_default();
+    // A probe is no request.
+    if call.contains("robe") {
+        list.extend(listener().and_then(|listener| listener.probed(name_of)));
+    }
     let words =
         format!("{call}: {}", if list.is_empty() { "nothing is under way".into() } else { list.join(", ") });
     let bytes = &words.as_bytes()[..words.len().min(length)];

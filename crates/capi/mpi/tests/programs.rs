@@ -190,6 +190,17 @@ fn ranks_that_wait_for_ever_are_told() {
         let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
         assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
     }
+    // A probe, and a synchronous send.
+    let program = compile(&source("waits_in_a_probe"), folder.path());
+    let (status, _, output) = simulated(&program, 2, 1, 1);
+    let probe = ["MPI_Probe: ", "message from rank 1 with tag 42 of MPI_COMM_WORLD"];
+    let send =
+        ["MPI_Ssend: ", "synchronous send to task 0 with tag 43 of MPI_COMM_WORLD that no receive has taken"];
+    for (rank, told) in [(0, probe), (1, send)] {
+        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
+        let is_told = line.is_some_and(|line| told.iter().all(|words| line.contains(words)));
+        assert!(status != 0 && is_told, "{status}\n{output}");
+    }
     // Each thread of a rank.
     let program = compile(&source("waits_in_threads"), folder.path());
     let (status, _, output) = simulated(&program, 2, 1, 1);

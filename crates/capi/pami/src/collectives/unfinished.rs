@@ -47,7 +47,8 @@ impl Operation {
             .collect();
         let more = if self.expected.len() > NAMED { " and others" } else { "" };
         match tasks.is_empty() {
-            true => format!("{kind} of geometry {geometry} ({} messages are under way)", self.pending),
+            true if self.pending == 1 => format!("{kind} of geometry {geometry} (an operation is under way)"),
+            true => format!("{kind} of geometry {geometry} ({} operations are under way)", self.pending),
             false => format!("{kind} of geometry {geometry} (waits for task {}{more})", tasks.join(", ")),
         }
     }
