@@ -82,14 +82,16 @@ fn programs_check_their_data_natively() {
     }
 }
 
-/// With as many ranks as may have cores of their own: the others would only wait longer.
+/// With as many ranks as may have cores of their own: the others would only wait longer, and sleep.
 #[test]
-fn short_messages_allocate_nothing_natively() {
+fn short_messages_natively_allocate_nothing_and_make_no_system_call() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    let program = compile(&source("allocations"), folder.path());
-    for ranks in [1, 2] {
-        let (status, output) = native(&program, ranks);
-        assert_eq!(status, 0, "{ranks} ranks:\n{output}");
+    for name in ["allocations", "system_calls"] {
+        let program = compile(&source(name), folder.path());
+        for ranks in [1, 2] {
+            let (status, output) = native(&program, ranks);
+            assert_eq!(status, 0, "{name} with {ranks} ranks:\n{output}");
+        }
     }
 }
 
