@@ -113,22 +113,25 @@ fn cut_offs_and_pacing_are_of_the_environment() {
         let of = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
         (out.lines().map(of).collect::<Vec<f64>>(), err)
     };
+    // Other variables move the program's data to other lines of the cache.
+    let are_alike = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a / b - 1.0).abs() < 0.01);
     let usual = times(&[]).0;
     let rendezvous = times(&[("PAMID_RZV", "1K")]).0;
     // The lengths are 0, 8, 64, 512, 2048 B, and longer ones.
-    assert!(rendezvous[..4] == usual[..4] && rendezvous[5..] == usual[5..], "{rendezvous:?}, {usual:?}");
-    assert!(rendezvous[4] > usual[4] + 1.0, "{rendezvous:?}, {usual:?}");
+    let others_are_alike = are_alike(&rendezvous[..4], &usual) && are_alike(&rendezvous[5..], &usual[5..]);
+    assert!(others_are_alike && rendezvous[4] > usual[4] + 1.0, "{rendezvous:?}, {usual:?}");
     let one_by_one = [
         ("PAMI_RGETPACING", "1"),
         ("PAMI_RGETPACINGHOPS", "0"),
-        ("COMMAGENT_RGETPACINGSUBSIZE", "16384"),
+        ("COMMAGENT_RGETPACINGSUBSIZE", "16K"),
         ("COMMAGENT_RGETPACINGMAX", "16384"),
     ];
     let paced = times(&one_by_one).0;
-    assert_eq!(paced[..8], usual[..8]);
-    assert!((20.0..200.0).contains(&(paced[8] - usual[8])), "64 parts: {paced:?}, {usual:?}");
+    let is_later = (20.0..200.0).contains(&(paced[8] - usual[8]));
+    assert!(are_alike(&paced[..8], &usual) && is_later, "64 parts: {paced:?}, {usual:?}");
     let (same, told) = times(&[("PAMID_RZV", "many")]);
-    assert!(same == usual && told.matches("PAMID_RZV is many, which is no number").count() == 1, "{told}");
+    let is_told = told.matches("PAMID_RZV is many, which is no number").count() == 1;
+    assert!(are_alike(&same, &usual) && is_told, "{told}");
 }
 
 #[test]
