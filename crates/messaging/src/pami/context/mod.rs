@@ -20,7 +20,6 @@ mod pacing;
 mod packing;
 mod receiving;
 mod sending;
-pub(crate) mod slab;
 mod unfinished;
 
 use super::device::{
@@ -29,11 +28,11 @@ use super::device::{
 use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
 use super::rmw::Rmw;
 use super::{Endpoint, Map};
+use crate::slab::Slab;
 use one_sided::{Movement, Purpose};
 use pacing::Paced;
 use packing::Pieces;
 use sending::Spare;
-use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use event::{Event, Invalid, Message, Outcome, Receive, Rma, Send};
