@@ -29,6 +29,7 @@ pub mod mpi;
 pub mod pami;
 pub mod program;
 pub mod rank;
+mod slab;
 pub mod smsg;
 pub mod spi;
 pub mod timeline;

@@ -268,7 +268,7 @@ fn tasks(
         finishes_at_once,
         gone: None,
     }));
-    let limits = Limits { rendezvous_from_bytes, piece_bytes: 100 };
+    let limits = Limits { rendezvous_from_bytes, piece_bytes: 100, pacing: None };
     let device = |task| TestDevice {
         world: Rc::clone(&world),
         task,

@@ -5,7 +5,7 @@ mod units;
 
 use netloom_messaging::config::PamiConfig;
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::context::{Event, Limits, Outcome, Rma};
+use netloom_messaging::pami::context::{Event, Limits, Outcome, Pacing, Rma};
 use netloom_messaging::pami::device::{PamiDevice, Piece, Range, Transfer};
 use netloom_messaging::pami::task::Task as PamiTask;
 use netloom_messaging::pami::{Costs, Placement};
@@ -109,6 +109,28 @@ fn a_mebibyte_takes_as_long_as_its_packets() {
     let measurements = run(&network(&[4], false), &unit(), in_pieces, &[], 1).0;
     let slower = [(GET, get), (PUT, put)].map(|(key, whole)| measured(&measurements, key) - whole);
     assert!(slower.iter().all(|ns| (0.0..15.0 * 3000.0).contains(ns)), "16 pieces: {slower:?} ns more");
+}
+
+/// A get from far away is read in parts: with enough of them on their way it takes as long as one; with one at a
+/// time each waits for the one before it.
+#[test]
+fn paced_gets_have_only_so_much_on_its_way() {
+    let get = |pacing| {
+        let limits = Limits { pacing, ..Limits::default() };
+        let measurements = run(&network(&[4], false), &unit(), move |spi| mebibytes(spi, limits), &[], 1).0;
+        measured(&measurements, GET)
+    };
+    let pacing =
+        Pacing { above_bytes: 65_536, hops: 0, dimensions: 9, part_bytes: 16_384, in_flight_bytes: 65_536 };
+    let (whole, many) = (get(None), get(Some(pacing)));
+    assert!((0.99..1.05).contains(&(many / whole)), "{many} ns in parts, {whole} ns at once");
+    let one = get(Some(Pacing { in_flight_bytes: 16_384, ..pacing }));
+    let pauses = (one - whole) / 64.0;
+    assert!((500.0..3000.0).contains(&pauses), "{one} ns one by one, {whole} ns at once: {pauses} ns a part");
+    // Near, or short.
+    for other in [Pacing { hops: 1, ..pacing }, Pacing { above_bytes: 1 << 20, ..pacing }] {
+        assert_eq!(get(Some(Pacing { in_flight_bytes: 16_384, ..other })), whole);
+    }
 }
 
 /// More pieces than the FIFO of sends has descriptors, each way; the end of the puts is that of a fence.

@@ -82,15 +82,56 @@ fn programs_check_their_data_natively() {
     }
 }
 
-/// With as many ranks as may have cores of their own: the others would only wait longer.
+/// With as many ranks as may have cores of their own: the others would only wait longer, and sleep.
 #[test]
-fn short_messages_allocate_nothing_natively() {
+fn short_messages_natively_allocate_nothing_and_make_no_system_call() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    let program = compile(&source("allocations"), folder.path());
-    for ranks in [1, 2] {
-        let (status, output) = native(&program, ranks);
-        assert_eq!(status, 0, "{ranks} ranks:\n{output}");
+    for name in ["allocations", "system_calls"] {
+        let program = compile(&source(name), folder.path());
+        for ranks in [1, 2] {
+            let (status, output) = native(&program, ranks);
+            assert_eq!(status, 0, "{name} with {ranks} ranks:\n{output}");
+        }
     }
+}
+
+/// As IBM's: `PAMID_RZV` is the length from which on messages go by rendezvous, and far gets are paced if that is
+/// asked for; near ones and short ones never are.
+#[test]
+fn cut_offs_and_pacing_are_of_the_environment() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile(&source("half_round_trips"), folder.path());
+    let times = |set: &[(&str, &str)]| {
+        let environment = set.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+        let (mut out, mut err) = (vec![], vec![]);
+        let job = Job { environment, ..job(&program, 2) };
+        let outcome = netloom_guest::run(&machine(1, 1), job, &mut out, &mut err).unwrap();
+        let (out, err) =
+            (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned());
+        assert_eq!(outcome.processes.status(), 0, "{out}{err}");
+        let of = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+        (out.lines().map(of).collect::<Vec<f64>>(), err)
+    };
+    // Other variables move the program's data to other lines of the cache.
+    let are_alike = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a / b - 1.0).abs() < 0.01);
+    let usual = times(&[]).0;
+    let rendezvous = times(&[("PAMID_RZV", "1K")]).0;
+    // The lengths are 0, 8, 64, 512, 2048 B, and longer ones.
+    let others_are_alike = are_alike(&rendezvous[..4], &usual) && are_alike(&rendezvous[5..], &usual[5..]);
+    assert!(others_are_alike && rendezvous[4] > usual[4] + 1.0, "{rendezvous:?}, {usual:?}");
+    let one_by_one = [
+        ("PAMI_RGETPACING", "1"),
+        ("PAMI_RGETPACINGHOPS", "0"),
+        ("COMMAGENT_RGETPACINGSUBSIZE", "16K"),
+        ("COMMAGENT_RGETPACINGMAX", "16384"),
+    ];
+    let paced = times(&one_by_one).0;
+    let is_later = (20.0..200.0).contains(&(paced[8] - usual[8]));
+    assert!(are_alike(&paced[..8], &usual) && is_later, "64 parts: {paced:?}, {usual:?}");
+    let (same, told) = times(&[("PAMID_RZV", "many")]);
+    let is_told = told.matches("PAMID_RZV is many, which is no number").count() == 1;
+    assert!(are_alike(&same, &usual) && is_told, "{told}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use netloom_shm::launch::World;
 use netloom_shm::segment::{Segment, State};
 use netloom_shm::{doorbell, memory};
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int, c_ulonglong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_ulonglong, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -47,6 +47,8 @@ static CLIENTS: Mutex<([bool; CLIENTS_MAX], usize)> = Mutex::new(([false; CLIENT
 pub struct Client {
     pub job: &'static Job,
     pub number: usize,
+    /// Its name.
+    pub name: String,
     pub contexts: AtomicUsize,
     /// The contexts by offset; NULL where there is none.
     pub handles: [AtomicPtr<Context>; CONTEXTS_MAX],
@@ -252,9 +254,12 @@ pub unsafe extern "C" fn PAMI_Client_create(
     *next = number + 1;
     job.segment.task(job.task).set_state(State::Running);
     let world = Geometry::world(job.first, job.tasks);
+    // SAFETY: the program gave it.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
     let client = Box::new(Client {
         job,
         number,
+        name,
         contexts: AtomicUsize::new(0),
         handles: Default::default(),
         geometries: Mutex::new(Map::from_iter([(0, Arc::new(world))])),

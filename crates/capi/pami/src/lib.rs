@@ -32,6 +32,7 @@ mod communication_thread;
 pub mod context;
 mod device;
 pub mod dispatch;
+mod environment;
 mod extensions;
 mod geometry;
 mod rma;

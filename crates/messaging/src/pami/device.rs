@@ -247,6 +247,12 @@ pub trait PamiDevice {
         true
     }
 
+    /// Hops to an endpoint's node, and the number of dimensions in which it lies elsewhere, if the network is a
+    /// torus: see [`distance`](super::context::distance).
+    fn distance(&self, _with: Endpoint) -> Option<(u32, u32)> {
+        None
+    }
+
     /// Lets other tasks transfer this memory. Returns the address that they use.
     fn expose(&mut self, memory: Range) -> u64 {
         memory.address

@@ -11,6 +11,7 @@
 //! - [`geometry`] – members of collectives.
 //! - [`rmw`] – atomic operations on another task's memory.
 //! - [`reduce`] – predefined reductions.
+//! - [`settings`] – numbers of the environment.
 //! - [`task`] – the same for programs of the simulator, written as an `async fn`.
 //! - [`types`] – layouts of data in memory.
 //! - [`work`] – the queue of posted work.
@@ -27,6 +28,7 @@ pub mod packet;
 mod placement;
 pub mod reduce;
 pub mod rmw;
+pub mod settings;
 pub mod task;
 pub mod types;
 pub mod work;

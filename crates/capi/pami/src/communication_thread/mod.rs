@@ -18,9 +18,10 @@ mod background;
 pub use background::Background;
 
 use crate::abi::{ERROR, Result, SUCCESS};
-use crate::client::{Job, fail};
+use crate::client::{Job, fail, job};
 use crate::context::{Context, LOOK_AFTER};
 use crate::device::guest;
+use crate::environment::number;
 use background::{Found, Handlers};
 use netloom_messaging::pami::guest::Contexts;
 use netloom_shm::doorbell::{BELLS, Doorbell};
@@ -74,17 +75,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number of the environment.
-fn setting(name: &str) -> Option<u32> {
-    std::env::var(name).ok()?.trim().parse().ok()
-}
-
 /// Hardware threads of a core of Blue Gene/Q.
 const THREADS_PER_CORE: u32 = 4;
 
 /// Most threads of a process: as many as it has cores, if all tasks get the same number.
 fn threads_max(job: &Job) -> usize {
-    let set = setting("PAMI_MAX_COMMTHREADS").map(|count| count as usize);
+    let set = number("PAMI_MAX_COMMTHREADS", job.task).map(|count| count as usize);
     let cores = match job.simulated {
         Some(guest) => guest::lock(guest).facts().threads / THREADS_PER_CORE,
         None => {
@@ -150,11 +146,13 @@ fn start(
     context: &Context,
 ) -> std::result::Result<Arc<Thread>, String> {
     let is_free = |bell: &usize| threads.iter().all(|thread| thread.bell != *bell);
+    let task = job().map_or(0, |job| job.task);
+    let rounds = number("PAMI_COMMTHREAD_MAX_LOOPS", task).and_then(|rounds| u32::try_from(rounds).ok());
     let bell = (1..BELLS).find(is_free).ok_or("there are too many")?;
     let thread = Arc::new(Thread {
         bell,
         doorbell,
-        rounds: setting("PAMI_COMMTHREAD_MAX_LOOPS").unwrap_or(ROUNDS).max(1),
+        rounds: rounds.unwrap_or(ROUNDS).max(1),
         contexts: Mutex::new(List { contexts: vec![context], is_over: false }),
         current: AtomicPtr::default(),
     });

@@ -1,12 +1,13 @@
 //! Contexts are created, destroyed and queried.
 
-use super::{Context, Core, Sharing, context, limits, live};
+use super::{Context, Core, Sharing, context, live};
 use crate::abi::*;
 use crate::check::Watch;
 use crate::client::{Client, attributes, fail, update};
 use crate::communication_thread::{self, Background};
 use crate::device::{CONTEXTS_MAX, Device};
 use crate::dispatch::DISPATCH_MAX;
+use crate::environment::limits;
 use netloom_messaging::pami::device::PamiDevice;
 use netloom_messaging::pami::work::WorkQueue;
 use parking_lot::RawMutex;
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
         let device = unsafe { Device::new(client.job, client.number, offset) };
         let number = device.number();
         let context = Box::new(Context {
-            core: UnsafeCell::new(Core::new(device, limits(client.job))),
+            core: UnsafeCell::new(Core::new(device, limits(client.job, &client.name))),
             dispatches: UnsafeCell::default(),
             callbacks: UnsafeCell::default(),
             collectives: UnsafeCell::default(),

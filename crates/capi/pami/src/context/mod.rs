@@ -22,7 +22,7 @@ pub use sharing::*;
 
 use crate::abi::*;
 use crate::check::{Watch, shared};
-use crate::client::{Client, Job, fail};
+use crate::client::{Client, fail};
 use crate::collectives::Collectives;
 use crate::communication_thread::Background;
 use crate::device::Device;
@@ -30,7 +30,7 @@ use crate::device::guest;
 use crate::dispatch::Dispatch;
 use crate::geometry::Geometry;
 use crate::threads;
-use netloom_messaging::pami::context::{self, Limits};
+use netloom_messaging::pami::context;
 use netloom_messaging::pami::device::PamiDevice;
 use netloom_messaging::pami::work::WorkQueue;
 use parking_lot::RawMutex;
@@ -284,16 +284,6 @@ impl Context {
     fn key(&self) -> usize {
         std::ptr::from_ref(&self.lock) as usize
     }
-}
-
-/// The limits of the protocols.
-fn limits(job: &Job) -> Limits {
-    /// Between processes of this computer packets carry up to 8 KiB sooner than the kernel's copy, which
-    /// takes two messages and two system calls first.
-    const NATIVE_RENDEZVOUS_FROM_BYTES: u64 = (8 << 10) + 1;
-    let simulated = job.simulated.map(|guest| guest::lock(guest).facts().rendezvous_from_bytes);
-    let rendezvous_from_bytes = simulated.unwrap_or(NATIVE_RENDEZVOUS_FROM_BYTES);
-    Limits { rendezvous_from_bytes, ..Limits::default() }
 }
 
 #[unsafe(no_mangle)]

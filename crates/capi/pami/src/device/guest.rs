@@ -5,6 +5,7 @@ use super::{Payload, memory_of, store};
 use crate::context::{Context, context, live};
 use crate::threads::{self, Registry};
 use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::context::distance;
 use netloom_messaging::pami::device::{
     Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
@@ -373,6 +374,25 @@ impl PamiDevice for GuestDevice {
             Reach::Gets => way == Transfer::Get,
             Reach::Packets => false,
         }
+    }
+
+    #[cold]
+    fn distance(&self, with: Endpoint) -> Option<(u32, u32)> {
+        let hub = lock(self.guest);
+        let facts = hub.facts();
+        let node = |task: u32| {
+            let place = task / facts.tasks_per_node;
+            facts.nodes.get(place as usize).copied().unwrap_or(place)
+        };
+        let coordinates = |mut node: u32| {
+            facts.torus.iter().map(move |&(length, _)| {
+                let at = node % length;
+                node /= length;
+                at
+            })
+        };
+        let [own, there] = [self.endpoint, with].map(|endpoint| coordinates(node(endpoint.task())));
+        (!facts.torus.is_empty()).then(|| distance(own, there, facts.torus.iter().copied()))
     }
 
     #[cold]

@@ -207,6 +207,10 @@ impl PamiDevice for Device {
         of!(self, device => device.moves(way))
     }
 
+    fn distance(&self, with: Endpoint) -> Option<(u32, u32)> {
+        of!(self, device => device.distance(with))
+    }
+
     fn expose(&mut self, memory: Range) -> u64 {
         of!(self, device => device.expose(memory))
     }

@@ -3,7 +3,7 @@
 //! - **Immediate**: header and data in one packet, copied when the call is made.
 //! - **Eager**: packets over the device's queue, in order.
 //! - **Rendezvous**: an announcement in a packet; the receiver reads the data from the sender's memory, a
-//!   piece at a time, and acknowledges. Where the device cannot read it, the receiver asks the sender to
+//!   piece at a time, and acknowledges; from far away in small parts ([`Pacing`]). Where the device cannot read it, the receiver asks the sender to
 //!   stream it.
 //! - **One-sided** ([`Rma`]): the device moves the data, if it reaches the target's memory; otherwise packets
 //!   carry it, with as many short pieces in each as it holds.
@@ -16,10 +16,10 @@
 
 mod event;
 mod one_sided;
+mod pacing;
 mod packing;
 mod receiving;
 mod sending;
-pub(crate) mod slab;
 mod unfinished;
 
 use super::device::{
@@ -28,13 +28,15 @@ use super::device::{
 use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
 use super::rmw::Rmw;
 use super::{Endpoint, Map};
+use crate::slab::Slab;
 use one_sided::{Movement, Purpose};
+use pacing::Paced;
 use packing::Pieces;
 use sending::Spare;
-use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use event::{Event, Invalid, Message, Outcome, Receive, Rma, Send};
+pub use pacing::{Pacing, distance};
 
 /// Protocol limits of a context.
 #[derive(Clone, Copy, Debug)]
@@ -44,13 +46,15 @@ pub struct Limits {
     /// Data of a rendezvous, put or get that the device moves at once, bytes: other messages make progress in
     /// between.
     pub piece_bytes: u64,
+    /// How the data of a rendezvous, and of gets, is paced that comes from far away.
+    pub pacing: Option<Pacing>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         // Natively two copies of 4 KiB through a queue take as long as one by the kernel; measured by
         // `netloom bench messaging`.
-        Limits { rendezvous_from_bytes: 4096, piece_bytes: 1 << 20 }
+        Limits { rendezvous_from_bytes: 4096, piece_bytes: 1 << 20, pacing: None }
     }
 }
 
@@ -104,6 +108,8 @@ enum Pending {
     Eager { cookie: u64 },
     /// A part of a movement.
     Movement(Movement),
+    /// A part of a paced get, by its number.
+    Paced { number: u64, bytes: u64 },
     /// A collective operation.
     Collective { cookie: u64 },
 }
@@ -124,6 +130,7 @@ pub struct Context<D: PamiDevice> {
     streams: Slab<Streamed>,
     /// What the device moves, a part at a time.
     movements: VecDeque<Movement>,
+    paced: Paced,
     pending: Map<Ticket, Pending>,
     /// Targets of puts that nobody knows to be complete there.
     unflushed: BTreeSet<Endpoint>,
@@ -165,6 +172,7 @@ impl<D: PamiDevice> Context<D> {
             arriving: Map::default(),
             streams: Slab::default(),
             movements: VecDeque::new(),
+            paced: Paced::default(),
             pending: Map::default(),
             unflushed: BTreeSet::new(),
             fences: vec![],
@@ -242,13 +250,17 @@ impl<D: PamiDevice> Context<D> {
             }
             return Some(self.arrived(head, payload));
         }
-        if self.movements.is_empty() { self.events.pop_front() } else { self.move_next() }
+        let has_none = self.movements.is_empty() && !self.paced.is_blocked;
+        if has_none { self.events.pop_front() } else { self.move_next() }
     }
 
     /// Whether nothing is left to do unless a packet arrives.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.events.is_empty() && self.waiting.is_empty() && self.movements.is_empty()
+        self.events.is_empty()
+            && self.waiting.is_empty()
+            && self.movements.is_empty()
+            && !self.paced.is_blocked
     }
 
     /// Something was processed: the first event, if there is one.

@@ -8,6 +8,7 @@
 //! packets: see [`packing`](super::packing).
 
 use super::*;
+use smallvec::SmallVec;
 
 /// Most pieces of a part.
 const PIECES_MAX: usize = 256;
@@ -35,6 +36,21 @@ impl Movement {
     pub fn new(purpose: Purpose, with: Endpoint, pieces: &[Piece]) -> Self {
         Movement { purpose, with, pieces: Pieces::new(pieces) }
     }
+
+    /// The next part, of at most this number of bytes.
+    pub fn next_part(&self, bytes: u64) -> SmallVec<[Piece; 1]> {
+        self.pieces.first(bytes, 0, PIECES_MAX)
+    }
+
+    /// A part, the first of what remained, has begun.
+    pub fn take_part(&mut self, part: &[Piece]) {
+        self.pieces.remove(part);
+    }
+
+    /// Whether all parts have begun.
+    pub fn is_begun(&self) -> bool {
+        self.pieces.is_empty()
+    }
 }
 
 impl<D: PamiDevice> Context<D> {
@@ -53,6 +69,10 @@ impl<D: PamiDevice> Context<D> {
         } else if rma.is_exposed && self.device.moves(rma.way) {
             let is_next = self.movements.is_empty();
             let movement = Movement::new(self.purpose_of(&rma), rma.with, rma.pieces);
+            if self.is_paced(&movement) {
+                self.pace(movement);
+                return Ok(());
+            }
             self.movements.push_back(movement);
             if is_next {
                 self.begin_movement();
@@ -117,7 +137,8 @@ impl<D: PamiDevice> Context<D> {
 
     /// Makes a step of the movement that is next.
     pub(super) fn move_next(&mut self) -> Option<Event<D::Payload>> {
-        if self.begin_movement() { Some(self.next_event()) } else { None }
+        let has_begun = self.paced.is_blocked && self.begin_paced();
+        if self.begin_movement() || has_begun { Some(self.next_event()) } else { None }
     }
 
     /// Begins a part of the movement that is next; returns whether there was space.
@@ -149,7 +170,7 @@ impl<D: PamiDevice> Context<D> {
             Purpose::Receive(_) => (movement.with, Transfer::Get),
             Purpose::Put { .. } => (movement.with, Transfer::Put),
         };
-        let part = movement.pieces.first(self.limits.piece_bytes, 0, PIECES_MAX);
+        let part = movement.next_part(self.limits.piece_bytes);
         let (count, begun) = match part[..] {
             [(local, remote)] => (1, self.device.transfer(way, with, local, remote)?),
             _ => self.device.transfer_pieces(way, with, &part)?,
@@ -185,7 +206,7 @@ impl<D: PamiDevice> Context<D> {
         }
     }
 
-    fn end_movement(&mut self, movement: &Movement, outcome: Outcome) {
+    pub(super) fn end_movement(&mut self, movement: &Movement, outcome: Outcome) {
         match movement.purpose {
             Purpose::Receive(arriving) => self.finish(movement.with, arriving, outcome),
             Purpose::Put { cookie, is_acknowledged } => {
@@ -231,6 +252,7 @@ impl<D: PamiDevice> Context<D> {
             && self.waiting.is_empty()
             && self.pending.is_empty()
             && self.movements.is_empty()
+            && self.paced.is_empty()
             && !self.is_getting_packets();
         if is_done {
             let passed = self.fences.drain(..).map(|cookie| Event::Sent(cookie, Outcome::Done));

@@ -88,7 +88,12 @@ impl<D: PamiDevice> Context<D> {
                 } else {
                     let local = Range { address: receive.address, bytes: arriving.bytes };
                     let purpose = Purpose::Receive(arriving);
-                    self.movements.push_back(Movement::new(purpose, head.origin(), &[(local, remote)]));
+                    let movement = Movement::new(purpose, head.origin(), &[(local, remote)]);
+                    if self.is_paced(&movement) {
+                        self.pace(movement);
+                    } else {
+                        self.movements.push_back(movement);
+                    }
                 }
             }
             kind => {
@@ -192,6 +197,10 @@ impl<D: PamiDevice> Context<D> {
             None => {}
             Some(Pending::Eager { cookie }) => self.events.push_back(Event::Sent(cookie, Outcome::Done)),
             Some(Pending::Movement(movement)) => self.moved(movement),
+            Some(Pending::Paced { number, bytes }) => {
+                self.paced_part(number, bytes);
+                self.begin_paced();
+            }
             Some(Pending::Collective { cookie }) => self.events.push_back(Event::Collected(cookie)),
         }
         self.next_event()

@@ -56,9 +56,10 @@ impl<D: PamiDevice> Context<D> {
         for (from, Arriving { bytes, arrived, .. }) in of_packets.chain(of_streams) {
             list.push(format!("receive of {bytes} B from {} ({arrived} B have arrived)", name(from)));
         }
-        list.extend(self.movements.iter().map(of_movement));
+        list.extend(self.movements.iter().chain(self.paced.movements()).map(of_movement));
         for pending in self.pending.values() {
             list.push(match pending {
+                Pending::Paced { .. } => continue,
                 Pending::Eager { .. } => "eager send (the Message Unit has not read its data)".into(),
                 Pending::Movement(movement) => of_movement(movement),
                 Pending::Collective { .. } => "collective operation of the network".into(),

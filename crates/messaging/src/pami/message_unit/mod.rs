@@ -14,6 +14,7 @@ mod rdma;
 pub mod resources;
 mod shared_memory;
 
+use super::context::distance;
 use super::device::{
     Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
@@ -496,6 +497,14 @@ impl PamiDevice for UnitContext {
     fn load(&mut self, data: Range, packet: &mut Vec<u8>) {
         packet.extend(self.device.load(self.physical(data), data.bytes as usize));
         self.spend(Step::Copy(data.bytes));
+    }
+
+    fn distance(&self, with: Endpoint) -> Option<(u32, u32)> {
+        let torus = self.device.torus();
+        let at = |node| torus.coordinates(node).map(u32::from);
+        let (own, there) = (at(self.device.node()), at(self.placement.of_task(with.task()).0));
+        let dimensions = (0..torus.dimensions()).map(|d| (torus.length(d), torus.wraps(d)));
+        Some(distance(own, there, dimensions))
     }
 
     fn reaches_all(&self) -> bool {

@@ -8,12 +8,12 @@
 
 use super::{Arrival, ContextPort, Interface, Watches};
 use crate::pami::Endpoint;
-use crate::pami::context::slab::Slab;
 use crate::pami::device::{Begun, Full, Piece, Range, Ticket, Transfer};
 use crate::pami::guest::process::Settings;
 use crate::pami::guest::{ContextNumber, Contexts, Facts, Reach};
 use crate::pami::message_unit::memory::Mapping;
 use crate::pami::packet::Head;
+use crate::slab::Slab;
 use crate::transit::{Flight, Part};
 use crate::transport::{ENVELOPE_B, Envelope, Event, Kind, Transport};
 use crate::transports::packets::Placement;

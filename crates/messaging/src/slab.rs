@@ -23,6 +23,15 @@ impl<T> Slab<T> {
         self.values.len() as u64 - 1
     }
 
+    pub fn get(&self, at: u64) -> Option<&T> {
+        self.values.get(usize::try_from(at).ok()?)?.as_ref()
+    }
+
+    /// The one with the lowest number.
+    pub fn first(&self) -> Option<&T> {
+        self.values.iter().flatten().next()
+    }
+
     pub fn get_mut(&mut self, at: u64) -> Option<&mut T> {
         self.values.get_mut(usize::try_from(at).ok()?)?.as_mut()
     }

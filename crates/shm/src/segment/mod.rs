@@ -10,13 +10,18 @@
 //! looks at it. A job to which none are added is as it would be if none could be.
 #![allow(unsafe_code)]
 
-use crate::assist::{Shared, SharedCopy, Span};
+mod added;
+mod copying;
+mod sending;
+
+use crate::assist::SharedCopy;
 use crate::blocks::{BlockError, Blocks};
 use crate::doorbell::Doorbell;
-use crate::fastbox::{Fastboxes, Inbox};
-use crate::memory::{self, Direction};
-use crate::queue::{Full, Queue};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::fastbox::Inbox;
+use crate::queue::Queue;
+use crate::sync::{AtomicU32, Ordering};
+use sending::Claim;
+pub use sending::Sender;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -73,26 +78,6 @@ pub struct Task {
     /// What the owners of this task's queues are writing to other queues.
     claims: [Claim; QUEUES],
 }
-
-/// A message that the owner of a queue is about to write, or writes: 1 + the number of the queue that it goes
-/// to, and from bit 20 on its number there; 0 if there is none. The owner alone writes it.
-#[repr(C, align(64))]
-struct Claim(AtomicU64);
-
-/// The number of a queue among those of all tasks.
-#[inline(always)]
-fn number_of(task: u32, queue: usize) -> u32 {
-    task * QUEUES as u32 + queue as u32
-}
-
-impl Claim {
-    fn value(to: u32, queue: usize, n: u64) -> u64 {
-        n << Self::NUMBER_SHIFT | (u64::from(number_of(to, queue)) + 1)
-    }
-
-    const NUMBER_SHIFT: u32 = 20;
-}
-const _: () = assert!(TASKS_MAX as usize * QUEUES < 1 << Claim::NUMBER_SHIFT);
 
 /// The life of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -347,37 +332,6 @@ impl Segment {
         task < self.tasks || task < self.tasks_ever()
     }
 
-    /// Adds tasks, as the launcher of the job alone does. Returns the number of the first.
-    ///
-    /// # Errors
-    /// If there would be more than [`TASKS_MAX`], or there is no memory.
-    pub fn add_tasks(&self, count: u32) -> Result<u32, AttachError> {
-        let first = self.tasks_ever();
-        let bytes = self.start_of_added(first + count);
-        let memory = |source| AttachError::Memory { bytes, source };
-        if count > TASKS_MAX - first {
-            return Err(memory(io::Error::from_raw_os_error(libc::ENOSPC)));
-        }
-        File::from(self.file.try_clone().map_err(memory)?).set_len(bytes as u64).map_err(memory)?;
-        self.header().tasks_ever.store(first + count, Ordering::Release);
-        Ok(first)
-    }
-
-    /// Gives the memory of an added task's queues back that has ended: its record stays.
-    pub fn free_queues(&self, task: u32) {
-        if task < self.tasks {
-            return;
-        }
-        const RECORD_B: usize = size_of::<Task>().next_multiple_of(4096);
-        let start = self.start_of_added(task) + RECORD_B;
-        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: a system call. Who still writes there finds queues that are empty or full.
-        unsafe {
-            let (start, bytes) = (start as libc::off_t, (TASK_B - RECORD_B) as libc::off_t);
-            libc::fallocate(self.file.as_raw_fd(), mode, start, bytes);
-        }
-    }
-
     /// Whether tasks share cores since some were added.
     #[inline]
     pub fn is_crowded(&self) -> bool {
@@ -421,36 +375,6 @@ impl Segment {
         }
     }
 
-    /// Where an added task is in the file.
-    fn start_of_added(&self, task: u32) -> usize {
-        length(self.tasks) + (task - self.tasks) as usize * TASK_B
-    }
-
-    #[cold]
-    fn memory_of_added(&self, task: u32) -> *mut u8 {
-        let all = self.added.get_or_init(|| (self.tasks..TASKS_MAX).map(|_| AtomicPtr::default()).collect());
-        let place = all.get((task - self.tasks) as usize);
-        let place = place.unwrap_or_else(|| panic!("task {task} of {TASKS_MAX}"));
-        let known = place.load(std::sync::atomic::Ordering::Acquire);
-        if !known.is_null() {
-            return known;
-        }
-        let count = self.tasks_ever();
-        assert!(task < count, "task {task} of {count}");
-        let base = map(&self.file, self.start_of_added(task), TASK_B);
-        let base = base.unwrap_or_else(|source| panic!("cannot map the memory of task {task}: {source}"));
-        let order = std::sync::atomic::Ordering::AcqRel;
-        match place.compare_exchange(std::ptr::null_mut(), base, order, std::sync::atomic::Ordering::Acquire)
-        {
-            Ok(_) => base,
-            Err(other) => {
-                // SAFETY: just mapped, and nobody has it.
-                unsafe { libc::munmap(base.cast(), TASK_B) };
-                other
-            }
-        }
-    }
-
     /// What is known of a task.
     ///
     /// # Panics
@@ -460,94 +384,6 @@ impl Segment {
         // SAFETY: a task's memory begins with its record, is aligned, and valid for all bytes zero; shared as
         // its type says.
         unsafe { &*self.memory_of(task).cast::<Task>() }
-    }
-
-    /// Sends for the owner of the queue `from` of the task `own`, this process.
-    ///
-    /// # Panics
-    /// If there is no such task or queue.
-    ///
-    /// # Safety
-    /// A queue's owner has one sender at a time.
-    pub unsafe fn sender(&self, own: u32, from: usize) -> Sender<'_> {
-        let claim = &self.task(own).claims[from].0;
-        // SAFETY: no other owner has this number, and the owner no other value, as the caller promises.
-        let boxes = unsafe { Fastboxes::new(number_of(own, from) + 1) };
-        Sender { segment: self, claim, boxes }
-    }
-
-    /// Whether a task that has ended claimed the n-th message of a queue of `own`, and no other has.
-    pub fn is_lost(&self, own: u32, queue: usize, n: u64) -> bool {
-        let claim = Claim::value(own, queue, n);
-        let has_claimed = |task: &u32| {
-            let claims = &self.task(*task).claims;
-            claims.iter().any(|other| other.0.load(Ordering::Acquire) == claim)
-        };
-        let (over, other): (Vec<u32>, Vec<u32>) =
-            (0..self.tasks_ever()).partition(|&task| self.task(task).state().is_over());
-        over.iter().any(has_claimed) && !other.iter().any(has_claimed)
-    }
-
-    /// Copies `bytes` between an address of the task `own`, this process, and one of the task `other`,
-    /// together with that task if it has nothing else to do.
-    ///
-    /// # Errors
-    /// As [`memory::copy`].
-    ///
-    /// # Panics
-    /// If there is no such task.
-    ///
-    /// # Safety
-    /// As [`memory::copy`].
-    pub unsafe fn copy(
-        &self,
-        direction: Direction,
-        [own, other]: [u32; 2],
-        local: u64,
-        remote: u64,
-        bytes: usize,
-    ) -> io::Result<()> {
-        let with = self.task(other);
-        let span = Span {
-            is_read: direction == Direction::Read,
-            requester: local,
-            helper: remote,
-            bytes: bytes as u64,
-        };
-        // SAFETY: the caller's promise, for a part of it.
-        let copy = |offset: u64, bytes| unsafe {
-            memory::copy(direction, with.pid(), local + offset, remote + offset, bytes)
-        };
-        let is_gone = || with.state() == State::Finished || with.state().is_over();
-        match self.task(own).copy.share([own, other], &with.request, span, copy, is_gone)? {
-            Shared::Done => Ok(()),
-            Shared::Gone => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-            Shared::Alone | Shared::Refused => copy(0, bytes),
-        }
-    }
-
-    /// Takes part in a copy that another task wants of `own`, this process; returns whether there was one.
-    #[inline]
-    pub fn help(&self, own: u32) -> bool {
-        let request = &self.task(own).request;
-        let requester = request.load(Ordering::Relaxed);
-        requester != 0 && self.help_task(own, requester - 1)
-    }
-
-    #[cold]
-    fn help_task(&self, own: u32, requester: u32) -> bool {
-        if !self.has(requester) || self.task(requester).state().is_over() {
-            self.task(own).request.store(0, Ordering::Relaxed);
-            return false;
-        }
-        let task = self.task(requester);
-        task.copy.help(own, |span, offset, bytes| {
-            let direction = if span.is_read { Direction::Write } else { Direction::Read };
-            let [local, remote] = [span.helper, span.requester].map(|address| address + offset);
-            // SAFETY: the protocols of the requester ask only for memory that the program of this process has
-            // given for it; the requester waits for the end of the copy.
-            unsafe { memory::copy(direction, task.pid(), local, remote, bytes) }
-        })
     }
 
     /// What others write to a context of a task: a queue with its fastboxes.
@@ -569,39 +405,6 @@ impl Segment {
             let inboxes = task.add(size_of::<Task>()).cast::<Inbox>();
             (&*task.cast::<Task>(), &*inboxes.add(queue))
         }
-    }
-}
-
-/// What the owner of a queue needs to send messages, found once for all of them.
-pub struct Sender<'a> {
-    segment: &'a Segment,
-    claim: &'a AtomicU64,
-    boxes: Fastboxes<'a>,
-}
-
-impl Sender<'_> {
-    /// Writes a message to a context of a task, and wakes that task if it sleeps: to the owner's fastbox
-    /// there if it has one, or to the queue. See [`Queue::push`]; the word is not
-    /// [`ANNOUNCEMENT`](crate::fastbox::ANNOUNCEMENT).
-    ///
-    /// # Errors
-    /// If there is no space.
-    ///
-    /// # Panics
-    /// If there is no such task or queue, or the parts are too long.
-    #[inline(always)]
-    pub fn send(&mut self, to: u32, queue: usize, word: u64, parts: [&[u8]; 2]) -> Result<(), Full> {
-        let (task, inbox) = self.segment.task_and_inbox(to, queue);
-        let (claim, claimed) = (self.claim, Claim::value(to, queue, 0));
-        let push = |word: u64, parts: [&[u8]; 2]| {
-            inbox.queue().push_recorded(word, parts, |n| {
-                let value = n.map_or(0, |n| n << Claim::NUMBER_SHIFT | claimed);
-                claim.store(value, Ordering::Release);
-            })
-        };
-        self.boxes.push((number_of(to, queue), inbox), word, parts, push)?;
-        task.doorbell.ring(queue);
-        Ok(())
     }
 }
 
@@ -684,66 +487,11 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_are_added_are_as_others() {
-        let first = Segment::create(2).unwrap();
-        let early = Segment::open(first.file().as_raw_fd()).unwrap();
-        assert_eq!((first.add_tasks(3).unwrap(), first.add_tasks(1).unwrap()), (2, 5));
-        let late = Segment::open(first.file().as_raw_fd()).unwrap();
-        for segment in [&first, &early, &late] {
-            assert_eq!((segment.tasks(), segment.tasks_ever()), (2, 6));
-            assert_eq!([1, 5, 6].map(|task| segment.has(task)), [true, true, false]);
-        }
-        for task in 0..6 {
-            // SAFETY: the only sender.
-            unsafe { early.sender(task, 3) }.send(5 - task, 1, task.into(), [b"x", &[]]).unwrap();
-        }
-        for task in 0..6 {
-            // SAFETY: the only reader.
-            let reader = unsafe { Reader::new(late.inbox(task, 1).queue()) };
-            assert_eq!(reader.next().unwrap().word, u64::from(5 - task));
-        }
-        assert!(first.add_tasks(TASKS_MAX - 6).is_ok() && first.add_tasks(1).is_err());
-    }
-
-    #[test]
-    fn the_queues_of_an_added_task_that_has_ended_take_no_memory() {
-        let segment = Segment::create(1).unwrap();
-        segment.add_tasks(1).unwrap();
-        let blocks = || File::from(segment.file().try_clone().unwrap()).metadata().unwrap();
-        let blocks = || std::os::unix::fs::MetadataExt::blocks(&blocks());
-        segment.task(1).set_state(State::Finished);
-        let before = blocks();
-        while segment.inbox(1, 0).queue().push(1, [&[7; 64], &[]]).is_ok() {}
-        assert!(blocks() > before + 100, "{before} {}", blocks());
-        segment.free_queues(1);
-        assert!(blocks() <= before + 8, "{before} {}", blocks());
-        assert_eq!(segment.task(1).state(), State::Finished);
-        let _ = segment.inbox(1, 0).queue().push(1, [&[7; 64], &[]]);
-    }
-
-    #[test]
     fn all_tasks_of_a_job_fence_alike() {
         let segment = Segment::create(2).unwrap();
         assert!(segment.spares_fences(true) && segment.spares_fences(false));
         let segment = Segment::create(2).unwrap();
         assert!(!segment.spares_fences(false) && !segment.spares_fences(true));
-    }
-
-    #[test]
-    fn claims_of_tasks_that_have_ended_are_lost_unless_another_has_claimed_the_same() {
-        let segment = Segment::create(3).unwrap();
-        // SAFETY: the only sender.
-        unsafe { segment.sender(1, 5) }.send(0, 2, 7, [&[], &[]]).unwrap();
-        assert!(segment.task(1).claims.iter().all(|claim| claim.0.load(Ordering::Relaxed) == 0));
-        let claims = [1, 2].map(|task| &segment.task(task).claims[5].0);
-        claims[0].store(Claim::value(0, 2, 1), Ordering::Relaxed);
-        assert!(!segment.is_lost(0, 2, 1), "its writer lives");
-        for state in [State::Dead, State::Ended] {
-            segment.task(1).set_state(state);
-            assert!(segment.is_lost(0, 2, 1) && !segment.is_lost(0, 2, 2) && !segment.is_lost(0, 1, 1));
-        }
-        claims[1].store(Claim::value(0, 2, 1), Ordering::Relaxed);
-        assert!(!segment.is_lost(0, 2, 1), "another may have claimed it");
     }
 
     #[test]

@@ -3,55 +3,23 @@
 //!
 //! The library makes progress while its rank waits and, if so configured, while it computes.
 
+mod report;
+mod waits;
+
 use crate::config::{MessagingConfig, ProgressMode, Steps};
 use crate::matching::Contexts;
 use crate::program::{Collective, HardwareCollectives, Issue, OpId, Operation, Program};
-use crate::timeline::{Activity, MessageEnd, RankTimeline, Waiting};
-use crate::transit::{Part, Passage, Transit};
+use crate::slab::Slab;
+use crate::timeline::Waiting;
+use crate::transit::Transit;
 use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_node::process::{Failure, Operations, Outcome, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
+pub use report::{Awaited, RankReport};
+use report::{end_of, note_step};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
-
-/// A posted receive: source and tag; `None` matches any.
-pub type Awaited = (Option<u32>, Option<u32>);
-
-/// The results of a rank: where its time was spent, and its messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RankReport {
-    /// When its program ended.
-    pub ended_at: Option<Microticks>,
-    /// Time in its own computation.
-    pub compute: Microticks,
-    /// Time in its library's instructions.
-    pub software: Microticks,
-    /// Time waiting for a partner that had not sent yet.
-    pub partner: Microticks,
-    /// Time waiting for messages in flight, up to their time on an otherwise empty machine.
-    pub wire: Microticks,
-    /// Additional time waiting for messages in flight.
-    pub queueing: Microticks,
-    /// Time blocked by the network interface while submitting commands, or until it had read the data.
-    pub injection: Microticks,
-    /// Messages received, and their data, bytes.
-    pub messages: u64,
-    /// See `messages`.
-    pub message_bytes: u64,
-    /// Messages sent by rendezvous.
-    pub rendezvous: u64,
-    /// Collective operations by hardware in which it has taken part.
-    pub hardware_collectives: u64,
-    /// The collective operation by hardware that it waits for.
-    pub collective: Option<Collective>,
-    /// The first receive that it waits for.
-    pub waits_for: Option<Awaited>,
-    /// The receiver of the first of its messages that has not been received.
-    pub sends_to: Option<u32>,
-    /// Its timeline, if one is recorded.
-    pub timeline: Option<Box<RankTimeline>>,
-}
 
 /// A message that has arrived and waits for its receive, or for earlier messages.
 #[derive(Clone, Copy, Debug)]
@@ -116,9 +84,9 @@ pub struct Rank<T> {
     /// Times to be recorded when the library's pending operations are complete.
     marks: VecDeque<(OpId, u64)>,
     /// Sends by rendezvous, by request: the operation and the receiver.
-    sends: Requests<(OpId, u32)>,
+    sends: Slab<(OpId, u32)>,
     /// Receives by rendezvous.
-    receives: Requests<Receive>,
+    receives: Slab<Receive>,
     /// When the next send may start.
     send_free: Microticks,
     doing: Doing,
@@ -132,49 +100,6 @@ pub struct Rank<T> {
     collective: Option<Joined>,
     collectives: usize,
     report: Arc<Mutex<RankReport>>,
-}
-
-/// Items by a small number that is reused.
-struct Requests<R> {
-    list: Vec<Option<R>>,
-    free: Vec<u32>,
-}
-
-impl<R> Requests<R> {
-    fn new() -> Self {
-        Requests { list: vec![], free: vec![] }
-    }
-
-    fn insert(&mut self, request: R) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.list[number as usize] = Some(request);
-                number
-            }
-            None => {
-                self.list.push(Some(request));
-                (self.list.len() - 1) as u32
-            }
-        }
-    }
-
-    fn remove(&mut self, number: u32) -> Option<R> {
-        let request = self.list.get_mut(number as usize)?.take()?;
-        self.free.push(number);
-        Some(request)
-    }
-
-    fn get(&self, number: u32) -> Option<&R> {
-        self.list.get(number as usize)?.as_ref()
-    }
-
-    fn first(&self) -> Option<&R> {
-        self.list.iter().flatten().next()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.free.len() == self.list.len()
-    }
 }
 
 impl<T: Transport> Rank<T> {
@@ -203,8 +128,8 @@ impl<T: Transport> Rank<T> {
             timers: BTreeMap::new(),
             to_compute: VecDeque::new(),
             marks: VecDeque::new(),
-            sends: Requests::new(),
-            receives: Requests::new(),
+            sends: Slab::default(),
+            receives: Slab::default(),
             send_free: Microticks::ZERO,
             doing: Doing::Library,
             since: Microticks::ZERO,
@@ -327,14 +252,14 @@ impl<T: Transport> Rank<T> {
             if copies {
                 self.spend(self.steps.copy(bytes));
             } else {
-                envelope.request = self.sends.insert((op, to));
+                envelope.request = self.sends.insert((op, to)) as u32;
             }
             self.note_send(to, &envelope, called_at);
             self.put(to, envelope);
             return Ok(copies);
         }
         envelope.kind = Kind::RequestToSend;
-        envelope.request = self.sends.insert((op, to));
+        envelope.request = self.sends.insert((op, to)) as u32;
         lock(&self.report).rendezvous += 1;
         self.note_send(to, &envelope, called_at);
         self.put(to, envelope);
@@ -364,7 +289,7 @@ impl<T: Transport> Rank<T> {
             from,
             announced: envelope,
             met_at: self.since + self.spent,
-        });
+        }) as u32;
         if self.transport.fetches() {
             self.transport.fetch(from, envelope.request, envelope.bytes, request);
         } else {
@@ -408,68 +333,6 @@ impl<T: Transport> Rank<T> {
         }
     }
 
-    /// This event ended the rank's wait: attributes the waiting time.
-    fn waited_for(&mut self, event: &Event, now: Microticks) {
-        let waits = self.waits.take();
-        let (passage, sent) = match event {
-            Event::Arrived { from, envelope } => {
-                let Some(sent) = self.transit.arrives(*from, self.rank, envelope) else { return };
-                let (part, bytes) = Part::of(envelope);
-                (Passage { part, bytes, from: *from, to: self.rank }, sent)
-            }
-            Event::Fetched { request } => {
-                let Some(&Receive { from, announced, met_at, .. }) = self.receives.get(*request) else {
-                    return;
-                };
-                (Passage { part: Part::Bulk, bytes: announced.bytes, from, to: self.rank }, met_at)
-            }
-            // A reduction ends where its result does not come when the interface has taken the data.
-            Event::Collected if self.rank > 0 && self.joined(Collective::Reduce) => {
-                self.waited_for_the_interface(waits);
-                return;
-            }
-            Event::Sent { .. } => {
-                self.waited_for_the_interface(waits);
-                return;
-            }
-            Event::Collected => {
-                let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
-                let entered = self.collective.map_or(began, |own| self.transit.last_to_enter(own.number));
-                let in_flight = waited.min(now.saturating_sub(entered.max(began)));
-                let mut report = lock(&self.report);
-                let partner = waited.saturating_sub(in_flight);
-                report.partner += partner;
-                // The hardware has paths and buffers of its own for it.
-                report.wire += in_flight;
-                report.waited(partner, in_flight, Microticks::ZERO);
-                return;
-            }
-        };
-        // Divides the waiting time into the parts before and after the message was sent.
-        let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
-        let in_flight = waited.min(now.saturating_sub(sent.max(began)));
-        let (wire, queueing) = self.transit.passed(passage, (sent, now), in_flight);
-        let mut report = lock(&self.report);
-        let partner = waited.saturating_sub(in_flight);
-        report.partner += partner;
-        report.wire += wire;
-        report.queueing += queueing;
-        report.waited(partner, wire, queueing);
-    }
-
-    /// Whether this operation is the one in which the rank takes part.
-    fn joined(&self, what: Collective) -> bool {
-        self.collective.is_some_and(|own| own.what == what)
-    }
-
-    /// The rank has waited until the interface had taken its data.
-    fn waited_for_the_interface(&self, waits: Option<(Microticks, Microticks)>) {
-        let (_, waited) = waits.unwrap_or_default();
-        let mut report = lock(&self.report);
-        report.injection += waited;
-        report.waited(Microticks::ZERO, Microticks::ZERO, Microticks::ZERO);
-    }
-
     /// An event of the transport.
     fn happened(&mut self, event: Event, now: Microticks) -> Outcome {
         self.waited_for(&event, now);
@@ -483,7 +346,7 @@ impl<T: Transport> Rank<T> {
                     self.accept(from, now)
                 }
                 Kind::ClearToSend => {
-                    let Some(&(_, to)) = self.sends.get(envelope.request) else {
+                    let Some(&(_, to)) = self.sends.get(envelope.request.into()) else {
                         return unknown("a clear-to-send", envelope.request);
                     };
                     // The receiver identifies the data by its own request, this side by the sender's.
@@ -498,7 +361,7 @@ impl<T: Transport> Rank<T> {
                     );
                     Ok(())
                 }
-                Kind::Data => match self.receives.remove(envelope.request) {
+                Kind::Data => match self.receives.remove(envelope.request.into()) {
                     None => unknown("data", envelope.request),
                     Some(receive) => {
                         self.spend(self.steps.receive);
@@ -506,7 +369,7 @@ impl<T: Transport> Rank<T> {
                         self.finished(receive.op, now)
                     }
                 },
-                Kind::Finished => match self.sends.remove(envelope.request) {
+                Kind::Finished => match self.sends.remove(envelope.request.into()) {
                     None => unknown("the end", envelope.request),
                     Some((op, _)) => self.finished(op, now),
                 },
@@ -520,11 +383,11 @@ impl<T: Transport> Rank<T> {
                     self.finished(op, now)
                 }
             },
-            Event::Sent { request } => match self.sends.remove(request) {
+            Event::Sent { request } => match self.sends.remove(request.into()) {
                 None => unknown("the end", request),
                 Some((op, _)) => self.finished(op, now),
             },
-            Event::Fetched { request } => match self.receives.remove(request) {
+            Event::Fetched { request } => match self.receives.remove(request.into()) {
                 None => unknown("data", request),
                 Some(Receive { op, from, announced, met_at }) => {
                     self.spend(self.steps.receive);
@@ -632,39 +495,6 @@ impl<T: Transport> Rank<T> {
         self.transport.thread().wait(Wait { at_most, ..Wait::for_any(any) });
         Ok(Step::Running)
     }
-}
-
-impl RankReport {
-    /// A message has come, or its data are taken: why the rank waited for that.
-    fn waited(&mut self, partner: Microticks, wire: Microticks, queueing: Microticks) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.waited(partner, wire, queueing);
-        }
-    }
-}
-
-/// Adds what a rank did since its last resumption to its timeline.
-fn note_step(
-    timeline: &mut RankTimeline,
-    doing: Doing,
-    (since, now): (Microticks, Microticks),
-    spent: Microticks,
-    waiting: Waiting,
-) {
-    match doing {
-        Doing::Computing(_) | Doing::Overlapping => timeline.step(since, now, Activity::Compute),
-        Doing::Waiting => timeline.step(since, now, Activity::Wait(waiting)),
-        Doing::Library => {
-            let software = since + spent.min(now - since);
-            timeline.step(since, software, Activity::Software);
-            timeline.step(software, now, Activity::Injection);
-        }
-    }
-}
-
-/// An end of the message that an envelope stands for, or announces.
-fn end_of(peer: u32, envelope: &Envelope, (from, to): (Microticks, Microticks)) -> MessageEnd {
-    MessageEnd { from, to, peer, number: envelope.sequence, tag: envelope.tag, bytes: envelope.bytes }
 }
 
 /// In place of an operation of the program: a message of the rank to itself.
