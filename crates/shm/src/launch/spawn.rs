@@ -108,14 +108,17 @@ impl Launcher<'_> {
     fn no_room(&self, commands: &[Command], running: u32, ever: u32) -> String {
         let least: u64 =
             commands.iter().filter_map(|of| of.counts.last()).map(|&count| u64::from(count)).sum();
+        let fit = if least == 1 {
+            "1 process does not fit".into()
+        } else {
+            format!("{least} processes do not fit")
+        };
         match self.job.universe {
             _ if least == 0 => "no process is asked for".into(),
-            Some(universe) if universe.saturating_sub(running) <= TASKS_MAX.saturating_sub(ever) => format!(
-                "{least} processes do not fit: {running} run, and the universe of the job is {universe} (--universe)"
-            ),
-            _ => format!(
-                "{least} processes do not fit: a job has {TASKS_MAX} at most, and this one has had {ever}"
-            ),
+            Some(universe) if universe.saturating_sub(running) <= TASKS_MAX.saturating_sub(ever) => {
+                format!("{fit}: {running} run, and the universe of the job is {universe} (--universe)")
+            }
+            _ => format!("{fit}: a job has {TASKS_MAX} at most, and this one has had {ever}"),
         }
     }
 

@@ -45,7 +45,7 @@ fn transfer(
 }
 
 pub unsafe fn join(library: &mut Library, fd: c_int, made: *mut usize) -> Result<(), Error> {
-    library.check_native("MPI_Comm_join")?;
+    library.check_native()?;
     let (mut kind, mut length) = (0, size_of::<c_int>() as libc::socklen_t);
     // SAFETY: a system call with a place of this length.
     let is_socket = unsafe {

@@ -163,14 +163,12 @@ impl Library {
     }
 
     /// That this process can have dealings with others of its job.
-    fn check_native(&self, call: &str) -> Result<(), Error> {
+    fn check_native(&self) -> Result<(), Error> {
         match self.point_to_point.transport().is_simulated() {
             false => Ok(()),
             true => Err(Error::new(
                 Class::UnsupportedOperation,
-                format!(
-                    "{call}: the processes of a simulated machine neither start others nor connect to others"
-                ),
+                "the processes of a simulated machine neither start others nor connect to others",
             )),
         }
     }

@@ -20,7 +20,7 @@ pub unsafe fn publish(
     info: usize,
     port: *const c_char,
 ) -> Result<(), Error> {
-    library.check_native("MPI_Publish_name")?;
+    library.check_native()?;
     info::check(info)?;
     // SAFETY: the program gave the strings.
     let pair = unsafe { pair(service, port)? };
@@ -34,7 +34,7 @@ pub unsafe fn unpublish(
     info: usize,
     port: *const c_char,
 ) -> Result<(), Error> {
-    library.check_native("MPI_Unpublish_name")?;
+    library.check_native()?;
     info::check(info)?;
     // SAFETY: the program gave the strings.
     let pair = unsafe { pair(service, port)? };
@@ -47,7 +47,7 @@ pub unsafe fn lookup(
     info: usize,
     port: *mut c_char,
 ) -> Result<(), Error> {
-    library.check_native("MPI_Lookup_name")?;
+    library.check_native()?;
     info::check(info)?;
     // SAFETY: the program gave the string.
     let service = unsafe { text(Class::Name, "service_name", service)? };

@@ -12,7 +12,7 @@ use netloom_shm::launch::{Answer, Request};
 use std::ffi::{c_char, c_int};
 
 pub unsafe fn open(library: &mut Library, info: usize, port_name: *mut c_char) -> Result<(), Error> {
-    library.check_native("MPI_Open_port")?;
+    library.check_native()?;
     info::check(info)?;
     match library.launcher(&Request::OpenPort(library.own_process()), Class::Port)? {
         // SAFETY: the program gave the place.
@@ -24,7 +24,7 @@ pub unsafe fn open(library: &mut Library, info: usize, port_name: *mut c_char) -
 
 /// Those that wait to be accepted are refused.
 pub unsafe fn close(library: &mut Library, port_name: *const c_char) -> Result<(), Error> {
-    library.check_native("MPI_Close_port")?;
+    library.check_native()?;
     // SAFETY: the program gave the string.
     let port = unsafe { text(Class::Port, "port_name", port_name)? };
     library.launcher(&Request::ClosePort(library.own_process(), port.clone()), Class::Port)?;
@@ -100,7 +100,7 @@ pub unsafe fn accept(
     comm: CommId,
     made: *mut usize,
 ) -> Result<(), Error> {
-    library.check_native("MPI_Comm_accept")?;
+    library.check_native()?;
     library.check_root(comm, root)?;
     let told = library.at_root(comm, root, |library| {
         info::check(info)?;
@@ -135,7 +135,7 @@ pub unsafe fn connect(
     comm: CommId,
     made: *mut usize,
 ) -> Result<(), Error> {
-    library.check_native("MPI_Comm_connect")?;
+    library.check_native()?;
     library.check_root(comm, root)?;
     let told = library.at_root(comm, root, |library| {
         info::check(info)?;

@@ -22,7 +22,7 @@ pub unsafe fn spawn(
     intercomm: *mut usize,
     errcodes: *mut c_int,
 ) -> Result<(), Error> {
-    library.check_native("MPI_Comm_spawn")?;
+    library.check_native()?;
     // SAFETY: the program gave command and arguments at the root.
     let commands = || unsafe { Ok(vec![commands::command(command, argv, maxprocs, &info::copy(info)?)?]) };
     // SAFETY: it gave the places.
@@ -41,7 +41,7 @@ pub unsafe fn spawn_multiple(
     intercomm: *mut usize,
     errcodes: *mut c_int,
 ) -> Result<(), Error> {
-    library.check_native("MPI_Comm_spawn_multiple")?;
+    library.check_native()?;
     library.check_root(comm, root)?;
     // The arrays are the root's alone.
     let is_root = library.of(comm).group.rank == root as u32;
