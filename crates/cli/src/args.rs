@@ -478,10 +478,10 @@ pub struct JobArgs {
     #[arg(short, long)]
     pub label: bool,
     /// End the job after this time; the exit status is then 124
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// Time that the other tasks have to end by themselves after one has failed
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, allow_negative_numbers = true)]
     pub grace: Duration,
     /// Set an environment variable of all tasks. Repeatable
     #[arg(short = 'x', value_name = "NAME=VALUE", value_parser = variable)]

@@ -87,3 +87,18 @@ fn a_signal_ends_all_tasks() {
     assert_eq!(output.status.code(), Some(143), "{reported}");
     assert!(began.elapsed() < Duration::from_secs(30) && reported.contains("signal 15"), "{reported}");
 }
+
+#[test]
+fn what_cannot_be_is_refused_before_the_run() {
+    let (_folder, at) = installed("own");
+    let check = |args: &[&str], expected: &str| {
+        let mut command = command(at.join("own/bin/netloom"), &at);
+        let output =
+            command.args(["mpirun", "-n", "2", "--machine"]).args(args).arg("true").output().unwrap();
+        let reported = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && reported.contains(expected), "{args:?}: {reported}");
+    };
+    check(&["bgq", "--compute", "-1"], "`ignore`, or a factor");
+    check(&["bgq", "--timeline", "missing/file.json"], "--timeline needs a file in a folder that exists");
+    check(&["xc", "--ppn", "2"], "leave out `--ppn`");
+}
