@@ -7,7 +7,7 @@
 mod scripted;
 
 use libfuzzer_sys::fuzz_target;
-use scripted::{Script, TASKS, opens, run};
+use scripted::{Script, TASKS, opens, run, run_with_messages};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut scripts: [Script; TASKS as usize] = std::array::from_fn(|_| Script::from([opens()]));
@@ -17,7 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
         scripts[usize::from(*task) % scripts.len()].push_back(message[..length].to_vec());
         rest = &message[length..];
     }
-    for (task, why) in run(scripts) {
+    let with_messages = scripts.clone();
+    for (task, why) in run(scripts).into_iter().chain(run_with_messages(false, with_messages)) {
         assert!(task < TASKS && !why.is_empty());
     }
 });

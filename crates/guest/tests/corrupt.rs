@@ -13,7 +13,7 @@ use netloom_messaging::pami::device::{Collective, Combine, Range, Step, Transfer
 use netloom_messaging::pami::guest::{Contexts, Request, Requests, Then};
 use netloom_messaging::pami::packet::{Head, Kind};
 use proptest::prelude::*;
-use scripted::{MEMORY, Script, TASKS, encode, opens, run};
+use scripted::{MEMORY, Script, TASKS, encode, opens, run, run_with_messages};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::channel;
@@ -51,6 +51,14 @@ static ALLOCATOR: Largest = Largest;
 
 /// Runs scripts of all tasks, which first create a context.
 fn outcome(scripts: [Vec<Vec<u8>>; TASKS as usize]) -> Vec<(u32, String)> {
+    outcome_of(run, scripts)
+}
+
+/// The same, run by this function.
+fn outcome_of(
+    run: impl FnOnce([Script; TASKS as usize]) -> Vec<(u32, String)> + Send + 'static,
+    scripts: [Vec<Vec<u8>>; TASKS as usize],
+) -> Vec<(u32, String)> {
     let (sender, receiver) = channel();
     let shown = format!("{scripts:?}");
     std::thread::spawn(move || {
@@ -209,6 +217,47 @@ fn what_cannot_be_is_refused_with_a_reason() {
     }
 }
 
+/// On other machines too, where addresses are the programs' own, and there are no puts and no groups.
+#[test]
+fn requests_to_transports_are_executed_or_refused() {
+    let encoded = |requests: &[(Request, Then)]| -> Vec<Vec<u8>> {
+        let of =
+            |(request, then): &(Request, Then)| Requests { list: vec![request.clone()], then: then.clone() };
+        requests.iter().map(|request| encode(&of(request))).collect()
+    };
+    let (from, to, with, ticket) = (0, endpoint(2), endpoint(2), 3);
+    let pieces = vec![(OWN.address, 100, MEMORY.start), (OWN.address + 100, 1, MEMORY.start + 5000)];
+    let get = |pieces| Request::Transfer { from, way: Transfer::Get, with, pieces, ticket };
+    let data = Request::Data { from, to, head: head(), data: (MEMORY.start, 100_000), ticket };
+    for fetches in [false, true] {
+        let outcome = |script: &[(Request, Then)]| {
+            let scripts = [vec![], encoded(script), vec![], vec![]];
+            outcome_of(move |scripts| run_with_messages(fetches, scripts), scripts)
+        };
+        let small = Request::Inject { from, to, head: head(), bytes: vec![1; 40] };
+        let to_itself = Request::Inject { from, to: endpoint(1), head: head(), bytes: vec![1; 40] };
+        let ended = Then::Wait(Contexts::ALL, 1000);
+        let usual = [(small, Then::Go), (to_itself, ended.clone()), (data.clone(), ended.clone())];
+        assert_eq!(outcome(&usual), [], "{fetches}");
+        let got = outcome(&[(get(pieces.clone()), ended.clone())]);
+        assert!(
+            got.is_empty() == fetches && got.iter().all(|(task, why)| *task == 1 && why.contains("space"))
+        );
+        let refused = |request, phrase: &str| {
+            let why = outcome(&[(request, Then::Go)]);
+            assert!(why.len() == 1 && why[0].0 == 1 && why[0].1.contains(phrase), "{phrase}: {why:?}");
+        };
+        let put = Request::Transfer { from, way: Transfer::Put, with, pieces: pieces.clone(), ticket };
+        refused(put, "a transfer without space");
+        refused(Request::Inject { from, to, head: head(), bytes: vec![0; 10_000] }, "a packet of 10000 B");
+        refused(Request::Data { from, to, head: head(), data: (MEMORY.start, 1 << 33), ticket }, "no memory");
+        refused(get(vec![(MEMORY.start, 1 << 33, MEMORY.start)]), "no memory");
+        refused(get(vec![(MEMORY.start, 8, u64::MAX)]), "another task's memory");
+        refused(Request::Join { by: 0, tasks: vec![(0, 3)], class: 1, group: 0 }, "class 1");
+        refused(Request::Collective { by: 0, group: 0, operation: Collective::Barrier, ticket }, "group 0");
+    }
+}
+
 #[test]
 fn a_length_alone_allocates_nothing() {
     // A list of 2^60 requests.
@@ -266,12 +315,17 @@ proptest! {
         ))
     ) {
         let usual = usual();
+        let with_messages = scripts.clone();
         let script = |list: Vec<Changed>| {
             let of =
                 |(number, changes, cut): Changed| changed(encode(&usual[number]), &changes, cut);
             list.into_iter().map(of).collect::<Vec<_>>()
         };
         for (task, why) in outcome(scripts.map(script)) {
+            prop_assert!(task < TASKS && !why.is_empty());
+        }
+        let run = |scripts| run_with_messages(false, scripts);
+        for (task, why) in outcome_of(run, with_messages.map(script)) {
             prop_assert!(task < TASKS && !why.is_empty());
         }
     }

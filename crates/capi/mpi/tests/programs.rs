@@ -230,6 +230,8 @@ fn ranks_that_wait_for_ever_are_told() {
         let told = format!("MPI_Recv: receive from rank {from} with tag 42 of MPI_COMM_WORLD");
         let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
         assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
+        let begin = format!("({rank}, \"MPI_Recv: waits for ever: it has waited for 1.0 s");
+        assert!(line.is_some_and(|line| line.starts_with(&begin)), "{output}");
     }
     // A probe, and a synchronous send.
     let program = compile(&source("waits_in_a_probe"), folder.path());

@@ -300,7 +300,7 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
                 self.state.in_vain += 1;
                 self.state.waited += now - self.state.began;
                 if self.state.in_vain > 1 && task.settings.lasts_for_ever(self.state.waited, now) {
-                    let reason = "it sleeps again and again, and nothing comes";
+                    let reason = |_| "it sleeps again and again, and nothing comes".into();
                     return Err(self.waits_for_ever(task, now, "sleep", reason)?);
                 }
                 self.answer(task, now).map(Some)
@@ -321,7 +321,7 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
                         "each of its {threads} threads waits for another one (in pthread_join, or at a lock, a \
                          condition, a barrier or a semaphore)"
                     );
-                    return Err(self.waits_for_ever(task, now, "pthread", &reason)?);
+                    return Err(self.waits_for_ever(task, now, "pthread", |_| reason)?);
                 }
                 self.block(task, now);
                 Ok(Some(Step::Running))
@@ -351,8 +351,11 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
                         ..5e4 => format!("{waited_us:.1} us"),
                         _ => format!("{:.1} s", waited_us / 1e6),
                     };
-                    let reason = format!("it has {does} for {waited} of simulated time, and nothing came");
-                    return Err(self.waits_for_ever(task, now, call, &reason)?);
+                    let reason = |is_mpi: bool| {
+                        let does = if is_mpi { "waited" } else { &does };
+                        format!("it has {does} for {waited} of simulated time, and nothing came")
+                    };
+                    return Err(self.waits_for_ever(task, now, call, reason)?);
                 }
                 self.answer(task, now).map(Some)
             }
@@ -417,13 +420,14 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
         task.interface.thread().park(Wait { at_most, ..Wait::for_any([]) });
     }
 
-    /// The guest has waited in vain for so long that nothing will come: what it says itself.
+    /// The guest has waited in vain for so long that nothing will come: what it says itself. `reason` is told whether
+    /// a call of MPI waits.
     fn waits_for_ever(
         &mut self,
         task: &Task<I>,
         now: Microticks,
         call: &str,
-        reason: &str,
+        reason: impl FnOnce(bool) -> String,
     ) -> Result<Failure, Failure> {
         self.state.waits_for_ever = true;
         let reply = Reply { wants_report: true, ..Reply::at(task.ns(now)) };
@@ -436,7 +440,10 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
             true => String::new(),
             false => format!("; unfinished: {}", lines.join(", ")),
         };
-        Ok(Failure::new(call, format!("waits for ever: {reason}{unfinished}")))
+        // A program of MPI knows the call that it is in, not those of the library below.
+        let of_mpi = lines.iter().find_map(|line| call_of_mpi(line));
+        let reason = reason(of_mpi.is_some());
+        Ok(Failure::new(of_mpi.unwrap_or(call), format!("waits for ever: {reason}{unfinished}")))
     }
 
     fn start_foreign(&self, task: &mut Task<I>) -> Result<(), Failure> {
@@ -515,6 +522,11 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
         task.interface.thread().spend(Microticks(1));
         Ok(Step::Running)
     }
+}
+
+/// The call of MPI that a line of a report begins with, or the first of several.
+fn call_of_mpi(line: &str) -> Option<&str> {
+    line.split([':', ',']).next().filter(|name| name.starts_with("MPI_") && !name.contains(' '))
 }
 
 /// Whether a thread did nothing but poll in its turn.

@@ -364,6 +364,13 @@ pub struct MessageContext<C, W> {
     number: ContextNumber,
 }
 
+/// What has arrived for a context that is destroyed is lost.
+impl<C, W> Drop for MessageContext<C, W> {
+    fn drop(&mut self) {
+        lock(&self.messages).inboxes.remove(&self.number);
+    }
+}
+
 impl<C: Send + 'static, W: Copy + Send + 'static> ContextPort for MessageContext<C, W> {
     type Watch = W;
 
