@@ -478,7 +478,7 @@ pub struct JobArgs {
     #[arg(short, long)]
     pub label: bool,
     /// End the job after this time; the exit status is then 124
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = time_limit, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// Time that the other tasks have to end by themselves after one has failed
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, allow_negative_numbers = true)]
@@ -617,6 +617,11 @@ pub enum BindTo {
 fn seconds(text: &str) -> Result<Duration, String> {
     let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.ok_or_else(|| "a number of seconds is expected, such as 60 or 0.5".into())
+}
+
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let time = seconds(text)?;
+    if time.is_zero() { Err("more than 0 seconds are expected, such as 60 or 0.5".into()) } else { Ok(time) }
 }
 
 /// Who polls in vain looks up at least every millisecond.

@@ -317,6 +317,7 @@ fn mistakes_say_what_to_do() {
     check(&["--timeout=-1", "true"], "a number of seconds is expected");
     check(&["--timeout", "-1", "true"], "a number of seconds is expected");
     check(&["--timeout", "soon", "true"], "a number of seconds is expected");
+    check(&["--timeout", "0", "true"], "more than 0 seconds are expected");
     check(&["-n", "3", "no-such-program"], "no such program in PATH");
     check(&["./no-such-program"], "no such file");
     check(&["program-here"], "give its path, `./program-here`");

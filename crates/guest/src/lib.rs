@@ -162,6 +162,13 @@ pub fn run(
         // A network of switches is to the mapping a line of nodes.
         None => Shape::of_job(nodes),
     };
+    if let (MappingConfig::Dimensions(letters), None) = (&machine.mapping, study.network.torus()) {
+        let what = format!("--map: {letters} names dimensions of a torus, and {} is none", machine.name);
+        return Err(refuse(
+            what,
+            "`--map` takes `in-order`, `random`, or a file with a line for each node of the job: its number",
+        ));
+    }
     let mapping = Mapping::new(&machine.mapping, &shape, job.tasks.div_ceil(tasks_per_node), study.study.seed)
         .map_err(|error| {
             let help = "`--map` takes `in-order`, `random`, the letters of the dimensions in the order in which they \

@@ -3,7 +3,7 @@
 mod jobs;
 
 use jobs::{alone, compile, job, machine};
-use netloom_guest::Machine;
+use netloom_guest::{Machine, MappingConfig};
 use netloom_shm::launch::share_core;
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
@@ -132,4 +132,6 @@ fn what_does_not_fit_is_refused() {
     let several = Machine { tasks_per_node: Some(2), ..of(MACHINES[0]) };
     assert!(refused(several, 4).contains("xc runs one task on each of its 2304 nodes"));
     assert!(refused(of(MACHINES[1]), 65).contains("65 tasks do not fit"));
+    let letters = Machine { mapping: MappingConfig::Dimensions("zyx".into()), ..of(MACHINES[0]) };
+    assert!(refused(letters, 4).contains("zyx names dimensions of a torus, and xc is none"));
 }
