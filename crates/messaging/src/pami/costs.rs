@@ -6,10 +6,10 @@ use crate::mpi::Costs as MpiCosts;
 use netloom_mpi::transport::Step as MpiStep;
 use netloom_node::time::Microticks;
 
-/// A poll that finds nothing, and a look at the clock, on machines that do not set them **(ours)**: they take
-/// time, so that a program that polls advances.
+/// A poll that finds nothing, on machines that do not set it **(ours)**: it takes time, so that a program that polls
+/// advances.
 const POLL_NS: f64 = 50.0;
-/// See [`POLL_NS`].
+/// The same of a look at the clock, ns.
 pub const CLOCK_NS: f64 = 20.0;
 
 /// The duration of the library's steps.

@@ -1,6 +1,6 @@
 //! What carries the messages of a guest's task on its node.
 //!
-//! - [`unit`] – a Message Unit, with packets, RDMA and class routes.
+//! - [`mod@unit`] – a Message Unit, with packets, RDMA and class routes.
 //! - [`messages`] – any other network interface, by the [`Transport`](crate::transport::Transport) of its
 //!   messages.
 
