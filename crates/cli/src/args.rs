@@ -2,6 +2,8 @@
 // The comments below are the help that people read: brackets in them are brackets.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+mod values;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -9,6 +11,7 @@ use netloom_study::machine::NEW;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use values::{compute, mapping, patience, seconds, time_limit, two_cores, variable};
 
 /// The interconnect of a supercomputer, in software.
 #[derive(Debug, Parser)]
@@ -319,15 +322,6 @@ pub struct MessagingBenchArgs {
     pub task: Option<i32>,
 }
 
-fn two_cores(text: &str) -> Result<[usize; 2], String> {
-    let cores: Option<Vec<usize>> = text.split(',').map(|core| core.trim().parse().ok()).collect();
-    match cores.as_deref() {
-        Some([first, second]) if first != second => Ok([*first, *second]),
-        Some([_, _]) => Err("the cores must be two different ones".into()),
-        _ => Err("two cores are expected, such as 0,1".into()),
-    }
-}
-
 /// What can be done with studies.
 #[derive(Debug, Subcommand)]
 pub enum StudiesAction {
@@ -582,20 +576,6 @@ pub struct MpirunArgs {
     pub quiet: bool,
 }
 
-fn compute(text: &str) -> Result<f64, String> {
-    if text == "ignore" {
-        return Ok(0.0);
-    }
-    let factor = text.parse().ok().filter(|factor: &f64| (0.0..=1e6).contains(factor));
-    factor.ok_or_else(|| "`ignore`, or a factor such as 1 or 8.5, is expected".into())
-}
-
-/// A mapping as text, checked where the machine is known.
-fn mapping(text: &str) -> Result<String, String> {
-    let is_valid = !text.trim().is_empty();
-    is_valid.then(|| text.into()).ok_or_else(|| "a mapping is expected, such as random or a file".into())
-}
-
 /// Whose time clocks tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Clock {
@@ -612,27 +592,4 @@ pub enum BindTo {
     Core,
     /// Anywhere
     None,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    time.ok_or_else(|| "a number of seconds is expected, such as 60 or 0.5".into())
-}
-
-fn time_limit(text: &str) -> Result<Duration, String> {
-    let time = seconds(text)?;
-    if time.is_zero() { Err("more than 0 seconds are expected, such as 60 or 0.5".into()) } else { Ok(time) }
-}
-
-/// Who polls in vain looks up at least every millisecond.
-fn patience(text: &str) -> Result<Duration, String> {
-    let is_enough = |time: &Duration| *time >= Duration::from_millis(1);
-    seconds(text).ok().filter(is_enough).ok_or_else(|| "at least 0.001 s is expected, such as 10".into())
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(
-        "NAME=VALUE is expected; variables of this shell that are exported are the tasks' too, without -x",
-    )?;
-    Ok((name.into(), value.into()))
 }

@@ -55,8 +55,9 @@ impl Status {
 const WAITING_B: usize = 1 << 20;
 const WAITING: usize = 512;
 
-/// Stores to the memory of a node's guests that are not carried out yet. A guest sees its memory only when it runs, so
-/// they are, many with one system call, before any guest of the node does: others may share the memory.
+/// Stores to the memory of a node's guests that are not carried out yet. A guest sees its memory only when it
+/// runs, so they are, many with one system call, before any guest of the node does: others may share the
+/// memory.
 #[derive(Debug, Default)]
 pub struct Stores {
     waiting: Mutex<Waiting>,
@@ -102,8 +103,8 @@ impl Stores {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).carry_out(segment);
     }
 
-    /// The same before memory of a task is read, if what is read may have been stored. Memory that tasks share has an
-    /// address in each: a store to another task counts.
+    /// The same before memory of a task is read, if what is read may have been stored. Memory that tasks
+    /// share has an address in each: a store to another task counts.
     fn carry_out_before(&self, memory: &GuestMemory, address: u64, bytes: usize) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let meets = |store: &Waits| {
@@ -127,7 +128,8 @@ impl Waiting {
             };
             let places: Vec<_> = of_task.iter().map(place).collect();
             let pid = segment.task(of_task[0].task).pid();
-            // SAFETY: the local ranges are parts of `bytes`; the guest has given the remote ones to its library.
+            // SAFETY: the local ranges are parts of `bytes`; the guest has given the remote ones to its
+            // library.
             if unsafe { copy_pieces(Direction::Write, pid, &places) }.is_ok() {
                 continue;
             }
@@ -204,7 +206,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is stored, once or again, alone or beside another store, is read, and is there when a guest runs.
+        /// Whatever is stored, once or again, alone or beside another store, is read, and is there when a
+        /// guest runs.
         #[test]
         fn stores_are_read_in_order(
             steps in proptest::collection::vec((0usize..900, 1usize..100, any::<Option<u8>>()), 1..100)

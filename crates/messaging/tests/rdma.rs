@@ -111,8 +111,8 @@ fn a_mebibyte_takes_as_long_as_its_packets() {
     assert!(slower.iter().all(|ns| (0.0..15.0 * 3000.0).contains(ns)), "16 pieces: {slower:?} ns more");
 }
 
-/// A get from far away is read in parts: with enough of them on their way it takes as long as one; with one at a
-/// time each waits for the one before it.
+/// A get from far away is read in parts: with enough of them on their way it takes as long as one; with one
+/// at a time each waits for the one before it.
 #[test]
 fn paced_gets_have_only_so_much_on_its_way() {
     let get = |pacing| {

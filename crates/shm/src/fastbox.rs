@@ -234,7 +234,8 @@ impl<'a> InboxReader<'a> {
         }
     }
 
-    /// The same after a message, if its source has another one. If not, its writer sees that all have been read.
+    /// The same after a message, if its source has another one. If not, its writer sees that all have been
+    /// read.
     #[inline(always)]
     pub fn peek_more(&mut self) -> Option<Message<'_>> {
         if !self.has_next(self.source) {
@@ -407,7 +408,8 @@ mod tests {
         assert!(seen.contains(&1000) && seen.contains(&2000), "{seen:?}");
     }
 
-    /// A reader that looks at one source alone lets its writer see what it has read, and misses nothing elsewhere.
+    /// A reader that looks at one source alone lets its writer see what it has read, and misses nothing
+    /// elsewhere.
     #[test]
     fn a_look_for_more_is_at_the_last_source_and_frees_its_slots() {
         let inbox = Inbox::new();

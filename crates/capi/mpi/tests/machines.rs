@@ -2,7 +2,7 @@
 
 mod jobs;
 
-use jobs::{alone, compile, job, machine};
+use jobs::{alone, compile, job, machine, run_guests};
 use netloom_guest::{Machine, MappingConfig};
 use netloom_shm::launch::share_core;
 use netloom_simulate::Fabric;
@@ -27,11 +27,8 @@ fn of((name, sets): (&str, &[&str])) -> Machine {
 
 /// Status, simulated time, what was printed, and everything that was written.
 fn run(machine: &Machine, program: &Path, ranks: u32) -> (u8, f64, String, String) {
-    let (mut out, mut err) = (vec![], vec![]);
-    let outcome = netloom_guest::run(machine, job(program, ranks), &mut out, &mut err);
-    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
-    let out = String::from_utf8_lossy(&out).into_owned();
-    let all = format!("{out}{}{:?}", String::from_utf8_lossy(&err), outcome.failures);
+    let (outcome, out, err) = run_guests(machine, job(program, ranks));
+    let all = format!("{out}{err}{:?}", outcome.failures);
     (outcome.processes.status(), outcome.simulated_us, out, all)
 }
 

@@ -3,7 +3,7 @@
 
 mod jobs;
 
-use jobs::{alone, compile, job, libraries, machine};
+use jobs::{alone, compile, job, libraries, machine, run_guests};
 use netloom_shm::launch::{Job, launch, share_core};
 use std::path::Path;
 use std::process::Command;
@@ -17,11 +17,8 @@ fn native(program: &Path, ranks: u32) -> (u8, String) {
 
 /// Status, simulated time, and all that was written.
 fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, f64, String) {
-    let machine = machine(per_node, threads);
-    let (mut out, mut err) = (vec![], vec![]);
-    let outcome = netloom_guest::run(&machine, job(program, ranks), &mut out, &mut err);
-    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
-    let mut text = format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
+    let (outcome, out, err) = run_guests(&machine(per_node, threads), job(program, ranks));
+    let mut text = out + &err;
     let failures: Vec<String> = outcome.failures.iter().map(|failure| format!("{failure:?}")).collect();
     text.push_str(&failures.join("\n"));
     (outcome.processes.status(), outcome.simulated_us, text)
@@ -95,8 +92,8 @@ fn short_messages_natively_allocate_nothing_and_make_no_system_call() {
     }
 }
 
-/// As IBM's: `PAMID_RZV` is the length from which on messages go by rendezvous, and far gets are paced if that is
-/// asked for; near ones and short ones never are.
+/// As IBM's: `PAMID_RZV` is the length from which on messages go by rendezvous, and far gets are paced if
+/// that is asked for; near ones and short ones never are.
 #[test]
 fn cut_offs_and_pacing_are_of_the_environment() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
@@ -104,11 +101,7 @@ fn cut_offs_and_pacing_are_of_the_environment() {
     let program = compile(&source("half_round_trips"), folder.path());
     let times = |set: &[(&str, &str)]| {
         let environment = set.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-        let (mut out, mut err) = (vec![], vec![]);
-        let job = Job { environment, ..job(&program, 2) };
-        let outcome = netloom_guest::run(&machine(1, 1), job, &mut out, &mut err).unwrap();
-        let (out, err) =
-            (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned());
+        let (outcome, out, err) = run_guests(&machine(1, 1), Job { environment, ..job(&program, 2) });
         assert_eq!(outcome.processes.status(), 0, "{out}{err}");
         let of = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
         (out.lines().map(of).collect::<Vec<f64>>(), err)

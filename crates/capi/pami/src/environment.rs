@@ -20,12 +20,12 @@ pub fn number(name: &'static str, task: u32) -> Option<u64> {
     parsed
 }
 
-/// Between processes of this computer packets carry up to 8 KiB sooner than the kernel's copy, which takes two
-/// messages and two system calls first.
+/// Between processes of this computer packets carry up to 8 KiB sooner than the kernel's copy, which takes
+/// two messages and two system calls first.
 const NATIVE_RENDEZVOUS_FROM_BYTES: u64 = (8 << 10) + 1;
 
-/// The limits of the protocols of a client's contexts. Of MPI's, `PAMID_EAGER` or `PAMID_RZV` is the length from
-/// which on a message goes by rendezvous.
+/// The limits of the protocols of a client's contexts. Of MPI's, `PAMID_EAGER` or `PAMID_RZV` is the length
+/// from which on a message goes by rendezvous.
 pub fn limits(job: &Job, client: &str) -> Limits {
     let number = |name| number(name, job.task);
     let facts = job.simulated.map(|guest| crate::device::guest::lock(guest).facts().clone());

@@ -54,8 +54,8 @@ fn names(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// `docs/pami-functions.md` says where each function is: each row's file has the functions of the row, and the
-/// rows have all functions of `pami.h`, once.
+/// `docs/pami-functions.md` says where each function is: each row's file has the functions of the row, and
+/// the rows have all functions of `pami.h`, once.
 #[test]
 fn functions_are_where_the_documentation_says() {
     const DOCUMENT: &str = include_str!("../../../../docs/pami-functions.md");

@@ -202,7 +202,8 @@ impl Maker for WithMessages {
     }
 }
 
-/// The same over the transports of a machine: of packets that software puts into a torus, or of NICs that fetch.
+/// The same over the transports of a machine: of packets that software puts into a torus, or of NICs that
+/// fetch.
 pub fn run_with_messages(fetches: bool, scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
     static STUDIES: [OnceLock<ResolvedStudy>; 2] = [OnceLock::new(), OnceLock::new()];
     let study = STUDIES[usize::from(fetches)].get_or_init(|| {
@@ -230,7 +231,8 @@ pub fn run_with_messages(fetches: bool, scripts: [Script; TASKS as usize]) -> Ve
     failures.into_iter().map(|(node, _, why)| (node, why.to_string())).collect()
 }
 
-/// Runs the scripts of all tasks to their end on Message Units, and returns what was refused: task and reason.
+/// Runs the scripts of all tasks to their end on Message Units, and returns what was refused: task and
+/// reason.
 pub fn run(scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
     let study = study();
     let pami = study.machine.messaging().pami.unwrap();

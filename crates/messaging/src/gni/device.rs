@@ -24,8 +24,8 @@ pub struct AriesDevice {
     descriptors: Arc<Descriptors>,
 }
 
-/// The FMA descriptors of a process: its own, and those of other hardware threads that drive its device, whose
-/// stores would mix with its own.
+/// The FMA descriptors of a process: its own, and those of other hardware threads that drive its device,
+/// whose stores would mix with its own.
 #[derive(Default)]
 struct Descriptors {
     own: OnceLock<u8>,

@@ -6,8 +6,8 @@ use crate::mpi::Costs as MpiCosts;
 use netloom_mpi::transport::Step as MpiStep;
 use netloom_node::time::Microticks;
 
-/// A poll that finds nothing, on machines that do not set it **(ours)**: it takes time, so that a program that polls
-/// advances.
+/// A poll that finds nothing, on machines that do not set it **(ours)**: it takes time, so that a program
+/// that polls advances.
 const POLL_NS: f64 = 50.0;
 /// The same of a look at the clock, ns.
 pub const CLOCK_NS: f64 = 20.0;

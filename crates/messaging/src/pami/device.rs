@@ -216,8 +216,8 @@ pub trait PamiDevice {
         Next::Other
     }
 
-    /// The same after a message, if a look at where it came from is enough: [`Next::Nothing`] if nothing more came from
-    /// there.
+    /// The same after a message, if a look at where it came from is enough: [`Next::Nothing`] if nothing more
+    /// came from there.
     #[inline]
     fn peek_more(&mut self) -> Next<Self::Payload> {
         self.peek()
@@ -247,8 +247,8 @@ pub trait PamiDevice {
         true
     }
 
-    /// Hops to an endpoint's node, and the number of dimensions in which it lies elsewhere, if the network is a
-    /// torus: see [`distance`](super::context::distance).
+    /// Hops to an endpoint's node, and the number of dimensions in which it lies elsewhere, if the network is
+    /// a torus: see [`distance`](super::context::distance).
     fn distance(&self, _with: Endpoint) -> Option<(u32, u32)> {
         None
     }

@@ -118,8 +118,8 @@ pub(super) struct Injection {
 pub(super) struct Active {
     pub taken: u64,
     pub building: u32,
-    /// Data of its next packets that was read from a process's memory together with that of an earlier one, and the
-    /// place of the first byte in the message.
+    /// Data of its next packets that was read from a process's memory together with that of an earlier one,
+    /// and the place of the first byte in the message.
     pub ahead: Option<(u64, Data)>,
 }
 

@@ -89,11 +89,12 @@ pub(super) struct Engine {
     complete: Time,
 }
 
-/// Most bytes that are read at once from the memory of a process of this computer: each read is a system call.
+/// Most bytes that are read at once from the memory of a process of this computer: each read is a system
+/// call.
 const AHEAD_B: u64 = 1 << 14;
 
-/// The data of a descriptor's next packet. A process must not change the data of a message before the unit has read
-/// it, so that of several packets can be read at once.
+/// The data of a descriptor's next packet. A process must not change the data of a message before the unit
+/// has read it, so that of several packets can be read at once.
 fn load(contents: &Contents, active: &mut Active, descriptor: &Descriptor, bytes: u64) -> Option<Data> {
     let address = descriptor.payload + active.taken;
     let left = descriptor.length - active.taken;

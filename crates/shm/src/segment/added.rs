@@ -1,5 +1,5 @@
-//! Tasks that are added to a job that runs: the file grows, and a process maps an added task when it first looks
-//! at it.
+//! Tasks that are added to a job that runs: the file grows, and a process maps an added task when it first
+//! looks at it.
 
 use super::{AttachError, Segment, TASK_B, TASKS_MAX, Task, length, map};
 use crate::sync::Ordering;

@@ -1,4 +1,5 @@
-//! Copies from one task's memory to another's, by two of them together where the other has nothing else to do.
+//! Copies from one task's memory to another's, by two of them together where the other has nothing else to
+//! do.
 
 use super::{Segment, State};
 use crate::assist::{Shared, Span};

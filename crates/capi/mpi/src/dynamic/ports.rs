@@ -92,6 +92,21 @@ fn to_bytes(leader: Process, exchange: u32) -> Vec<u8> {
     [leader, exchange].into_iter().flat_map(u32::to_ne_bytes).collect()
 }
 
+impl Library {
+    /// The open port of a name, and its process and number.
+    ///
+    /// # Safety
+    /// The program gave the name.
+    unsafe fn find_port(&mut self, name: *const c_char, info: usize) -> Result<(String, [u32; 2]), Error> {
+        info::check(info)?;
+        // SAFETY: the caller's promise.
+        let port = unsafe { text(Class::Port, "port_name", name)? };
+        self.launcher(&Request::FindPort(port.clone()), Class::Port)?;
+        let found = parts(&port)?;
+        Ok((port, found))
+    }
+}
+
 pub unsafe fn accept(
     library: &mut Library,
     port_name: *const c_char,
@@ -103,11 +118,8 @@ pub unsafe fn accept(
     library.check_native()?;
     library.check_root(comm, root)?;
     let told = library.at_root(comm, root, |library| {
-        info::check(info)?;
         // SAFETY: the program gave the string at the root.
-        let port = unsafe { text(Class::Port, "port_name", port_name)? };
-        library.launcher(&Request::FindPort(port.clone()), Class::Port)?;
-        let [process, number] = parts(&port)?;
+        let (port, [process, number]) = unsafe { library.find_port(port_name, info)? };
         if process != library.own_process() {
             return Err(Error::new(Class::Port, format!("another process has opened port `{port}`")));
         }
@@ -138,12 +150,9 @@ pub unsafe fn connect(
     library.check_native()?;
     library.check_root(comm, root)?;
     let told = library.at_root(comm, root, |library| {
-        info::check(info)?;
         // SAFETY: the program gave the string at the root.
-        let port = unsafe { text(Class::Port, "port_name", port_name)? };
+        let (port, [process, number]) = unsafe { library.find_port(port_name, info)? };
         let find = Request::FindPort(port.clone());
-        library.launcher(&find, Class::Port)?;
-        let [process, number] = parts(&port)?;
         let own = library.own_process();
         if process == own {
             return Err(Error::new(Class::Port, format!("port `{port}` is this process's own")));

@@ -1,5 +1,5 @@
-//! `MPI_Comm_spawn` (MPI 5.0, section 11.8): the root has the launcher start processes, and waits until all of
-//! them are in `MPI_Init`; then both groups make their intercommunicator.
+//! `MPI_Comm_spawn` (MPI 5.0, section 11.8): the root has the launcher start processes, and waits until all
+//! of them are in `MPI_Init`; then both groups make their intercommunicator.
 
 use super::{Exchange, commands, words};
 use crate::abi::SUCCESS;

@@ -1,7 +1,7 @@
 //! What the tests share: a C compiler, jobs, and a simulated machine.
 #![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
 
-use netloom_guest::{Machine, MappingConfig};
+use netloom_guest::{Machine, MappingConfig, Outcome};
 use netloom_shm::launch::{Bind, Job};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -66,4 +66,13 @@ pub fn machine(tasks_per_node: u32, threads: usize) -> Machine {
         is_profiled: false,
         mapping: MappingConfig::InOrder,
     }
+}
+
+/// What came of a job of guests, and what it wrote on both streams.
+pub fn run_guests(machine: &Machine, job: Job) -> (Outcome, String, String) {
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = netloom_guest::run(machine, job, &mut out, &mut err);
+    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (outcome, text(out), text(err))
 }

@@ -43,8 +43,8 @@ impl Context {
         }
     }
 
-    /// Handles a message, and what is there besides. Mostly nothing is, and the program can answer without waiting for a
-    /// look at all that there could be. Returns whether anything was handled.
+    /// Handles a message, and what is there besides. Mostly nothing is, and the program can answer without
+    /// waiting for a look at all that there could be. Returns whether anything was handled.
     #[inline]
     fn handle_immediate(&self, head: Head, payload: Payload) -> bool {
         let _no_cancel = NoCancel::new();
@@ -57,7 +57,8 @@ impl Context {
         self.handle_all(next, is_done)
     }
 
-    /// Handles what is there, of which `next` is the first; returns whether there was anything, now or before.
+    /// Handles what is there, of which `next` is the first; returns whether there was anything, now or
+    /// before.
     #[inline(never)]
     fn handle_all(&self, mut next: Next<Payload>, mut is_busy: bool) -> bool {
         let _no_cancel = NoCancel::new();

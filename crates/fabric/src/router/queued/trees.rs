@@ -14,8 +14,8 @@ pub(super) struct Central {
     pub routes: [Option<ClassRoute>; CLASS_ROUTES],
     /// Packets that have arrived, by VC and port, in order.
     pub queues: [[VecDeque<u32>; PORTS]; COLLECTIVE_VCS],
-    /// By VC: the ports whose queue has a packet. Without a collective operation all are empty, and a node arbitrates
-    /// at each event.
+    /// By VC: the ports whose queue has a packet. Without a collective operation all are empty, and a node
+    /// arbitrates at each event.
     pub filled: [u16; COLLECTIVE_VCS],
     /// Chunks of the packet, if any, that is being read from each queue, whose head is the next packet.
     pub being_read: [[u8; PORTS]; COLLECTIVE_VCS],

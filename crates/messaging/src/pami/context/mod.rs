@@ -3,8 +3,8 @@
 //! - **Immediate**: header and data in one packet, copied when the call is made.
 //! - **Eager**: packets over the device's queue, in order.
 //! - **Rendezvous**: an announcement in a packet; the receiver reads the data from the sender's memory, a
-//!   piece at a time, and acknowledges; from far away in small parts ([`Pacing`]). Where the device cannot read it, the receiver asks the sender to
-//!   stream it.
+//!   piece at a time, and acknowledges; from far away in small parts ([`Pacing`]). Where the device cannot
+//!   read it, the receiver asks the sender to stream it.
 //! - **One-sided** ([`Rma`]): the device moves the data, if it reaches the target's memory; otherwise packets
 //!   carry it, with as many short pieces in each as it holds.
 //!
@@ -208,8 +208,8 @@ impl<D: PamiDevice> Context<D> {
         if has_other { Next::Other } else { self.device.peek() }
     }
 
-    /// The same after a message: there may be more elsewhere if it returns [`Next::Nothing`], so that who answers the
-    /// message does not wait for a look at all sources.
+    /// The same after a message: there may be more elsewhere if it returns [`Next::Nothing`], so that who
+    /// answers the message does not wait for a look at all sources.
     #[inline(always)]
     pub fn peek_more(&mut self) -> Next<D::Payload> {
         let has_other = !self.is_idle() || !self.fences.is_empty() || self.is_postponed;

@@ -47,6 +47,11 @@ impl Movement {
         self.pieces.remove(part);
     }
 
+    /// What has not begun is not moved.
+    pub fn give_up(&mut self) {
+        self.pieces = Pieces::new(&[]);
+    }
+
     /// Whether all parts have begun.
     pub fn is_begun(&self) -> bool {
         self.pieces.is_empty()

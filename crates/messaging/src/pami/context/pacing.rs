@@ -29,8 +29,8 @@ impl Pacing {
         Pacing { above_bytes: 65_536, hops: 4, dimensions: 1, part_bytes, in_flight_bytes }
     }
 
-    /// With the settings of the environment, which `number` reads, on a machine of this number of nodes: `None`
-    /// if gets are not paced, as on a rack and less unless somebody asks for it.
+    /// With the settings of the environment, which `number` reads, on a machine of this number of nodes:
+    /// `None` if gets are not paced, as on a rack and less unless somebody asks for it.
     pub fn of_settings(nodes: u32, number: impl Fn(&'static str) -> Option<u64>) -> Option<Self> {
         let usual = Pacing::new(nodes);
         let few = |name, usual| number(name).map_or(usual, |set| u32::try_from(set).unwrap_or(u32::MAX));
@@ -75,6 +75,8 @@ struct Unfinished {
     movement: Movement,
     /// Parts on their way.
     parts: usize,
+    /// What becomes of it when they are there.
+    outcome: Outcome,
 }
 
 /// The paced gets of a context.
@@ -111,7 +113,7 @@ impl<D: PamiDevice> Context<D> {
 
     /// A get that is paced begins.
     pub(super) fn pace(&mut self, movement: Movement) {
-        let number = self.paced.all.insert(Unfinished { movement, parts: 0 });
+        let number = self.paced.all.insert(Unfinished { movement, parts: 0, outcome: Outcome::Done });
         self.paced.waiting.push_back(number);
         self.begin_paced();
     }
@@ -138,9 +140,10 @@ impl<D: PamiDevice> Context<D> {
                 }
                 Err(error) => {
                     self.paced.waiting.pop_front();
-                    // What is on its way comes, and is of no use.
-                    let failed = self.paced.all.remove(number).expect("it was there");
-                    self.end_movement(&failed.movement, Outcome::of(Err(error)));
+                    // It ends when what is on its way has come, so that no other has its number before.
+                    unfinished.outcome = Outcome::of(Err(error));
+                    unfinished.movement.give_up();
+                    self.end_paced(number);
                     continue;
                 }
             };
@@ -167,10 +170,17 @@ impl<D: PamiDevice> Context<D> {
         self.paced.in_flight_bytes -= bytes;
         if let Some(unfinished) = self.paced.all.get_mut(number) {
             unfinished.parts -= 1;
-            if unfinished.parts == 0 && unfinished.movement.is_begun() {
-                let ended = self.paced.all.remove(number).expect("it was there");
-                self.end_movement(&ended.movement, Outcome::Done);
-            }
+        }
+        self.end_paced(number);
+    }
+
+    /// Ends a get of which nothing is on its way and nothing remains to be asked for.
+    fn end_paced(&mut self, number: u64) {
+        let is_over = |of: &Unfinished| of.parts == 0 && of.movement.is_begun();
+        if self.paced.all.get(number).is_some_and(is_over)
+            && let Some(ended) = self.paced.all.remove(number)
+        {
+            self.end_movement(&ended.movement, ended.outcome);
         }
     }
 }

@@ -420,8 +420,8 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
         task.interface.thread().park(Wait { at_most, ..Wait::for_any([]) });
     }
 
-    /// The guest has waited in vain for so long that nothing will come: what it says itself. `reason` is told whether
-    /// a call of MPI waits.
+    /// The guest has waited in vain for so long that nothing will come: what it says itself. `reason` is told
+    /// whether a call of MPI waits.
     fn waits_for_ever(
         &mut self,
         task: &Task<I>,

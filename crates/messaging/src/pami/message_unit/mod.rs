@@ -202,8 +202,8 @@ impl UnitContext {
         self.collectives.advance(&mut self.finished);
     }
 
-    /// Notes the operations that have ended. A task may have thousands under way and be resumed for each packet, so
-    /// they are looked at only when the unit has ended any since.
+    /// Notes the operations that have ended. A task may have thousands under way and be resumed for each
+    /// packet, so they are looked at only when the unit has ended any since.
     fn collect_ended(&mut self) {
         let (device, fifos) = (&self.device, &self.fifos);
         let shared = device.shared();

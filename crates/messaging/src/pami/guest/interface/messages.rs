@@ -34,17 +34,17 @@ const ROOM: u64 = 256;
 /// Gives access to the memory of a task.
 pub type MemoryOf = Arc<dyn Fn(u32) -> Box<dyn AddressSpace> + Send + Sync>;
 
-/// A packet on its way: its context, head and bytes, with the last of its messages.
-struct Letter {
+/// What a message in flight stands for: the last of a packet's messages has its context, head and bytes.
+struct Carried {
     packet: Option<(ContextNumber, Head, Vec<u8>)>,
     sent: Microticks,
 }
 
 /// By receiver and sequence.
-type Letters = HashMap<(u32, u32), Letter>;
+type BySequence = HashMap<(u32, u32), Carried>;
 
 /// Packets whose messages are in flight, by sender: a receiver takes them when their messages have arrived.
-pub struct InFlight(Box<[Mutex<Letters>]>);
+pub struct InFlight(Box<[Mutex<BySequence>]>);
 
 impl InFlight {
     /// For a job of this number of tasks.
@@ -153,8 +153,8 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             let next = self.sent.entry(task).or_insert(0);
             let sequence = *next;
             *next = next.wrapping_add(1);
-            let letter = Letter { packet: if is_last { packet.take() } else { None }, sent };
-            lock(&self.in_flight.0[self.own as usize]).insert((task, sequence), letter);
+            let carried = Carried { packet: if is_last { packet.take() } else { None }, sent };
+            lock(&self.in_flight.0[self.own as usize]).insert((task, sequence), carried);
             let bytes = (data_bytes - (number - 1) * most).min(most);
             self.transport.send(task, Envelope { kind: Kind::Eager, sequence, tag: 0, bytes, request });
         }
@@ -175,8 +175,8 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             let Some((bytes, found)) = order.early.remove(&order.next) else { return };
             let sequence = order.next;
             order.next = sequence.wrapping_add(1);
-            let letter = lock(&self.in_flight.0[from as usize]).remove(&(self.own, sequence));
-            let Some(Letter { packet: Some((context, head, packet)), sent }) = letter else { continue };
+            let carried = lock(&self.in_flight.0[from as usize]).remove(&(self.own, sequence));
+            let Some(Carried { packet: Some((context, head, packet)), sent }) = carried else { continue };
             if self.notes_flights {
                 let node = self.placement.node(from);
                 let flight = Flight { part: Part::Eager, bytes, node, sent, found };
