@@ -57,6 +57,12 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     if hints.buffer_registered() == HINT_ENABLE && hints.use_rdma() == HINT_DISABLE {
         return fail(ERROR, "PAMI_Dispatch_set: registered buffers are for RDMA, which a hint disables");
     }
+    if hints.recv_immediate() == HINT_ENABLE && hints.use_rdma() == HINT_ENABLE {
+        return fail(
+            ERROR,
+            "PAMI_Dispatch_set: what is received at once is in a packet, not fetched by RDMA",
+        );
+    }
     let list = context.dispatches();
     if list.len() <= dispatch {
         list.resize(dispatch + 1, None);

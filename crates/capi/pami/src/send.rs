@@ -98,14 +98,21 @@ pub fn start(call: &str, context: &Context, send: &SendImmediate, data: Range, e
     let reports = 1 + u8::from(is_acknowledged);
     let fetched = (std::ptr::null_mut(), 0);
     let at = context.callbacks().insert(Callback { cookie, local_fn, remote_fn, reports, fetched });
-    let sent = context.core().send(CoreSend {
+    // RDMA is how the receiver of a rendezvous fetches data.
+    let is_fetched = match dispatch.hints.use_rdma() {
+        HINT_ENABLE => Some(true),
+        HINT_DISABLE => Some(false),
+        _ => None,
+    };
+    let send = CoreSend {
         to: Endpoint(send.dest),
         dispatch: send.dispatch as u16,
         header,
         data,
         cookie: at,
         is_acknowledged,
-    });
+    };
+    let sent = context.core().send_by(send, is_fetched);
     match sent {
         Ok(()) => SUCCESS,
         Err(reason) => {
