@@ -318,9 +318,10 @@ int main(void)
 }
 
 /// The hint use_rdma chooses how data travels, whatever its length. A sender is done with data that goes in
-/// packets before its receiver looks, but not with data that the receiver fetches.
+/// packets before its receiver looks, but not with data that the receiver fetches. The hint use_shmem demands
+/// a target of the same node.
 #[test]
-fn the_hint_of_rdma_chooses_how_data_travels() {
+fn hints_of_devices_bind() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let text = r#"#include "common.h"
@@ -379,6 +380,29 @@ int main(void)
   check(PAMI_HINT_ENABLE, LONG, 1);
   check(PAMI_HINT_DISABLE, 64, 0);
   check(PAMI_HINT_DISABLE, LONG, 0);
+  memset(&hints, 0, sizeof hints);
+  hints.use_shmem = PAMI_HINT_ENABLE;
+  CHECK(PAMI_Dispatch_set(context[0], FIRST_ID + 3, callback, NULL, hints));
+  barrier();
+  for (hint = 0; hint < 2; hint++)
+  {
+    pami_send_t     send;
+    size_t          until = received + 2;
+    volatile size_t sent  = 0;
+    memset(&send, 0, sizeof send);
+    send.send.dispatch = FIRST_ID + 3; send.send.dest = endpoint(hint, 0);
+    send.send.data.iov_base = data; send.send.data.iov_len = 64;
+    send.events.cookie = (void *) &sent; send.events.local_fn = count_event;
+    if (hint == task)
+    {
+      CHECK(PAMI_Send(context[0], &send));
+      CHECK(PAMI_Send_immediate(context[0], &send.send));
+      wait_until(context[0], sent == 1 && received == until);
+      continue;
+    }
+    EXPECT(PAMI_INVAL, PAMI_Send(context[0], &send));
+    EXPECT(PAMI_INVAL, PAMI_Send_immediate(context[0], &send.send));
+  }
   return finish();
 }
 "#;
