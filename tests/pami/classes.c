@@ -89,14 +89,15 @@ static void update(pami_geometry_t geometry, size_t value)
   wait_until(context[0], done == 1);
 }
 
-static pami_geometry_t create(pami_geometry_t parent, unsigned id, size_t first, size_t count)
+static pami_geometry_t create(pami_geometry_t parent, unsigned id, size_t first, size_t count, size_t optimize)
 {
   pami_geometry_t       made = PAMI_GEOMETRY_NULL;
   pami_geometry_range_t range;
   pami_configuration_t  set;
   volatile size_t       done = 0;
   memset(&set, 0, sizeof set);
-  set.name = PAMI_GEOMETRY_OPTIMIZE;
+  set.name         = PAMI_GEOMETRY_OPTIMIZE;
+  set.value.intval = optimize;
   range.lo = (pami_task_t) first;
   range.hi = (pami_task_t) (first + count - 1);
   CHECK(PAMI_Geometry_create_taskrange(client, 0, &set, 1, &made, parent, id, &range, 1, context[0],
@@ -127,7 +128,7 @@ int main(void)
     /* Half of the machine each, at the same time. */
     first = task < tasks / 2 ? 0 : tasks / 2;
     count = task < tasks / 2 ? tasks / 2 : tasks - tasks / 2;
-    half  = create(PAMI_GEOMETRY_NULL, (unsigned) (1 + (task >= tasks / 2)), first, count);
+    half  = create(PAMI_GEOMETRY_NULL, (unsigned) (1 + (task >= tasks / 2)), first, count, 1);
     for (i = 0; i < 5; i++)
     {
       use(half, i, first, count);
@@ -136,9 +137,18 @@ int main(void)
     destroy(half);
     barrier();
 
+    /* With 0 a geometry gets no class; nor if only one of its members has 1. */
+    for (i = 0; i < 2; i++)
+    {
+      made[0] = create(world, 9, 0, tasks, i == 1 && task == 0 && tasks > 1);
+      REQUIRE(check_state(made[0]) == 0);
+      use(made[0], i, 0, tasks);
+      destroy(made[0]);
+    }
+
     for (optimized = 0, i = 0; i < GEOMETRIES; i++)
     {
-      made[i] = create(world, (unsigned) (10 + i), 0, tasks);
+      made[i] = create(world, (unsigned) (10 + i), 0, tasks, 1);
       optimized += check_state(made[i]);
     }
     for (i = 0; i < GEOMETRIES; i++) use(made[i], 7 * round + i, 0, tasks);

@@ -120,6 +120,12 @@ static void dispatches(void)
   hints.buffer_registered = PAMI_HINT_ENABLE;
   hints.use_rdma          = PAMI_HINT_DISABLE;
   REQUIRE(PAMI_Dispatch_set(context[0], FIRST_ID + 1, callback, NULL, hints) != PAMI_SUCCESS);
+
+  /* So do data that is fetched and data that arrives with the message. */
+  memset(&hints, 0, sizeof hints);
+  hints.use_rdma       = PAMI_HINT_ENABLE;
+  hints.recv_immediate = PAMI_HINT_ENABLE;
+  REQUIRE(PAMI_Dispatch_set(context[0], FIRST_ID + 1, callback, NULL, hints) != PAMI_SUCCESS);
 }
 
 static void * try_lock(void * argument)

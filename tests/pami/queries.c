@@ -164,6 +164,38 @@ static void extensions(void)
   }
 }
 
+/* An attribute that does not exist makes a query INVAL; those beside it are filled in nevertheless. */
+static void unknown_attributes(void)
+{
+  pami_configuration_t query[3];
+  pami_geometry_t      world;
+  size_t               i, lost = (size_t) -7;
+
+  CHECK(PAMI_Geometry_world(client, &world));
+  memset(query, 0, sizeof query);
+  for (i = 0; i < 5; i++)
+  {
+    static const pami_attribute_name_t known[] = {PAMI_CLIENT_NUM_TASKS, PAMI_CONTEXT_DISPATCH_ID_MAX,
+                                                  PAMI_DISPATCH_SEND_IMMEDIATE_MAX, PAMI_TYPE_ATOM_SIZE,
+                                                  PAMI_GEOMETRY_OPTIMIZE};
+    pami_result_t result;
+    query[0].name = query[2].name = known[i];
+    query[1].name                 = (pami_attribute_name_t) 999;
+    query[0].value.intval = query[1].value.intval = query[2].value.intval = lost;
+    switch (i)
+    {
+      case 0: result = PAMI_Client_query(client, query, 3); break;
+      case 1: result = PAMI_Context_query(context[0], query, 3); break;
+      case 2: result = PAMI_Dispatch_query(context[0], FIRST_ID, query, 3); break;
+      case 3: result = PAMI_Type_query(PAMI_TYPE_DOUBLE, query, 3); break;
+      default: result = PAMI_Geometry_query(world, query, 3);
+    }
+    EXPECT(PAMI_INVAL, result);
+    REQUIRE(query[0].value.intval != lost && query[0].value.intval == query[2].value.intval);
+    REQUIRE(query[1].value.intval == lost);
+  }
+}
+
 int main(void)
 {
   char   text[8];
@@ -174,6 +206,7 @@ int main(void)
   clocks();
   dispatch_attributes();
   type_attributes();
+  unknown_attributes();
   extensions();
 
   memset(text, 0x55, sizeof text);

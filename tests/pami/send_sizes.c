@@ -3,7 +3,8 @@
 
 #include "common.h"
 
-enum { MAX_SIZE = 4 << 20, LONG_HEADER = 3000, AT_ONCE = 20, PLAIN = FIRST_ID, NO_HEADER, LONG, FORCED };
+enum { MAX_SIZE = 4 << 20, LONG_HEADER = 3000, AT_ONCE = 20, PLAIN = FIRST_ID, NO_HEADER, LONG, FORCED, FETCHED, PACKETS,
+       DISPATCHES = 6 };
 
 typedef struct
 {
@@ -56,7 +57,7 @@ static void receive(pami_context_t on, void * cookie, const void * header, size_
   REQUIRE((pipe != NULL) == (recv == NULL));
   if (recv == NULL)
   {
-    REQUIRE(dispatch != FORCED);
+    REQUIRE(dispatch != FORCED && (dispatch != FETCHED || size == 0));
     memcpy(reception->buffer, pipe, size);
     received_all(on, reception, PAMI_SUCCESS);
     return;
@@ -95,7 +96,7 @@ int main(void)
                                  511,  512,  513,   1000,  2048,   4095,   4096,    4097,   8192,    10000,
                                  16384, 32768, 65535, 65536, 65537, 100000, 262144, 1 << 20, MAX_SIZE - 1,
                                  MAX_SIZE};
-  static const size_t dispatches[] = {PLAIN, NO_HEADER, LONG, FORCED};
+  static const size_t dispatches[] = {PLAIN, NO_HEADER, LONG, FORCED, FETCHED, PACKETS};
   pami_dispatch_callback_function callback;
   pami_dispatch_hint_t            hints;
   char *                          data = allocate(MAX_SIZE);
@@ -105,16 +106,18 @@ int main(void)
 
   start("send_sizes", 1);
   callback.p2p = receive;
-  for (j = 0; j < 4; j++)
+  for (j = 0; j < DISPATCHES; j++)
   {
     memset(&hints, 0, sizeof hints);
     if (dispatches[j] == FORCED) hints.recv_immediate = PAMI_HINT_DISABLE;
+    if (dispatches[j] == FETCHED) hints.use_rdma = PAMI_HINT_ENABLE;
+    if (dispatches[j] == PACKETS) hints.use_rdma = PAMI_HINT_DISABLE;
     CHECK(PAMI_Dispatch_set(context[0], dispatches[j], callback, (void *) (uintptr_t) dispatches[j], hints));
   }
   barrier();
 
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-    for (j = 0; j < 4; j++)
+    for (j = 0; j < DISPATCHES; j++)
     {
       header_t first;
       size_t   header_size;

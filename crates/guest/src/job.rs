@@ -136,7 +136,7 @@ pub(crate) fn run(
         channels,
         shared: Arc::clone(&shared),
         recorders,
-        statuses: (0..tasks).map(|_| Arc::default()).collect(),
+        statuses: (0..tasks).map(|_| Arc::new(Status::new(&shared))).collect(),
         stores: (0..tasks.div_ceil(tasks_per_node))
             .flat_map(|_| std::iter::repeat_n(Arc::default(), tasks_per_node as usize))
             .collect(),

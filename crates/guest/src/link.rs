@@ -45,6 +45,14 @@ pub struct Shared {
     pub follows: bool,
 }
 
+impl Shared {
+    /// A process has failed: the launcher ends the others.
+    pub fn crash(&self) {
+        self.has_crashed.store(true, Ordering::Release);
+        self.is_over.store(true, Ordering::Release);
+    }
+}
+
 /// The end of the channel of a thread.
 pub struct GuestLink {
     channel: Channel,
@@ -158,8 +166,7 @@ impl GuestLink {
                 Life::Ended => return Ok(Some(self.ended())),
                 Life::Failed => {
                     self.note_that_it_ran();
-                    self.shared.has_crashed.store(true, Ordering::Release);
-                    self.shared.is_over.store(true, Ordering::Release);
+                    self.shared.crash();
                     return Err(Failure::new("task", OVER));
                 }
                 Life::Runs if self.shared.is_over.load(Ordering::Acquire) => {

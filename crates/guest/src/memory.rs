@@ -1,12 +1,17 @@
 //! The memory of a guest, as its node's network interface reads and writes it.
 #![allow(unsafe_code)]
 
+use crate::link::Shared;
 use netloom_node::memory::AddressSpace;
 use netloom_shm::memory::{Direction, copy, copy_pieces};
-use netloom_shm::segment::Segment;
+use netloom_shm::segment::{Segment, State};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The launcher notes within this time that a process has ended.
+const NOTED: Duration = Duration::from_secs(10);
 
 /// What simulator and memory of a guest know of each other.
 #[derive(Debug, Default)]
@@ -18,9 +23,15 @@ pub struct Status {
     has_ended: AtomicBool,
     /// A thread of the guest was not waited for, so simulated times can vary.
     varies: AtomicBool,
+    shared: Arc<Shared>,
 }
 
 impl Status {
+    /// That of a guest of a job.
+    pub fn new(shared: &Arc<Shared>) -> Self {
+        Status { shared: Arc::clone(shared), ..Status::default() }
+    }
+
     /// What went wrong.
     pub fn fault(&self) -> Option<String> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -41,13 +52,33 @@ impl Status {
         !self.varies.swap(true, Ordering::Relaxed)
     }
 
-    /// Memory cannot be accessed.
-    fn cannot(&self, verb: &str, task: u32, address: u64, bytes: usize, error: &io::Error) {
+    /// Memory cannot be accessed. If that is because the process has just crashed, or was killed, the job
+    /// ends with its status, and nobody sees what could not be read.
+    fn cannot(&self, verb: &str, segment: &Segment, store: (u32, u64, usize), error: &io::Error) {
+        let (task, address, bytes) = store;
+        if error.raw_os_error() == Some(libc::ESRCH) && has_failed(segment, task) {
+            return self.shared.crash();
+        }
         self.report(|| format!("the node cannot {verb} {bytes} B at {address:#x} of task {task}: {error}"));
     }
 
     fn report(&self, why: impl FnOnce() -> String) {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(why);
+    }
+}
+
+/// Whether a task whose process is no longer there has failed, once the launcher knows it.
+fn has_failed(segment: &Segment, task: u32) -> bool {
+    let began = Instant::now();
+    loop {
+        match segment.task(task).state() {
+            State::Dead => return true,
+            State::Ended => return false,
+            // It stays so if it ended with status 0.
+            State::Finished if began.elapsed() > NOTED / 100 => return false,
+            _ if began.elapsed() > NOTED => return false,
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
     }
 }
 
@@ -136,7 +167,7 @@ impl Waiting {
             for (store, &(local, remote, bytes)) in of_task.iter().zip(&places) {
                 // SAFETY: the same.
                 if let Err(error) = unsafe { copy(Direction::Write, pid, local, remote, bytes) } {
-                    store.status.cannot("write", store.task, remote, bytes, &error);
+                    store.status.cannot("write", segment, (store.task, remote, bytes), &error);
                 }
             }
         }
@@ -182,7 +213,7 @@ impl AddressSpace for GuestMemory {
         let (pid, local) = (self.segment.task(self.task).pid(), into.as_mut_ptr() as u64);
         // SAFETY: the local range is a slice; the guest has given the remote one to its library.
         if let Err(error) = unsafe { copy(Direction::Read, pid, local, address, into.len()) } {
-            self.status.cannot("read", self.task, address, into.len(), &error);
+            self.status.cannot("read", &self.segment, (self.task, address, into.len()), &error);
         }
     }
 

@@ -111,6 +111,9 @@ impl DispatchHints {
     pub fn use_rdma(self) -> u32 {
         self.field(8)
     }
+    pub fn use_shmem(self) -> u32 {
+        self.field(9)
+    }
     pub fn remote_async_progress(self) -> u32 {
         self.field(7)
     }

@@ -209,6 +209,23 @@ pub unsafe fn attributes<'a>(configuration: *mut Configuration, count: usize) ->
     unsafe { std::slice::from_raw_parts_mut(configuration, count) }
 }
 
+/// Fills in attributes by `fill`, which returns whether it knows one. Those that it does not know make the
+/// result INVAL, but do not hinder the others.
+pub fn query(
+    call: &str,
+    whose: &str,
+    attributes: &mut [Configuration],
+    fill: impl Fn(&mut Configuration) -> bool,
+) -> Result {
+    let mut result = SUCCESS;
+    for attribute in attributes {
+        if !fill(attribute) {
+            result = fail(INVAL, format!("{call}: attribute {} is not {whose}'s", attribute.name));
+        }
+    }
+    result
+}
+
 /// Attributes that cannot be changed, all of them.
 ///
 /// # Safety
@@ -304,7 +321,7 @@ pub unsafe extern "C" fn PAMI_Client_query(
     let Some(Client { job, .. }) = found else {
         return fail(INVAL, "PAMI_Client_query: there is no such client");
     };
-    for attribute in attributes {
+    query("PAMI_Client_query", "a client", attributes, |attribute| {
         let value = &mut attribute.value;
         match attribute.name {
             attribute::CLIENT_CLOCK_MHZ => {
@@ -331,10 +348,10 @@ pub unsafe extern "C" fn PAMI_Client_query(
             attribute::CLIENT_NONCONTIG => value.intval = 1,
             attribute::CLIENT_MEMORY_OPTIMIZE => value.intval = 0,
             attribute::CLIENT_ASYNC_GUARANTEE => value.intval = 1,
-            other => return fail(INVAL, format!("PAMI_Client_query: attribute {other} is not a client's")),
+            _ => return false,
         }
-    }
-    SUCCESS
+        true
+    })
 }
 
 /// Rate of the first core's clock, MHz; 1000 where the system does not say.

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::check::enter;
-use crate::client::{attributes, fail, update};
+use crate::client::{attributes, fail, query, update};
 use crate::communication_thread;
 use crate::context::{Context, context};
 use netloom_messaging::pami::packet::Head;
@@ -57,6 +57,12 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
     if hints.buffer_registered() == HINT_ENABLE && hints.use_rdma() == HINT_DISABLE {
         return fail(ERROR, "PAMI_Dispatch_set: registered buffers are for RDMA, which a hint disables");
     }
+    if hints.recv_immediate() == HINT_ENABLE && hints.use_rdma() == HINT_ENABLE {
+        return fail(
+            ERROR,
+            "PAMI_Dispatch_set: what is received at once is in a packet, not fetched by RDMA",
+        );
+    }
     let list = context.dispatches();
     if list.len() <= dispatch {
         list.resize(dispatch + 1, None);
@@ -80,17 +86,15 @@ pub unsafe extern "C" fn PAMI_Dispatch_query(
     }
     // The packets of some simulated machines are shorter.
     let immediate_max = found.map_or(0, |context| context.core().immediate_max()).min(IMMEDIATE_MAX);
-    for attribute in attributes {
+    query("PAMI_Dispatch_query", "a dispatch", attributes, |attribute| {
         attribute.value.intval = match attribute.name {
             attribute::DISPATCH_RECV_IMMEDIATE_MAX | attribute::DISPATCH_SEND_IMMEDIATE_MAX => immediate_max,
             // Data is laid out as a whole, so no atom is too large; the value is that of an `int`.
             attribute::DISPATCH_ATOM_SIZE_MAX => i32::MAX as usize,
-            other => {
-                return fail(INVAL, format!("PAMI_Dispatch_query: attribute {other} is not a dispatch's"));
-            }
+            _ => return false,
         };
-    }
-    SUCCESS
+        true
+    })
 }
 
 #[unsafe(no_mangle)]

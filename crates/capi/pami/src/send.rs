@@ -31,6 +31,18 @@ fn invalid(call: &str, reason: Invalid) -> Result {
     fail(INVAL, format!("{call}: {reason}"))
 }
 
+/// Why the hint use_shmem forbids a send: its target is on another node.
+#[cold]
+fn off_node(call: &str, context: &Context, to: u32) -> Option<Result> {
+    let task = Endpoint(to).task();
+    let job = context.client().job;
+    // Natively there is one node.
+    let is_local = job.simulated.is_none() || job.locals().contains(&(task as usize));
+    let reason =
+        || format!("{call}: task {task} is on another node, and the hint use_shmem demands this one");
+    (!is_local).then(|| fail(INVAL, reason()))
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Send_immediate(handle: *mut c_void, send: *mut SendImmediate) -> Result {
     // SAFETY: the program gave them.
@@ -50,6 +62,11 @@ pub unsafe extern "C" fn PAMI_Send_immediate(handle: *mut c_void, send: *mut Sen
     if header.len() + data.len() > IMMEDIATE_MAX {
         let bytes = header.len() + data.len();
         return fail(INVAL, format!("PAMI_Send_immediate: {bytes} B are more than {IMMEDIATE_MAX} B"));
+    }
+    if dispatch.hints.use_shmem() == HINT_ENABLE
+        && let Some(result) = off_node("PAMI_Send_immediate", &context, send.dest)
+    {
+        return result;
     }
     let may_wait = dispatch.hints.queue_immediate() != HINT_DISABLE;
     match context.core().send_immediate(Endpoint(send.dest), send.dispatch as u16, [header, data], may_wait) {
@@ -89,6 +106,11 @@ pub fn start(call: &str, context: &Context, send: &SendImmediate, data: Range, e
         let reason = format!("{total} B cannot be received at once, as the hint recv_immediate promises");
         return fail(INVAL, format!("{call}: {reason}"));
     }
+    if dispatch.hints.use_shmem() == HINT_ENABLE
+        && let Some(result) = off_node(call, context, send.dest)
+    {
+        return result;
+    }
     if dispatch.hints.long_header() == HINT_DISABLE && header.len() > IMMEDIATE_MAX {
         let reason = format!("a header of {} B is long, which the hint long_header disables", header.len());
         return fail(INVAL, format!("{call}: {reason}"));
@@ -98,14 +120,21 @@ pub fn start(call: &str, context: &Context, send: &SendImmediate, data: Range, e
     let reports = 1 + u8::from(is_acknowledged);
     let fetched = (std::ptr::null_mut(), 0);
     let at = context.callbacks().insert(Callback { cookie, local_fn, remote_fn, reports, fetched });
-    let sent = context.core().send(CoreSend {
+    // RDMA is how the receiver of a rendezvous fetches data.
+    let is_fetched = match dispatch.hints.use_rdma() {
+        HINT_ENABLE => Some(true),
+        HINT_DISABLE => Some(false),
+        _ => None,
+    };
+    let send = CoreSend {
         to: Endpoint(send.dest),
         dispatch: send.dispatch as u16,
         header,
         data,
         cookie: at,
         is_acknowledged,
-    });
+    };
+    let sent = context.core().send_by(send, is_fetched);
     match sent {
         Ok(()) => SUCCESS,
         Err(reason) => {

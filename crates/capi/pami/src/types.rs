@@ -3,7 +3,7 @@
 
 use crate::abi::*;
 use crate::check;
-use crate::client::{attributes, fail};
+use crate::client::{attributes, fail, query};
 use crate::symbols;
 use crate::typed::Combine;
 use netloom_messaging::pami::reduce::{ELEMENTS, Element};
@@ -320,15 +320,15 @@ pub unsafe extern "C" fn PAMI_Type_query(
     let Some(found) = found else {
         return fail(INVAL, "PAMI_Type_query: the type is not complete");
     };
-    for attribute in attributes {
+    query("PAMI_Type_query", "a type", attributes, |attribute| {
         attribute.value.intval = match attribute.name {
             attribute::TYPE_DATA_SIZE => found.data_bytes() as usize,
             attribute::TYPE_DATA_EXTENT => found.extent() as usize,
             attribute::TYPE_ATOM_SIZE => found.atom_bytes() as usize,
-            other => return fail(INVAL, format!("PAMI_Type_query: attribute {other} is not a type's")),
+            _ => return false,
         };
-    }
-    SUCCESS
+        true
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -317,6 +317,98 @@ int main(void)
     assert!((111.0..150.0).contains(&us), "{us} us");
 }
 
+/// The hint use_rdma chooses how data travels, whatever its length. A sender is done with data that goes in
+/// packets before its receiver looks, but not with data that the receiver fetches. The hint use_shmem demands
+/// a target of the same node.
+#[test]
+fn hints_of_devices_bind() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"#include "common.h"
+#include <unistd.h>
+enum { LONG = 16384, PAUSE = 1000 };
+static char data[LONG];
+static volatile size_t received;
+static void receive(pami_context_t on, void * cookie, const void * header, size_t header_size, const void * pipe, size_t size,
+                    pami_endpoint_t origin, pami_recv_t * recv)
+{
+  (void) on; (void) cookie; (void) header; (void) header_size; (void) pipe; (void) size; (void) origin;
+  if (recv == NULL) { ++received; return; }
+  memset(recv, 0, sizeof *recv);
+  recv->addr = data; recv->type = PAMI_TYPE_BYTE; recv->data_fn = PAMI_DATA_COPY; recv->local_fn = count_event;
+  recv->cookie = (void *) &received;
+}
+static void check(size_t hint, size_t size, int is_fetched)
+{
+  pami_send_t     send;
+  volatile size_t sent = 0;
+  size_t          until = received + 1;
+  double          begin, us;
+  barrier();
+  memset(&send, 0, sizeof send);
+  send.send.dispatch = FIRST_ID + hint; send.send.dest = endpoint(1, 0);
+  send.send.data.iov_base = data; send.send.data.iov_len = size;
+  send.events.cookie = (void *) &sent; send.events.local_fn = count_event;
+  begin = PAMI_Wtime(client);
+  if (task == 1)
+  {
+    usleep(PAUSE);
+    wait_until(context[0], received == until);
+    return;
+  }
+  CHECK(PAMI_Send(context[0], &send));
+  wait_until(context[0], sent == 1);
+  us = (PAMI_Wtime(client) - begin) * 1e6;
+  if (is_fetched != (us > 0.9 * PAUSE)) FAIL("hint %zu, %zu B: sent after %.1f us", hint, size, us);
+}
+int main(void)
+{
+  pami_dispatch_callback_function callback;
+  pami_dispatch_hint_t hints;
+  size_t hint;
+  start("hints", 1);
+  callback.p2p = receive;
+  for (hint = 0; hint < 3; hint++)
+  {
+    memset(&hints, 0, sizeof hints);
+    hints.use_rdma = hint;
+    CHECK(PAMI_Dispatch_set(context[0], FIRST_ID + hint, callback, NULL, hints));
+  }
+  check(PAMI_HINT_DEFAULT, 64, 0);
+  check(PAMI_HINT_DEFAULT, LONG, 1);
+  check(PAMI_HINT_ENABLE, 64, 1);
+  check(PAMI_HINT_ENABLE, LONG, 1);
+  check(PAMI_HINT_DISABLE, 64, 0);
+  check(PAMI_HINT_DISABLE, LONG, 0);
+  memset(&hints, 0, sizeof hints);
+  hints.use_shmem = PAMI_HINT_ENABLE;
+  CHECK(PAMI_Dispatch_set(context[0], FIRST_ID + 3, callback, NULL, hints));
+  barrier();
+  for (hint = 0; hint < 2; hint++)
+  {
+    pami_send_t     send;
+    size_t          until = received + 2;
+    volatile size_t sent  = 0;
+    memset(&send, 0, sizeof send);
+    send.send.dispatch = FIRST_ID + 3; send.send.dest = endpoint(hint, 0);
+    send.send.data.iov_base = data; send.send.data.iov_len = 64;
+    send.events.cookie = (void *) &sent; send.events.local_fn = count_event;
+    if (hint == task)
+    {
+      CHECK(PAMI_Send(context[0], &send));
+      CHECK(PAMI_Send_immediate(context[0], &send.send));
+      wait_until(context[0], sent == 1 && received == until);
+      continue;
+    }
+    EXPECT(PAMI_INVAL, PAMI_Send(context[0], &send));
+    EXPECT(PAMI_INVAL, PAMI_Send_immediate(context[0], &send.send));
+  }
+  return finish();
+}
+"#;
+    check(&compile_text("hints", text, folder.path()), PAIR);
+}
+
 #[test]
 fn what_is_no_user_of_pami_runs_too() {
     let _alone = alone();

@@ -3,7 +3,7 @@
 use super::{Context, Core, Sharing, context, live};
 use crate::abi::*;
 use crate::check::Watch;
-use crate::client::{Client, attributes, fail, update};
+use crate::client::{Client, attributes, fail, query, update};
 use crate::communication_thread::{self, Background};
 use crate::device::{CONTEXTS_MAX, Device};
 use crate::dispatch::DISPATCH_MAX;
@@ -116,13 +116,13 @@ pub unsafe extern "C" fn PAMI_Context_query(
     if found.is_none() {
         return fail(INVAL, "PAMI_Context_query: there is no such context");
     }
-    for attribute in attributes {
-        match attribute.name {
-            attribute::CONTEXT_DISPATCH_ID_MAX => attribute.value.intval = DISPATCH_MAX,
-            other => return fail(INVAL, format!("PAMI_Context_query: attribute {other} is not a context's")),
+    query("PAMI_Context_query", "a context", attributes, |attribute| {
+        let is_known = attribute.name == attribute::CONTEXT_DISPATCH_ID_MAX;
+        if is_known {
+            attribute.value.intval = DISPATCH_MAX;
         }
-    }
-    SUCCESS
+        is_known
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -8,7 +8,7 @@ mod optimize;
 
 use crate::abi::*;
 use crate::check::{self, enter};
-use crate::client::{Client, attributes, fail};
+use crate::client::{Client, attributes, fail, query};
 use crate::collectives::algorithms::{ALGORITHMS, Algorithm, Method, check, of_kind};
 use crate::collectives::plan::barrier;
 use crate::collectives::{Done, key};
@@ -139,7 +139,9 @@ impl Creation {
             return fail(INVAL, format!("{call}: there are no members, or they are NULL"));
         };
         let leaders = Arc::new(members.leaders());
-        let is_optimized = configuration.iter().any(|c| c.name == attribute::GEOMETRY_OPTIMIZE);
+        let optimize = configuration.iter().rfind(|c| c.name == attribute::GEOMETRY_OPTIMIZE);
+        // SAFETY: the attribute's value is a number.
+        let is_wanted = optimize.map(|attribute| unsafe { attribute.value.intval } != 0);
         let mut done = done;
         if made.is_null() && parent.is_none() {
             return fail(INVAL, format!("{call}: without a parent, only members create a geometry"));
@@ -151,12 +153,9 @@ impl Creation {
             if id == 0 || geometries.contains_key(&id) {
                 return fail(INVAL, format!("{call}: identifier {id} is in use"));
             }
-            if is_optimized {
-                let created = Arc::clone(&created);
-                done = Done {
-                    function: Some(optimize_next),
-                    cookie: Box::into_raw(Box::new((created, done))).cast(),
-                };
+            if let Some(is_wanted) = is_wanted {
+                let next = Next { geometry: Arc::clone(&created), done, is_wanted };
+                done = Done { function: Some(optimize_next), cookie: Box::into_raw(Box::new(next)).cast() };
             }
             geometries.insert(id, created);
             // SAFETY: the program gave it.
@@ -227,13 +226,22 @@ fn run_in(
     true
 }
 
-/// The geometry has been created, and is to be optimized.
+/// What follows the creation of a geometry with the attribute `GEOMETRY_OPTIMIZE`.
+struct Next {
+    geometry: Arc<Geometry>,
+    done: Done,
+    is_wanted: bool,
+}
+
+/// The geometry has been created: its members agree on a class. Those whose attribute is 0 take part, since
+/// programs of others leave the value unset, so it may be 0 at some members only.
 unsafe extern "C" fn optimize_next(handle: *mut c_void, cookie: *mut c_void, result: Result) {
     // SAFETY: made by `Creation::start`, and reported once, by the context itself.
-    let (found, (geometry, done)) =
-        unsafe { (context(handle), *Box::from_raw(cookie.cast::<(Arc<Geometry>, Done)>())) };
+    let (found, next) = unsafe { (context(handle), *Box::from_raw(cookie.cast::<Next>())) };
     let Some(context) = found else { return };
-    if result != SUCCESS || !optimize::in_member(context, &geometry, done, optimize::optimize) {
+    let Next { geometry, done, is_wanted } = next;
+    let change = if is_wanted { optimize::optimize } else { optimize::decline };
+    if result != SUCCESS || !optimize::in_member(context, &geometry, done, change) {
         context.report_later(done, result);
     }
 }
@@ -415,19 +423,15 @@ pub unsafe extern "C" fn PAMI_Geometry_query(
     if found.is_none() {
         return fail(INVAL, "PAMI_Geometry_query: there is no such geometry");
     }
-    let mut result = SUCCESS;
-    for attribute in attributes {
+    query("PAMI_Geometry_query", "a geometry", attributes, |attribute| {
         attribute.value.intval = match attribute.name {
             attribute::GEOMETRY_OPTIMIZE => usize::from(found.is_some_and(|found| found.group().is_some())),
             attribute::GEOMETRY_MEMORY_OPTIMIZE => 0,
             attribute::GEOMETRY_NONCONTIG => 1,
-            other => {
-                result = fail(INVAL, format!("PAMI_Geometry_query: attribute {other} is not a geometry's"));
-                continue;
-            }
+            _ => return false,
         };
-    }
-    result
+        true
+    })
 }
 
 #[unsafe(no_mangle)]

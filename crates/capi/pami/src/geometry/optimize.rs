@@ -37,12 +37,21 @@ struct Change {
 /// Takes a class, if there is one that is free at all members; then calls the function. The context is the
 /// member's.
 pub fn optimize(context: &Context, geometry: Arc<Geometry>, done: Done) {
+    agree(context, geometry, done, true);
+}
+
+/// Takes part in the agreement of others, and offers no class; so none of them gets one.
+pub fn decline(context: &Context, geometry: Arc<Geometry>, done: Done) {
+    agree(context, geometry, done, false);
+}
+
+fn agree(context: &Context, geometry: Arc<Geometry>, done: Done, is_wanted: bool) {
     let tasks = geometry.members.task_ranges();
     let Some(tasks) = tasks.filter(|_| context.core().device().has_groups() && geometry.group().is_none())
     else {
         return context.report_later(done, SUCCESS);
     };
-    let has_offered = !IS_OFFERED.swap(true, Ordering::Acquire);
+    let has_offered = is_wanted && !IS_OFFERED.swap(true, Ordering::Acquire);
     let free = if has_offered { context.core().device_mut().free_classes(&tasks) } else { 0 };
     let mut change = Box::new(Change { geometry, tasks, free, agreed: 0, has_offered, group: None, done });
     let areas = [&raw mut change.free, &raw mut change.agreed].map(<*mut u64>::cast);

@@ -38,12 +38,26 @@ pub fn simulate(program: &Path, on: On) -> (Outcome, String) {
 
 /// The same with variables of the environment.
 pub fn simulate_with(program: &Path, on: On, environment: Vec<(OsString, OsString)>) -> (Outcome, String) {
+    start(program, on, &[], environment)
+}
+
+/// The same with arguments.
+pub fn simulate_with_arguments(program: &Path, on: On, arguments: &[&str]) -> (Outcome, String) {
+    start(program, on, arguments, vec![])
+}
+
+fn start(
+    program: &Path,
+    on: On,
+    arguments: &[&str],
+    environment: Vec<(OsString, OsString)>,
+) -> (Outcome, String) {
     // Guests take turns with the simulator, which is faster on one core.
     static ONE_CORE: Once = Once::new();
     ONE_CORE.call_once(share_core);
     let job = Job {
         program: program.into(),
-        arguments: vec![],
+        arguments: arguments.iter().map(Into::into).collect(),
         tasks: on.tasks,
         bind: Bind::None,
         label: true,

@@ -96,6 +96,15 @@ impl<D: PamiDevice> Context<D> {
     /// # Errors
     /// If it is invalid.
     pub fn send(&mut self, send: Send) -> Result<(), Invalid> {
+        self.send_by(send, None)
+    }
+
+    /// The same by rendezvous, whose receiver fetches the data, or not so: with an answer instead of the
+    /// length from which data is fetched.
+    ///
+    /// # Errors
+    /// If it is invalid.
+    pub fn send_by(&mut self, send: Send, is_fetched: Option<bool>) -> Result<(), Invalid> {
         let Send { to, dispatch, mut header, data, cookie, is_acknowledged } = send;
         self.check(to, dispatch, header.len(), usize::MAX)?;
         self.device.spend(Step::Send);
@@ -106,7 +115,8 @@ impl<D: PamiDevice> Context<D> {
             }
             header = &[];
         }
-        let is_rendezvous = data.bytes > 0 && data.bytes >= self.limits.rendezvous_from_bytes;
+        let is_fetched = is_fetched.unwrap_or(data.bytes >= self.limits.rendezvous_from_bytes);
+        let is_rendezvous = data.bytes > 0 && is_fetched;
         let request = if is_rendezvous || is_acknowledged {
             self.requests.insert(Request { to, data, cookie, is_rendezvous, is_acknowledged })
         } else {
