@@ -4,6 +4,7 @@ use super::link::{GuestLink, OVER, Shared};
 use super::memory::{GuestMemory, Status, Stores};
 use super::profile::Recorders;
 use super::{Outcome, RunError, Setting};
+use netloom_messaging::pami::Costs;
 use netloom_messaging::pami::guest::ThreadNumber;
 use netloom_messaging::pami::guest::interface::Interface;
 use netloom_messaging::pami::guest::process::GuestProcess;
@@ -70,6 +71,11 @@ impl Made<'_> {
             let stores = Arc::clone(&stores[task as usize]);
             Box::new(GuestMemory { segment: Arc::clone(&segment), task, status, stores })
         }
+    }
+
+    /// What the steps of the library take.
+    pub fn costs(&self) -> &Costs {
+        &self.setting.settings.costs
     }
 
     /// A task on the interface of its node.

@@ -1,4 +1,4 @@
-//! Guests on machines without Message Units: their messages go by the machine's transport, one task a node.
+//! Guests on machines without Message Units: their messages go by the machine's transport.
 
 use super::job::Made;
 use super::{Outcome, RunError, Setting, job};
@@ -10,6 +10,7 @@ use netloom_shm::launch;
 use netloom_simulate::own::{Maker, Slot, processes_with_messages, unloaded_messages};
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -23,8 +24,8 @@ struct Tasks<'a> {
     in_flight: Arc<InFlight>,
     memory_of: MemoryOf,
     threads: u32,
-    /// The task that was made last, an [`OfTask`].
-    task: RefCell<Option<Box<dyn Any>>>,
+    /// The tasks of the node whose processes are made, each an [`OfTask`].
+    tasks: RefCell<BTreeMap<u32, Box<dyn Any>>>,
 }
 
 impl Maker for Tasks<'_> {
@@ -36,11 +37,15 @@ impl Maker for Tasks<'_> {
         let Slot { rank, number, node, thread, messages } = slot;
         if let Some(messages) = messages {
             let (placement, in_flight) = (&self.placement, &self.in_flight);
-            let interface = MessageInterface::new(messages, rank, placement, in_flight, &self.memory_of);
-            self.task.replace(Some(Box::new(self.made.task(interface, rank))));
+            let costs = self.made.costs();
+            let interface =
+                MessageInterface::new(messages, rank, placement, in_flight, &self.memory_of, costs);
+            let mut tasks = self.tasks.borrow_mut();
+            tasks.retain(|&other, _| placement.share_node(rank, other));
+            tasks.insert(rank, Box::new(self.made.task(interface, rank)));
         }
-        let task = self.task.borrow();
-        let task = task.as_ref().and_then(|task| task.downcast_ref::<OfTask<C, W>>());
+        let tasks = self.tasks.borrow();
+        let task = tasks.get(&rank).and_then(|task| task.downcast_ref::<OfTask<C, W>>());
         self.made.process(task.expect("the first thread is made first"), (rank, number), node, &thread)
     }
 }
@@ -58,12 +63,12 @@ pub(crate) fn run(
     job::run(setting, job, (out, err), measure, |made: &Made, sink| {
         let tasks = Tasks {
             made,
-            placement: Arc::new(Placement::new(nodes)),
+            placement: Arc::new(Placement::of_tasks(&setting.placement)),
             in_flight: Arc::new(InFlight::new(tasks)),
             memory_of: Arc::new(made.memory_of()),
             threads: setting.settings.facts.threads,
-            task: RefCell::default(),
+            tasks: RefCell::default(),
         };
-        processes_with_messages(study, nodes, &tasks, (sink, setting.machine.threads))
+        processes_with_messages(study, &tasks.placement, &tasks, (sink, setting.machine.threads))
     })
 }

@@ -31,13 +31,13 @@ pub struct NewPacket<H> {
 pub struct PortMemory<H> {
     /// By lane: the packet that the network takes next.
     next: Vec<Option<(H, Meta)>>,
-    /// Arrived packets, in order.
-    pub arrived: VecDeque<Meta>,
+    /// Packets that have arrived, in order, by the process that they are for.
+    arrived: Vec<VecDeque<Meta>>,
 }
 
 impl<H> Default for PortMemory<H> {
     fn default() -> Self {
-        PortMemory { next: vec![], arrived: VecDeque::new() }
+        PortMemory { next: vec![], arrived: vec![] }
     }
 }
 
@@ -46,13 +46,31 @@ impl<H> PortMemory<H> {
     pub fn has_room(&self, lane: usize) -> bool {
         self.next.get(lane).is_none_or(Option::is_none)
     }
+
+    /// Whether a packet for a process has arrived.
+    pub fn has_packet(&self, process: ProcessId) -> bool {
+        self.arrived.get(usize::from(process)).is_some_and(|packets| !packets.is_empty())
+    }
+
+    /// Takes the next of a process's packets.
+    pub fn take_packet(&mut self, process: ProcessId) -> Option<Meta> {
+        self.arrived.get_mut(usize::from(process))?.pop_front()
+    }
+
+    fn add(&mut self, meta: Meta) {
+        let place = usize::from(meta.processes[1]);
+        if self.arrived.len() <= place {
+            self.arrived.resize_with(place + 1, VecDeque::new);
+        }
+        self.arrived[place].push_back(meta);
+    }
 }
 
 /// A condition that software may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// The arrival of a packet.
-    Packet,
+    /// The arrival of a packet for this process.
+    Packet(ProcessId),
     /// Space in any full lane.
     Room,
 }
@@ -92,7 +110,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
 
     fn ready(&mut self, _: &(), t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let is_there = match watch {
-            Watch::Packet => !lock(&self.memory).arrived.is_empty(),
+            Watch::Packet(process) => lock(&self.memory).has_packet(process),
             // A process that waits for space has seen that there is none.
             Watch::Room => false,
         };
@@ -132,8 +150,8 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
     }
 
     fn arrived(&mut self, _: &(), now: Time, delivery: &Delivery<F::Header>) {
-        lock(&self.memory).arrived.push_back(delivery.meta);
-        self.found(Microticks::at(now), Watch::Packet);
+        lock(&self.memory).add(delivery.meta);
+        self.found(Microticks::at(now), Watch::Packet(delivery.meta.processes[1]));
     }
 
     fn counters(&self) {}
