@@ -6,6 +6,7 @@
 //! - [`link`] – turns: who runs, and whether the guest still does.
 //! - [`memory`] – a guest's memory, as its node's network interface sees it.
 //! - `on_units`, `on_messages` – what runs on each node: on Message Units, and on any other machine.
+//! - [`tasks`] – the tasks of a job on the transports of a machine.
 //! - `profile` – the calls and messages of a job.
 //! - `unloaded` – times of messages on an otherwise empty machine.
 //!
@@ -19,6 +20,7 @@ pub mod memory;
 mod on_messages;
 mod on_units;
 mod profile;
+pub mod tasks;
 mod unloaded;
 
 use netloom_fabric::topology::torus::Torus;
@@ -191,7 +193,7 @@ pub fn run(
         processes: tasks_per_node as u8,
         tasks: job.tasks,
     });
-    warn(&study, has_units, err);
+    warn(&study, has_units, tasks_per_node, err);
     let setting = Setting {
         settings: settings(machine, &study, &placement, has_units),
         hops: hops_of_nodes(&study),
@@ -279,7 +281,7 @@ fn has_spare_fifos(study: &ResolvedStudy, machine: &Machine) -> bool {
 }
 
 /// Warns of times that the machine does not set.
-fn warn(study: &ResolvedStudy, has_units: bool, err: &mut dyn Write) {
+fn warn(study: &ResolvedStudy, has_units: bool, tasks_per_node: u32, err: &mut dyn Write) {
     let messaging = study.machine.messaging();
     let mut warnings = vec![];
     if has_units {
@@ -292,6 +294,9 @@ fn warn(study: &ResolvedStudy, has_units: bool, err: &mut dyn Write) {
     } else if messaging.mpi.is_none() {
         warnings.extend(messaging.warning());
     }
+    if !has_units && tasks_per_node > 1 {
+        warnings.extend(messaging.warning_of_nodes());
+    }
     for warning in warnings {
         let _ = writeln!(err, "netloom: warning: {warning}");
     }
@@ -303,7 +308,8 @@ fn cores(study: &ResolvedStudy) -> Option<(&CoresConfig, u32)> {
         let of_aries = machine.aries.as_ref().map(|nic| &nic.cores);
         return of_aries.or_else(|| machine.th.as_ref().map(|nic| &nic.cores)).map(|c| (c, HYPERTHREADS));
     }
-    None
+    let of_fifos = study.machine.torus().and_then(|machine| machine.nic.cores.as_ref());
+    of_fifos.map(|cores| (cores, 1))
 }
 
 /// What all guests share.

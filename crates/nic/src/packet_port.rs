@@ -6,6 +6,7 @@ use crate::fifo::{Calls, Lanes, Software};
 use netloom_engine::Time;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
+use netloom_node::cores::CoresConfig;
 use netloom_node::nodes::{NetworkInterface, Nodes, Submitted};
 use netloom_node::polling::Polling;
 use netloom_node::process::ProcessId;
@@ -90,7 +91,7 @@ impl<F: Family> PacketPort<F> {
 
 impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
     type Family = F;
-    type Common = ();
+    type Common = Option<CoresConfig>;
     type Shared = PortMemory<F::Header>;
     type Command = NewPacket<F::Header>;
     type Watch = Watch;
@@ -99,7 +100,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
 
     const CLOCKED: bool = true;
 
-    fn new(_: &(), _: u32, memory: &Arc<Mutex<PortMemory<F::Header>>>, _: u64) -> Self {
+    fn new(_: &Self::Common, _: u32, memory: &Arc<Mutex<PortMemory<F::Header>>>, _: u64) -> Self {
         let (memory, schedule) = (Arc::clone(memory), Schedule::clocked());
         PacketPort { memory, schedule, fills: vec![] }
     }
@@ -108,7 +109,11 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         &mut self.schedule
     }
 
-    fn ready(&mut self, _: &(), t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
+    fn cores(common: &Self::Common) -> Option<&CoresConfig> {
+        common.as_ref()
+    }
+
+    fn ready(&mut self, _: &Self::Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let is_there = match watch {
             Watch::Packet(process) => lock(&self.memory).has_packet(process),
             // A process that waits for space has seen that there is none.
@@ -119,7 +124,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
 
     fn submit(
         &mut self,
-        _: &(),
+        _: &Self::Common,
         _: Microticks,
         _: ProcessId,
         packet: NewPacket<F::Header>,
@@ -136,9 +141,15 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         Submitted::Done
     }
 
-    fn act(&mut self, _: &(), _: Microticks, (): ()) {}
+    fn act(&mut self, _: &Self::Common, _: Microticks, (): ()) {}
 
-    fn pull(&mut self, _: &(), now: Time, lane: usize, _: &mut Signals<F::Signal>) -> Pull<F::Header> {
+    fn pull(
+        &mut self,
+        _: &Self::Common,
+        now: Time,
+        lane: usize,
+        _: &mut Signals<F::Signal>,
+    ) -> Pull<F::Header> {
         let next = lock(&self.memory).next.get_mut(lane).and_then(Option::take);
         match next {
             Some((header, meta)) => {
@@ -149,7 +160,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         }
     }
 
-    fn arrived(&mut self, _: &(), now: Time, delivery: &Delivery<F::Header>) {
+    fn arrived(&mut self, _: &Self::Common, now: Time, delivery: &Delivery<F::Header>) {
         lock(&self.memory).add(delivery.meta);
         self.found(Microticks::at(now), Watch::Packet(delivery.meta.processes[1]));
     }

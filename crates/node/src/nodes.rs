@@ -2,10 +2,10 @@
 //! for every interface.
 
 use crate::cores::CoresConfig;
+use crate::polling::Polling;
 use crate::process::{
     Failure, Measurement, Noted, Operation, Operations, Outcome, Process, ProcessId, Resumed, Step, Wait,
 };
-use crate::polling::Polling;
 use crate::program::Core;
 use crate::schedule::{Next, Schedule};
 use crate::thread::Thread;

@@ -264,7 +264,8 @@ impl<'a> Ranks<'a> {
                 self.process((node, number), &thread, packets, own);
             NewProcess { process, thread }
         };
-        Nodes::new(Arc::new(()), numbers, self.per_node(), self.study.study.seed, process)
+        let cores = self.study.machine.torus().and_then(|torus| torus.nic.cores.clone());
+        Nodes::new(Arc::new(cores), numbers, self.per_node(), self.study.study.seed, process)
     }
 
     /// Adds to a result what the programs did, once they have run.

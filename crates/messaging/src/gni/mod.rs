@@ -238,7 +238,7 @@ impl Gni {
     /// Polls memory until its contents match.
     pub async fn wait_memory(&self, address: u64, bytes: u64, is_it: impl Fn(&[u8]) -> bool) {
         while !is_it(&self.load(address, bytes as usize)) {
-            self.core.wait(Watch::Memory { address, bytes }, None).await;
+            self.core.wait(Watch::Memory { process: self.process(), address, bytes }, None).await;
         }
     }
 }

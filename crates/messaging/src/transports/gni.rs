@@ -281,8 +281,9 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
 
     fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Queue(self.queue)];
+        let process = self.placement.process(self.rank);
         let credits = self.waiting.keys().filter_map(|to| self.peers.get(to)?.needs_credit());
-        any.extend(credits.map(|address| Watch::Memory { address, bytes: 8 }));
+        any.extend(credits.map(|address| Watch::Memory { process, address, bytes: 8 }));
         (any, None)
     }
 

@@ -64,7 +64,9 @@ pub(super) fn ranks<F: RouterFamily>(family: &F, on: &OnTorus) -> Option<Ran> {
             nic,
             network,
             numbers,
-            OnFifos::new(ranks.port_nodes(numbers, &format, (lanes, nic.sets() as u8), |own, slot| own.on_fifos(slot))),
+            OnFifos::new(
+                ranks.port_nodes(numbers, &format, (lanes, nic.sets() as u8), |own, slot| own.on_fifos(slot)),
+            ),
         )
     };
     Some(on.run(family, FifoNic::<OnFifos>::injection_fifos(nic), nics))
