@@ -212,7 +212,7 @@ pub fn run(
 
 /// What of a node its tasks need.
 struct Hardware {
-    /// Most tasks of a node, and what they run out of.
+    /// Most tasks of a node, and why not more.
     tasks: u32,
     of: String,
     /// Most threads of all of them.
@@ -223,20 +223,26 @@ struct Hardware {
 fn hardware(study: &ResolvedStudy, has_units: bool) -> Hardware {
     if has_units {
         let threads = THREADS.into();
-        return Hardware { tasks: TASKS_MAX, of: format!("{TASKS_MAX} hardware threads"), threads };
+        return Hardware {
+            tasks: TASKS_MAX,
+            of: format!("nodes have {TASKS_MAX} hardware threads"),
+            threads,
+        };
     }
     let Some((cores, each)) = cores(study) else {
-        let of = format!("{THREADS_MIN} tasks, since the machine does not say how many cores they have");
+        let of = "it does not say how many cores its nodes have".into();
         return Hardware { tasks: THREADS_MIN, of, threads: THREADS_MIN };
     };
     let (count, threads) = (cores.count() as u32, each * cores.count() as u32);
     let of = match each {
-        1 => format!("{count} cores"),
-        _ => format!("{threads} hardware threads of {count} cores"),
+        1 => format!("its nodes have {count} cores"),
+        _ => format!("its nodes have {threads} hardware threads of {count} cores"),
     };
     let ports = study.machine.switched().filter(|machine| machine.th.is_some()).map(|_| u32::from(PORTS));
     let (tasks, of) = match ports {
-        Some(ports) if ports < threads => (ports, format!("{ports} virtual ports of their NIC")),
+        Some(ports) if ports < threads => {
+            (ports, format!("the NICs of its nodes have {ports} virtual ports"))
+        }
         _ => (threads, of),
     };
     let threads = threads.clamp(THREADS_MIN, THREADS_MAX);
@@ -249,8 +255,7 @@ fn tasks_per_node(machine: &Machine, tasks: u32, nodes: u32, hardware: &Hardware
     let plural = if nodes == 1 { "" } else { "s" };
     if tasks_per_node > hardware.tasks {
         let what = format!(
-            "{tasks} tasks do not fit: {nodes} node{plural}, {tasks_per_node} tasks on each, of at most {} \
-             (the nodes of {} have {})",
+            "{tasks} tasks do not fit: {nodes} node{plural}, {tasks_per_node} tasks on each, of at most {} ({}: {})",
             hardware.tasks, machine.name, hardware.of
         );
         let help = match machine.tasks_per_node {

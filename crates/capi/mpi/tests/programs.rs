@@ -45,6 +45,7 @@ const CHECKED: &[&str] = &[
     "locks",
     "more_communicators",
     "neighborhoods",
+    "nodes",
     "nonblocking",
     "partitioned",
     "persistent",
