@@ -48,7 +48,7 @@ impl Allreduce {
             return refuse("processes", "expected 1 to 64");
         }
         if self.nodes.is_some_and(|count| !(1..=nodes).contains(&count)) {
-            return refuse("nodes", format!("expected 1 to {nodes}, as many as the machine has"));
+            return refuse("nodes", "expected at least one, and at most those of the machine");
         }
         Ok(())
     }
@@ -66,6 +66,7 @@ impl Allreduce {
 
 /// `line` is the time to load a line that another core has written.
 pub(super) async fn run(gni: Gni, config: Allreduce, line: Microticks) -> Outcome {
+    set_up(&gni, 64, PageSize::HUGE)?;
     let (place, own) = (gni.place(), gni.process());
     let places = config.nodes.unwrap_or(gni.job().nodes());
     if place >= places {
