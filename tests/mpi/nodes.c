@@ -2,7 +2,7 @@
  * of a node share. The environment's RANKS_PER_NODE says how many they are; without it they may be any. */
 #include "common.h"
 
-#define LENGTH 300000
+#define LENGTH 100000
 
 static unsigned char part(int from, int to, int place)
 {

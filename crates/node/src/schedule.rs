@@ -311,6 +311,28 @@ mod tests {
         assert!(s.park(Microticks(40), 0, limit(None)));
     }
 
+    #[test]
+    fn who_listens_sees_a_notice_after_what_else_it_polls() {
+        let mut s: Schedule<(), char> = Schedule::default();
+        let listening = |any: &[char]| Wait { listens: Some(3), ..Wait::for_any(any.iter().copied()) };
+        s.wait(Microticks(0), 0, listening(&[]));
+        s.wait(Microticks(0), 1, listening(&['a', 'b']));
+        assert!(!s.park(Microticks(0), 2, Wait { sleeps: true, ..listening(&['a']) }));
+        s.wait(Microticks(0), 4, Wait::for_one('a'));
+        s.notified(Microticks(35), 2, poll('m'));
+        assert_eq!(s.due(Time::at(1)), None, "nobody listens to process 2");
+        s.notified(Microticks(35), 3, poll('m'));
+        // Turns of 10, of 30 in which the notices are last, and asleep.
+        for (at, process) in [(43, 0), (48, 2), (63, 1)] {
+            assert_eq!(s.due(Time::at(1)), Some((Microticks(at), Next::Resume(process, Resumed::Notified))));
+        }
+        // A condition of one who listens is polled in turns with the notices.
+        s.wait(Microticks(100), 0, listening(&['a']));
+        s.found(Microticks(111), poll, |process, w| process == 0 && w == 'a');
+        assert_eq!(s.due(Time::at(1)), Some((Microticks(133), Next::Resume(0, Resumed::Found(0)))));
+        assert_eq!(s.due(Time::at(1)), None);
+    }
+
     proptest! {
         /// In whatever order events arrive while a process goes from one operation to the next, each
         /// operation ends once, by its own event.

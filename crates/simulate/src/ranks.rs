@@ -270,8 +270,8 @@ impl<'a> Ranks<'a> {
 
     /// Adds to a result what the programs did, once they have run.
     pub fn finish(&self, result: &mut RunResult, processes: &Processes) {
-        if self.own.is_some() {
-            processes.judge(result, self.placement.nodes().len() as u32 * u32::from(self.per_node()));
+        if let Some(own) = self.own {
+            processes.judge(result, self.placement.nodes().len() as u32 * u32::from(own.threads()));
             *self.failures.lock().expect("no panic before") = processes.failures().to_vec();
         }
         if self.reports.is_empty() {
