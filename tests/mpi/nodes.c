@@ -1,5 +1,5 @@
-/* Ranks of a node: communicators split by node, messages within nodes and between them, and memory that the ranks
- * of a node share. The environment's RANKS_PER_NODE says how many they are; without it they may be any. */
+/* Ranks of a node: communicators split by node, messages within nodes and between them, and memory that the
+ * ranks of a node share. The environment's RANKS_PER_NODE says how many they are; without it they may be any. */
 #include "common.h"
 
 #define LENGTH 100000

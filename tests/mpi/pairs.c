@@ -1,5 +1,5 @@
-/* Streams of messages between the two halves of the ranks: rank 0 prints how fast all pairs together are, bytes per
- * us. The environment's PAIRS says how many of them send; without it all do. */
+/* Streams of messages between the two halves of the ranks: rank 0 prints how fast all pairs together are,
+ * MB/s. The environment's PAIRS says how many of them send; without it all do. */
 #include "common.h"
 
 #define LENGTH (1 << 18)

@@ -151,8 +151,8 @@ fn sums_over_a_group() {
     assert!(rows[0][1] < 10.0, "published: 10 of 750 nodes, MPI included");
 }
 
-/// Processes of a node add what is in its memory: before the sum of the nodes one loads a line of each other, and
-/// after it each loads a line of that one.
+/// Processes of a node add what is in its memory: before the sum of the nodes one loads a line of each other,
+/// and after it each loads a line of that one.
 #[test]
 fn sums_of_several_processes_take_a_line_for_each() {
     let us =

@@ -117,9 +117,9 @@ fn points(text: &str) -> Vec<(f64, f64)> {
 }
 
 /// A message within a node takes the library's instructions, two lines that another core has written, and two
-/// copies: none if it is so short that it is handed over with its header, one if its receiver fetches it. Then polling: a turn
-/// looks at the NIC's queue and at the node's memory, and what is found is with the program 30 ns later; twice for those that need
-/// two packets, or a fetch.
+/// copies: none if it is short enough for its header's packet, one if its receiver fetches it. Then polling: a
+/// turn looks at the NIC's queue and at the node's memory, and what is found is with the program 30 ns later;
+/// twice for those that need two packets, or a fetch.
 #[test]
 fn messages_within_a_node_take_what_their_instructions_lines_and_copies_take() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
@@ -159,9 +159,9 @@ fn ranks_of_a_node_share_its_interface() {
             assert_eq!(status, 0, "{}:\n{all}", of_machine.0);
             out.rsplit("| ").next().unwrap().trim().parse::<f64>().unwrap()
         };
-        let (one, both) = (rate(1), rate(2));
+        let (one, two) = (rate(1), rate(2));
         let name = of_machine.0;
-        assert!(both < most && both < 1.05 * one && both > 0.95 * one, "{name}: {one} and {both} MB/s");
+        assert!(two < most && two < 1.05 * one && two > 0.95 * one, "{name}: {one} and {two} MB/s");
     }
 }
 

@@ -241,8 +241,8 @@ impl Gni {
         self.core.now()
     }
 
-    /// Ends a store to memory that the processes of the node share: this process of the node is notified of it,
-    /// with a number.
+    /// Ends a store to memory that the processes of the node share: this process of the node is notified of
+    /// it, with a number.
     pub async fn notify(&self, process: u8, number: u32) {
         self.core.thread().notify(process, number);
         self.core.done().await;

@@ -63,8 +63,8 @@ fn mpi_bandwidth(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     ])
 }
 
-/// 750 nodes of 16 processes, whose sum is MPI's: its instructions at the begin and the end are those of a send
-/// and of a receive, as of ranks that use the engine.
+/// 750 nodes of 16 processes, whose sum is MPI's: its instructions at the begin and the end are those of a
+/// send and of a receive, as of ranks that use the engine.
 fn allreduce(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let sets = ["topology.groups=2", "workload.nodes=750", "workload.processes=16"];
     let rows = rows(bench, ALLREDUCE, &sets)?;

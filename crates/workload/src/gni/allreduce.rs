@@ -1,8 +1,8 @@
 //! Sums over nodes by the collective engine ("Reductions and Barriers", Figure 15). Of several processes of a
 //! node one adds what the others have written into the node's memory, takes part in the sum of all nodes, and
 //! writes its result for the others: "the main CPU is required for the local shared memory reduction, but not
-//! to progress the network phase". The order is **(ours)**: the first process loads the lines of all others, one
-//! after the other, and writes one line that all others load.
+//! to progress the network phase". The order is **(ours)**: the first process loads the lines of all others,
+//! one after the other, and writes one line that all others load.
 
 use super::{Measurements, of, refuse, set_up};
 use crate::measured::{Measured, columns};

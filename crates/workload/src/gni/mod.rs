@@ -118,8 +118,8 @@ impl GniConfig {
     }
 }
 
-/// The program of a process, on a machine with this number of ticks per second, on which it takes `line_ns` to
-/// load a line of memory that another core of the node has written.
+/// The program of a process, on a machine with this number of ticks per second, on which it takes `line_ns`
+/// to load a line of memory that another core of the node has written.
 pub fn program(
     config: &GniConfig,
     gni: Gni,

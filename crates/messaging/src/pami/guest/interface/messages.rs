@@ -8,8 +8,8 @@
 //! not go through it, but through the node's memory: each task has a queue of packets there. A sender takes a
 //! slot and writes the packet, which is one more access to a line that another core has written, besides the
 //! copy of the data; so does the receiver, who finds it by polling
-//! ([`Operation::Notify`](netloom_node::process::Operation::Notify)). Queues have no end **(ours)**. Where the
-//! interface fetches, a task copies what it reads of another one of its node directly, as by XPMEM or the
+//! ([`Operation::Notify`](netloom_node::process::Operation::Notify)). Queues have no end **(ours)**. Where
+//! the interface fetches, a task copies what it reads of another one of its node directly, as by XPMEM or the
 //! kernel's cross memory attach.
 
 use super::{Arrival, ContextPort, Interface, Watches};

@@ -62,8 +62,8 @@ pub trait Interface: Send + 'static {
         false
     }
 
-    /// The process of its node that is notified of what other processes of the node have written for the task,
-    /// if they may.
+    /// The process of its node that is notified of what other processes of the node have written for the
+    /// task, if they may.
     fn listens(&self) -> Option<ProcessId> {
         None
     }
