@@ -60,6 +60,21 @@ fn choose_groups(by: &str, is_inter: &str, planned: impl Fn(&str) -> String) -> 
     }
 }
 
+/// Whether a parameter is a place for one result, which a program has to give.
+fn is_place(function: &Function, parameter: &Parameter) -> bool {
+    let is_optional = match &*parameter.kind {
+        // MPI_STATUS_IGNORE.
+        "*status" => true,
+        "*argv" => true,
+        "*int" => function.name.starts_with("Init") && parameter.name == "argc",
+        // A length of 0 asks for the length alone.
+        "*text" => matches!(&*function.name, "Session_get_nth_pset" | "Info_get_string"),
+        kind => kind.starts_with("*["),
+    };
+    // Functions have such kinds too.
+    parameter.kind.starts_with('*') && !is_optional && rust_type(&parameter.kind, false).starts_with("*mut")
+}
+
 fn export(function: &Function, is_long: bool) -> String {
     let name = format!("{}{}", function.name, if is_long { "_c" } else { "" });
     let parameters: Vec<_> = function.parameters.iter().filter(|parameter| parameter.kind != "...").collect();
@@ -154,13 +169,17 @@ fn export(function: &Function, is_long: bool) -> String {
             named.or(freed.as_deref()).unwrap_or("0")
         }
     };
+    // The tools interface takes NULL for what is not asked for.
+    let places = parameters.iter().filter(|of| !function.is_any_time && is_place(function, of));
+    let places: String = places.map(|of| format!("place(\"{0}\", {0})?; ", of.name)).collect();
     let body = match &function.carried_out_by {
         None => panic!("{name} has no function that carries it out"),
         Some(by) if function.is_any_time => {
             format!("at_any_time(&\"MPI_{name}\", crate::{by}({}))", arguments(&parameters))
         }
         Some(by) if function.needs_no_library => {
-            format!("run_alone(&\"MPI_{name}\", {comm}, || crate::{by}({}))", arguments(&parameters))
+            let call = format!("crate::{by}({})", arguments(&parameters));
+            format!("run_alone(&\"MPI_{name}\", {comm}, || {{ {places}{call} }})")
         }
         // A persistent collective keeps its arguments, and is planned at each start.
         Some(by) if is_collective(by) && name.contains("_init") => {
@@ -177,8 +196,8 @@ fn export(function: &Function, is_long: bool) -> String {
             let root = root.map_or("None".into(), |root| format!("Some({})", root.name));
             let is_neighborhood = by.starts_with("neighborhood::");
             let given: Vec<String> = argument_list(given).into_iter().map(keep).collect();
-            let places: Vec<String> = (0..given.len()).map(|at| format!("given.{at}")).collect();
-            let (kept, given) = (given.join(", "), places.join(", "));
+            let kept_at: Vec<String> = (0..given.len()).map(|at| format!("given.{at}")).collect();
+            let (kept, given) = (given.join(", "), kept_at.join(", "));
             let copied = if kept.contains("::new(") || kept.contains("::of_types(") {
                 "let given = given.clone();"
             } else {
@@ -188,7 +207,7 @@ fn export(function: &Function, is_long: bool) -> String {
             let planned = choose_groups(by, &format!("library.is_inter({comm})"), boxed);
             let (info, request) = (&info.name, &request.name);
             format!(
-                "run(&\"MPI_{name}\", {comm}, |library| {{ let at = library.comm(\"{comm}\", {comm})?; \
+                "run(&\"MPI_{name}\", {comm}, |library| {{ {places}let at = library.comm(\"{comm}\", {comm})?; \
                  let [to, from, own] = library.significant(at, {root}, {is_neighborhood}); let _ = (to, from, own); \
                  crate::info::check({info})?; let given = ({kept},); \
                  let plan = move |library: &mut Library| {{ {copied} \
@@ -207,12 +226,13 @@ fn export(function: &Function, is_long: bool) -> String {
             let given = arguments(given);
             let planned = |by: &str| format!("{{ let plan = crate::{by}(library, {given})?; {then} }}");
             let planned = choose_groups(by, &format!("library.is_inter({comm})"), planned);
-            format!("run(&\"MPI_{name}\", {comm}, |library| {{ {planned} }})")
+            format!("run(&\"MPI_{name}\", {comm}, |library| {{ {places}{planned} }})")
         }
         Some(by) => {
             let arguments = arguments(&parameters);
             let comma = if arguments.is_empty() { "" } else { ", " };
-            format!("run(&\"MPI_{name}\", {comm}, |library| crate::{by}(library{comma}{arguments}))")
+            let call = format!("crate::{by}(library{comma}{arguments})");
+            format!("run(&\"MPI_{name}\", {comm}, |library| {{ {places}{call} }})")
         }
     };
     let jump = if cfg!(target_arch = "aarch64") { "b" } else { "jmp" };

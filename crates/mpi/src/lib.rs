@@ -18,6 +18,7 @@ pub mod matching;
 pub mod one_sided;
 pub mod op;
 pub mod point_to_point;
+mod soft_float;
 pub mod topology;
 pub mod transport;
 mod unexpected;

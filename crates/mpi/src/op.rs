@@ -1,6 +1,8 @@
 //! Predefined reductions (MPI 5.0, section 6.9.2), with the handles of the standard ABI.
 
 use crate::datatype::{Kind, Predefined};
+use crate::soft_float::{LongDouble, Real2, Real16, Soft};
+use rustc_apfloat::Float;
 
 /// A predefined reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +114,34 @@ macro_rules! integer {
 use std::ops::{Add as _, Mul as _};
 number!(f32, add, mul);
 number!(f64, add, mul);
-integer!(i8, i16, i32, i64, u8, u16, u32, u64);
+integer!(i8, i16, i32, i64, i128, u8, u16, u32, u64, u128);
+
+impl<Format: Float, const N: usize> Number for Soft<Format, N> {
+    const BYTES: usize = N;
+
+    fn of(bytes: &[u8]) -> Self {
+        Self::of_bytes(bytes.try_into().expect("its size"))
+    }
+
+    fn put(self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&self.bytes());
+    }
+
+    fn each(own: &mut [u8], other: &[u8], combine: impl Fn(Self, Self) -> Self) {
+        let (own, other) = (own.as_chunks_mut().0, other.as_chunks().0);
+        for (own, &other) in own.iter_mut().zip(other) {
+            *own = combine(Self::of_bytes(*own), Self::of_bytes(other)).bytes();
+        }
+    }
+
+    fn sum(self, other: Self) -> Self {
+        self + other
+    }
+
+    fn product(self, other: Self) -> Self {
+        self * other
+    }
+}
 
 fn arithmetic<T: Number>(op: Op, own: &mut [u8], other: &[u8]) -> bool {
     match op {
@@ -203,23 +232,26 @@ pub fn reduce(op: Op, of: &Predefined, own: &mut [u8], other: &[u8]) -> bool {
         _ => {
             return match of.kind {
                 Kind::Signed => {
-                    by_size!(arithmetic: 1 => i8, 2 => i16, 4 => i32, 8 => i64)
-                        || by_size!(bits: 1 => u8, 2 => u16, 4 => u32, 8 => u64)
-                        || by_size!(logic: 1 => u8, 2 => u16, 4 => u32, 8 => u64)
+                    by_size!(arithmetic: 1 => i8, 2 => i16, 4 => i32, 8 => i64, 16 => i128)
+                        || by_size!(bits: 1 => u8, 2 => u16, 4 => u32, 8 => u64, 16 => u128)
+                        || by_size!(logic: 1 => u8, 2 => u16, 4 => u32, 8 => u64, 16 => u128)
                 }
                 Kind::Unsigned => {
-                    by_size!(arithmetic: 1 => u8, 2 => u16, 4 => u32, 8 => u64)
-                        || by_size!(bits: 1 => u8, 2 => u16, 4 => u32, 8 => u64)
-                        || by_size!(logic: 1 => u8, 2 => u16, 4 => u32, 8 => u64)
+                    by_size!(arithmetic: 1 => u8, 2 => u16, 4 => u32, 8 => u64, 16 => u128)
+                        || by_size!(bits: 1 => u8, 2 => u16, 4 => u32, 8 => u64, 16 => u128)
+                        || by_size!(logic: 1 => u8, 2 => u16, 4 => u32, 8 => u64, 16 => u128)
                 }
-                Kind::Float => by_size!(arithmetic: 4 => f32, 8 => f64),
-                Kind::Complex => by_size!(complex: 8 => f32, 16 => f64),
-                Kind::Logical => by_size!(logic: 1 => u8, 2 => u16, 4 => u32, 8 => u64),
+                Kind::Float if of.name == "REAL16" => arithmetic::<Real16>(op, own, other),
+                Kind::Float => by_size!(arithmetic: 2 => Real2, 4 => f32, 8 => f64, 16 => LongDouble),
+                Kind::Complex if of.name == "COMPLEX32" => complex::<Real16>(op, own, other),
+                Kind::Complex => by_size!(complex: 4 => Real2, 8 => f32, 16 => f64, 32 => LongDouble),
+                Kind::Logical => by_size!(logic: 1 => u8, 2 => u16, 4 => u32, 8 => u64, 16 => u128),
                 Kind::Byte => by_size!(bits: 1 => u8),
                 Kind::Character => false,
                 Kind::PairFloat => match of.name {
                     "FLOAT_INT" => located::<f32, i32>(op, own, other, 4, of.extent),
                     "DOUBLE_INT" => located::<f64, i32>(op, own, other, 8, of.extent),
+                    "LONG_DOUBLE_INT" => located::<LongDouble, i32>(op, own, other, 16, of.extent),
                     "2REAL" => located::<f32, f32>(op, own, other, 4, of.extent),
                     "2DOUBLE_PRECISION" => located::<f64, f64>(op, own, other, 8, of.extent),
                     _ => false,

@@ -119,29 +119,50 @@ impl Cartesian {
     }
 }
 
-/// Lengths of `free` dimensions whose product is `nodes`, the longest first and as equal as can be: the
-/// longest as short as possible, then the next.
+/// Lengths of `free` dimensions whose product is `nodes`, the longest first and as close to each other as can
+/// be: with the smallest difference of the longest and the shortest, and of such with the longest shortest.
 pub fn balanced(nodes: u32, free: usize) -> Vec<u32> {
-    fn search(nodes: u32, free: usize, most: u32, divisors: &[u32]) -> Option<Vec<u32>> {
+    /// Lengths within bounds, the first as short as can be.
+    fn search(nodes: u32, free: usize, [least, most]: [u32; 2], divisors: &[u32]) -> Option<Vec<u32>> {
         if free == 0 {
             return (nodes == 1).then(Vec::new);
         }
-        // The longest is no shorter than the others, so the rest must fit under it.
+        // The first is no shorter than the others, so the rest must fit under it; and none is too short.
+        let power = |of: u32, times: usize| u64::from(of).saturating_pow(times as u32);
         let fits = |&&first: &&u32| {
-            nodes.is_multiple_of(first) && u64::from(first).saturating_pow(free as u32) >= u64::from(nodes)
+            let least_of_rest = power(least, free - 1).saturating_mul(first.into());
+            nodes.is_multiple_of(first)
+                && power(first, free) >= u64::from(nodes)
+                && least_of_rest <= u64::from(nodes)
         };
-        divisors.iter().filter(|&&first| first <= most).filter(fits).find_map(|&first| {
-            let mut rest = search(nodes / first, free - 1, first, divisors)?;
+        let within = divisors.iter().filter(|&&first| (least..=most).contains(&first));
+        within.filter(fits).find_map(|&first| {
+            let mut rest = search(nodes / first, free - 1, [least, first], divisors)?;
             rest.insert(0, first);
             Some(rest)
         })
+    }
+    if free < 2 {
+        return vec![nodes; free];
     }
     let small = (1..).take_while(|&by: &u32| u64::from(by) * u64::from(by) <= u64::from(nodes));
     let mut divisors: Vec<u32> =
         small.filter(|&by| nodes.is_multiple_of(by)).flat_map(|by| [by, nodes / by]).collect();
     divisors.sort_unstable();
     divisors.dedup();
-    search(nodes, free, nodes, &divisors).unwrap_or_default()
+    let reaches = |length: u32| u64::from(length).saturating_pow(free as u32);
+    let shortest = divisors.iter().filter(|&&of| reaches(of) <= nodes.into());
+    let mut ends: Vec<[u32; 2]> = shortest
+        .flat_map(|&short| divisors.iter().map(move |&long| [short, long]))
+        .filter(|&[short, long]| long >= short && reaches(long) >= nodes.into())
+        .filter(|&[short, long]| u64::from(nodes).is_multiple_of(u64::from(short) * u64::from(long)))
+        .collect();
+    ends.sort_unstable_by_key(|&[short, long]| (long - short, u32::MAX - short));
+    let found = ends.into_iter().find_map(|[short, long]| {
+        let between = search(nodes / short / long, free - 2, [short, long], &divisors)?;
+        Some([&[long], &*between, &[short]].concat())
+    });
+    found.expect("one long and others of length 1 are a solution")
 }
 
 #[cfg(test)]
@@ -172,6 +193,11 @@ mod tests {
             (1, 2, vec![1, 1]),
             (1 << 20, 4, vec![32; 4]),
             (720, 4, vec![6, 6, 5, 4]),
+            (7488, 3, vec![26, 18, 16]),
+            (5040, 3, vec![21, 16, 15]),
+            (720_720, 6, vec![13, 11, 10, 9, 8, 7]),
+            (1 << 16, 20, [[2; 16].as_slice(), &[1; 4]].concat()),
+            (0x7fff_ffff, 3, vec![0x7fff_ffff, 1, 1]),
         ] {
             assert_eq!(balanced(nodes, free), expected, "{nodes} in {free}");
         }

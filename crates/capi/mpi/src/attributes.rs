@@ -3,8 +3,9 @@
 
 use crate::abi::*;
 use crate::communicators;
+use crate::info::Info;
 use crate::library::{CommId, Library, library};
-use crate::requests::{EMPTY, Request};
+
 use crate::threads;
 use crate::types;
 use crate::windows::{Win, WinId};
@@ -262,12 +263,13 @@ pub unsafe fn dup_with_info(comm: usize, info: usize, made: *mut usize) -> Resul
     Ok(())
 }
 
-/// It waits for the other ranks, as contexts are agreed on here, and returns a request that has ended.
+/// Returns without the other ranks; the request ends when they have agreed on a context.
 pub unsafe fn idup(comm: usize, made: *mut usize, request: *mut usize) -> Result<(), Error> {
-    // SAFETY: the program gave the places.
+    // SAFETY: the library is borrowed for each statement alone; the program gave functions and places.
     unsafe {
-        dup(comm, made)?;
-        now().hand_out(Request::Ended(Ok(EMPTY)), request)
+        let at = now().comm("comm", comm)?;
+        let info = now().of(at).info.clone();
+        idup_of(comm, info, made, request)
     }
 }
 
@@ -278,10 +280,24 @@ pub unsafe fn idup_with_info(
     made: *mut usize,
     request: *mut usize,
 ) -> Result<(), Error> {
-    // SAFETY: the program gave the places.
+    let info = crate::info::copy(info)?;
+    // SAFETY: the program gave functions and places.
+    unsafe { idup_of(comm, info, made, request) }
+}
+
+/// # Safety
+/// As [`idup`].
+unsafe fn idup_of(comm: usize, info: Info, made: *mut usize, request: *mut usize) -> Result<(), Error> {
+    // SAFETY: the library is borrowed for each statement alone; the program gave functions and places.
     unsafe {
-        dup_with_info(comm, info, made)?;
-        now().hand_out(Request::Ended(Ok(EMPTY)), request)
+        let at = now().comm("comm", comm)?;
+        let copies = copies(Carrier::Comm, comm)?;
+        let (handle, future) = communicators::idup(&mut now(), at);
+        let new = now().comm("newcomm", handle)?;
+        now().of(new).attributes = copies;
+        now().of(new).info = info;
+        *made = handle;
+        now().start(future, request)
     }
 }
 

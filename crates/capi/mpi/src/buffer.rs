@@ -13,6 +13,7 @@ use netloom_mpi::one_sided::Place;
 use netloom_mpi::transport::Memory;
 use std::borrow::Cow;
 use std::ffi::c_void;
+use std::ops::Range;
 
 /// A buffer, as the program describes it. Count and type are checked where they are used: those of
 /// `MPI_IN_PLACE`, and those of the root's buffer at other ranks, may be anything.
@@ -116,6 +117,10 @@ impl Buffer {
     /// The same of a buffer of this process.
     fn checked(&self, parts: u32) -> Result<(&Type, usize), Error> {
         let &Buffer { names: [name, ..], address, .. } = self;
+        if self.is_in_place() {
+            let text = format!("{name} is MPI_IN_PLACE, which stands for no memory here");
+            return Err(Error::new(Class::Buffer, text));
+        }
         let (of, count) = self.counted(parts)?;
         // Derived types may have absolute addresses, from MPI_BOTTOM on.
         if address.is_null() && count * of.size() > 0 && matches!(of, Type::Predefined(_)) {
@@ -132,7 +137,8 @@ impl Buffer {
         let Some(Type::Predefined(of)) = self.of.of else { return None };
         let count = usize::try_from(self.count).ok().filter(|&count| count <= bytes_max)?;
         let bytes = count * of.size;
-        let is_plain = of.size == of.extent && bytes <= bytes_max && (bytes == 0 || !self.address.is_null());
+        let is_memory = bytes == 0 || self.address as usize > IN_PLACE;
+        let is_plain = of.size == of.extent && bytes <= bytes_max && is_memory;
         is_plain.then_some(Memory { address: self.address as u64, bytes: bytes as u64 })
     }
 
@@ -308,6 +314,18 @@ impl Buffer {
     }
 }
 
+/// That what is sent and what is received are different memory.
+pub fn check_apart<T>(sent: Range<*const T>, received: Range<*const T>) -> Result<(), Error> {
+    let is_empty = sent.is_empty() || received.is_empty();
+    if is_empty || sent.end <= received.start || received.end <= sent.start {
+        return Ok(());
+    }
+    Err(Error::new(
+        Class::Buffer,
+        "what is sent and what is received overlap: a rank with all its data in recvbuf gives MPI_IN_PLACE as sendbuf",
+    ))
+}
+
 /// Elements as an array of the program has them, with what is between them.
 pub struct Array {
     address: u64,
@@ -320,6 +338,18 @@ impl Array {
     /// Whether it is one piece.
     fn is_run(&self) -> bool {
         self.layout.as_ref().is_none_or(|layout| layout.as_run() == Some(0))
+    }
+
+    /// That the result of a reduction goes elsewhere, as far as both are one piece.
+    pub fn check_apart(&self, result: &Array) -> Result<(), Error> {
+        if self.layout.is_some() || result.layout.is_some() {
+            return Ok(());
+        }
+        let range = |of: &Array| {
+            let start = of.address as *const u8;
+            start..start.wrapping_add(of.bytes)
+        };
+        check_apart(range(self), range(result))
     }
 
     /// Copies the elements between two arrays like this one.

@@ -2,7 +2,7 @@
 //! polled, within the call or as a request. All that the program gives but its data is read when it is
 //! planned.
 
-use crate::buffer::{Array, Buffer, Counted, Operand, Pieces, Space};
+use crate::buffer::{Array, Buffer, Counted, Operand, Pieces, Space, check_apart};
 use crate::library::{CommId, Library};
 use crate::operations::{Reduction, combining};
 use netloom_mpi::collective;
@@ -29,12 +29,14 @@ fn place(library: &mut Library, comm: CommId) -> (u32, u32) {
     (group.rank, group.size)
 }
 
-/// What a rank sends to one is as long as what one receives from it.
-fn check_lengths(own: usize, other: usize) -> Result<(), Error> {
-    if own == other {
-        return Ok(());
+/// What a rank sends to itself is as long as what it receives from itself, and elsewhere.
+fn check_own_part(sent: &[u8], received: &[u8]) -> Result<(), Error> {
+    if sent.len() != received.len() {
+        let [sent, received] = [sent, received].map(<[u8]>::len);
+        let text = format!("this rank sends {sent} B where {received} B are received");
+        return Err(Error::new(Class::Truncate, text));
     }
-    Err(Error::new(Class::Truncate, format!("this rank sends {own} B where {other} B are received")))
+    check_apart(sent.as_ptr_range(), received.as_ptr_range())
 }
 
 #[inline(always)]
@@ -54,20 +56,21 @@ pub unsafe fn bcast(
     let operation = library.operation(comm);
     Ok(async move {
         collective::broadcast(&operation, &mut data, root).await?;
+        operation.check_lengths()?;
         data.finish();
         Ok(())
     })
 }
 
 /// The operand of this rank, and where its result goes.
-///
-/// # Safety
-/// The program gave the buffers.
-unsafe fn operand(sendbuf: *const c_void, recvbuf: Buffer) -> Result<(Vec<u8>, Array), Error> {
+fn operand(sendbuf: *const c_void, recvbuf: &Buffer) -> Result<[Array; 2], Error> {
     let from = recvbuf.at("sendbuf", sendbuf);
-    let from = if from.is_in_place() { recvbuf.clone() } else { from };
-    // SAFETY: the caller's promise.
-    Ok((unsafe { from.array()?.copy() }, recvbuf.array()?))
+    if from.is_in_place() {
+        return Ok([recvbuf.array()?, recvbuf.array()?]);
+    }
+    let (from, result) = (from.array()?, recvbuf.array()?);
+    from.check_apart(&result)?;
+    Ok([from, result])
 }
 
 pub unsafe fn reduce(
@@ -81,14 +84,13 @@ pub unsafe fn reduce(
     let root = check_root(library, root, comm)?;
     let combine = combining(op, &recvbuf)?;
     let is_root = place(library, comm).0 == root;
-    let from = recvbuf.at("sendbuf", sendbuf);
-    let from = if from.is_in_place() && is_root { recvbuf.clone() } else { from };
-    let from = from.array()?;
     // SAFETY: the program gave the buffers; that of the result is the root's.
     let (mut copy, result) = unsafe {
-        match is_root {
-            true => (vec![], Some(Operand::new(&from, recvbuf.array()?))),
-            false => (from.copy(), None),
+        if is_root {
+            let [from, result] = operand(sendbuf, &recvbuf)?;
+            (vec![], Some(Operand::new(&from, result)))
+        } else {
+            (recvbuf.at("sendbuf", sendbuf).array()?.copy(), None)
         }
     };
     let operation = library.operation(comm);
@@ -96,6 +98,7 @@ pub unsafe fn reduce(
         let mut result = result;
         let data = result.as_deref_mut().unwrap_or(&mut copy);
         collective::reduce(&operation, data, root, &combine).await?;
+        operation.check_lengths()?;
         result.into_iter().for_each(Operand::finish);
         Ok(())
     })
@@ -110,13 +113,13 @@ pub unsafe fn all_reduce(
     comm: CommId,
 ) -> Result<impl Plan + use<>, Error> {
     let combine = combining(op, &recvbuf)?;
-    let from = recvbuf.at("sendbuf", sendbuf);
-    let from = if from.is_in_place() { recvbuf.clone() } else { from };
+    let [from, result] = operand(sendbuf, &recvbuf)?;
     // SAFETY: the program gave the buffers.
-    let mut data = unsafe { Operand::new(&from.array()?, recvbuf.array()?) };
+    let mut data = unsafe { Operand::new(&from, result) };
     let operation = library.operation(comm);
     Ok(async move {
         collective::all_reduce(&operation, &mut data, &combine).await?;
+        operation.check_lengths()?;
         data.finish();
         Ok(())
     })
@@ -154,12 +157,14 @@ unsafe fn any_scan(
     comm: CommId,
 ) -> Result<impl Plan + use<>, Error> {
     let combine = combining(op, &recvbuf)?;
+    let [from, result] = operand(sendbuf, &recvbuf)?;
     // SAFETY: the program gave the buffers.
-    let (mut data, result) = unsafe { operand(sendbuf, recvbuf)? };
+    let mut data = unsafe { from.copy() };
     let has_result = !is_exclusive || place(library, comm).0 > 0;
     let operation = library.operation(comm);
     Ok(async move {
         collective::scan(&operation, &mut data, is_exclusive, &combine).await?;
+        operation.check_lengths()?;
         if has_result {
             // SAFETY: as above.
             unsafe { result.set(&data) };
@@ -216,15 +221,20 @@ unsafe fn any_reduce_scatter(
 ) -> Result<impl Plan + use<>, Error> {
     let combine = combining(op, &recvbuf)?;
     let from = recvbuf.at("sendbuf", sendbuf);
-    let from = if from.is_in_place() { recvbuf.clone() } else { from };
+    let is_in_place = from.is_in_place();
+    let from = if is_in_place { recvbuf.clone() } else { from };
     let (lengths, all) = lengths(&from, counts)?;
+    let (from, result) = (from.of_count(all).array()?, recvbuf.array()?);
+    if !is_in_place {
+        from.check_apart(&result)?;
+    }
     // SAFETY: the program gave the buffer.
-    let mut data = unsafe { from.of_count(all).array()?.copy() };
-    let result = recvbuf.array()?;
+    let mut data = unsafe { from.copy() };
     let operation = library.operation(comm);
     Ok(async move {
         let mut own = vec![0; lengths[operation.rank() as usize]];
         collective::reduce_scatter(&operation, &mut data, &lengths, &mut own, &combine).await?;
+        operation.check_lengths()?;
         // SAFETY: as above.
         unsafe { result.set(&own) };
         Ok(())
@@ -379,7 +389,7 @@ pub unsafe fn gather<P: Into<Parts> + 'static>(
             let mut spaces = recvbuf.spaces(size)?;
             let of_own = &spaces.parts()[rank as usize];
             let own = if sendbuf.is_in_place() { Cow::Owned(of_own.to_vec()) } else { sendbuf.bytes(1)? };
-            check_lengths(own.len(), of_own.len())?;
+            check_own_part(&own, of_own)?;
             (own, spaces)
         } else {
             (sendbuf.bytes(1)?, Spaces::none())
@@ -391,6 +401,7 @@ pub unsafe fn gather<P: Into<Parts> + 'static>(
             true => collective::gather_equal(&operation, &own, spaces.parts(), root).await?,
             false => collective::gather(&operation, &own, spaces.parts(), root).await?,
         }
+        operation.check_lengths()?;
         spaces.finish();
         Ok(())
     })
@@ -415,7 +426,7 @@ pub unsafe fn scatter<P: Into<Parts> + 'static>(
         (pieces, own)
     };
     if let (true, Some(own)) = (is_root, &own) {
-        check_lengths(pieces.parts()[rank as usize].len(), own.len())?;
+        check_own_part(pieces.parts()[rank as usize], own)?;
     }
     let operation = library.operation(comm);
     Ok(async move {
@@ -433,6 +444,7 @@ pub unsafe fn scatter<P: Into<Parts> + 'static>(
             true => collective::scatter_equal(&operation, &parts, space, root).await?,
             false => collective::scatter(&operation, &parts, space, root).await?,
         }
+        operation.check_lengths()?;
         own.into_iter().for_each(Space::finish);
         Ok(())
     })
@@ -452,7 +464,7 @@ pub unsafe fn all_gather<P: Into<Parts> + 'static>(
         if !sendbuf.is_in_place() {
             let own = sendbuf.bytes(1)?;
             let part = &mut *spaces.parts()[rank as usize];
-            check_lengths(own.len(), part.len())?;
+            check_own_part(&own, part)?;
             part.copy_from_slice(&own);
         }
         spaces
@@ -460,6 +472,7 @@ pub unsafe fn all_gather<P: Into<Parts> + 'static>(
     let operation = library.operation(comm);
     Ok(async move {
         collective::all_gather(&operation, spaces.parts()).await?;
+        operation.check_lengths()?;
         spaces.finish();
         Ok(())
     })
@@ -482,12 +495,13 @@ pub unsafe fn all_to_all<P: Into<Parts> + 'static>(
         } else {
             sendbuf.bytes(size)?
         };
-        check_lengths(pieces.parts()[rank as usize].len(), to[rank as usize].len())?;
+        check_own_part(pieces.parts()[rank as usize], to[rank as usize])?;
         (pieces, spaces)
     };
     let operation = library.operation(comm);
     Ok(async move {
         collective::all_to_all(&operation, &pieces.parts(), spaces.parts()).await?;
+        operation.check_lengths()?;
         spaces.finish();
         Ok(())
     })

@@ -1,11 +1,12 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 use crate::abi::*;
-use crate::contexts;
+use crate::contexts::{self, Contexts, UnderWay};
 use crate::environment::write;
 use crate::library::{Comm, CommId, Library};
 use crate::operations::Combining;
 use crate::pami::Pami;
+use netloom_mpi::collective::inter::Inter;
 use netloom_mpi::collective::{self, Operation, inter};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
@@ -35,37 +36,63 @@ pub fn greater(own: &mut [u8], other: &[u8]) -> Result<(), Error> {
 
 /// A context that no member of a communicator uses.
 pub fn agree_context(library: &mut Library, comm: CommId) -> Result<u32, Error> {
+    let contexts = Rc::clone(&library.contexts);
     if library.of(comm).remote.is_none() {
-        return agree(library, |library| library.operation(comm));
+        let operation = library.operation(comm);
+        return library.block_on(agreed(&contexts, operation));
     }
-    contexts::agree(library, |library, context| {
-        let inter = library.inter_operation(comm);
-        library.block_on(inter::agree(&inter, context, &greater))
-    })
+    let inter = library.inter_operation(comm);
+    library.block_on(agreed_inter(&contexts, inter))
 }
 
 /// A context that no process of an operation uses.
-pub fn agree(
-    library: &mut Library,
-    operation: impl Fn(&mut Library) -> Operation<Pami>,
-) -> Result<u32, Error> {
+pub fn agree(library: &mut Library, operation: Operation<Pami>) -> Result<u32, Error> {
+    let contexts = Rc::clone(&library.contexts);
+    library.block_on(agreed(&contexts, operation))
+}
+
+async fn agreed(contexts: &Contexts, operation: Operation<Pami>) -> Result<u32, Error> {
     let greatest = Combining::of_predefined(Op::Max, "UINT32_T");
-    contexts::agree(library, |library, context| {
-        let operation = operation(library);
-        library.block_on(collective::all_reduce(&operation, context, &greatest))
-    })
+    contexts::agree(contexts, async |context| collective::all_reduce(&operation, context, &greatest).await)
+        .await
+}
+
+async fn agreed_inter(contexts: &Contexts, inter: Inter<Pami>) -> Result<u32, Error> {
+    contexts::agree(contexts, async |context| inter::agree(&inter, context, &greater).await).await
 }
 
 /// The handle of a communicator of the same group.
 pub fn dup(library: &mut Library, comm: CommId) -> Result<usize, Error> {
     let context = agree_context(library, comm)?;
-    let &mut Comm { ref group, ref remote, errhandler, ref topology, .. } = library.of(comm);
-    let (group, topology) = (Group { context, ..group.clone() }, topology.clone());
-    let remote = remote.clone();
-    let handle = library.add_comm(group, errhandler);
-    library.set_remote(handle, remote);
-    library.set_topology(handle, topology);
+    let (group, errhandler) = (library.of(comm).group.clone(), library.of(comm).errhandler);
+    let handle = library.add_comm(Group { context, ..group }, errhandler);
+    library.set_parts(handle, comm);
     Ok(handle)
+}
+
+/// The same while the program goes on: the communicator can be used when the future has ended. Its
+/// collectives are not the network's, for that other members make it in the same order is not known.
+pub fn idup(library: &mut Library, comm: CommId) -> (usize, impl Future<Output = Result<(), Error>> + use<>) {
+    // As the collective of another thread would be, it is not the network's.
+    let of_comm = match library.of(comm).remote {
+        None => Ok(library.operation(comm).of_team(None)),
+        Some(_) => Err(library.inter_operation(comm)),
+    };
+    let (group, errhandler) = (library.of(comm).group.clone(), library.of(comm).errhandler);
+    let handle = library.place_comm(Comm::new(group, None, errhandler));
+    library.set_parts(handle, comm);
+    let agreement = UnderWay::new(Rc::clone(&library.contexts));
+    let future = async move {
+        let context = match of_comm {
+            Ok(operation) => agreed(agreement.contexts(), operation).await?,
+            Err(inter) => agreed_inter(agreement.contexts(), inter).await?,
+        };
+        // SAFETY: whoever polls it has nothing of the library borrowed.
+        let library = unsafe { crate::library::library() };
+        library.expect("requests end before the library does").set_context(handle, context);
+        Ok(())
+    };
+    (handle, future)
 }
 
 /// Contexts of the operations that make a communicator without its parent's other members: the parent's, with
@@ -92,9 +119,9 @@ pub unsafe fn create_group(
         Some(rank) => {
             let mut group =
                 Group { members: group.members().clone(), rank, size: group.size(), context: parent };
-            group.context = agree(library, |library| {
-                Operation::new(Rc::clone(&library.point_to_point), group.clone(), tag as u32)
-            })?;
+            let point_to_point = Rc::clone(&library.point_to_point);
+            let operation = Operation::new(point_to_point, group.clone(), tag as u32);
+            group.context = agree(library, operation.between_processes())?;
             library.add_comm(group, errhandler)
         }
     };
@@ -116,7 +143,7 @@ pub unsafe fn number_of(stringtag: *const c_char) -> u32 {
 /// An operation of a group that has no communicator, by number.
 pub fn operation_of(library: &Library, group: &Group, number: u32) -> Operation<Pami> {
     let group = Group { context: WITHIN_GROUP, ..group.clone() };
-    Operation::new(Rc::clone(&library.point_to_point), group, number)
+    Operation::new(Rc::clone(&library.point_to_point), group, number).between_processes()
 }
 
 /// The members of a group that the program made, of which this process is one.
@@ -144,7 +171,8 @@ pub unsafe fn create_from_group(
         let group = members(library, &group)?;
         // SAFETY: the program gave the string.
         let number = unsafe { number_of(stringtag) };
-        let context = agree(library, |library| operation_of(library, &group, number))?;
+        let operation = operation_of(library, &group, number);
+        let context = agree(library, operation)?;
         library.add_comm(Group { context, ..group }, errhandler)
     };
     // SAFETY: the program gave the place.
@@ -285,6 +313,7 @@ pub fn free(library: &mut Library, comm: CommId) {
     library.detach_freed(comm);
     library.forget_parent(comm);
     let freed = library.comms[comm.0].take().expect("it was found");
+    library.free_comms.push(comm.0);
     crate::waiting::names().remove(&freed.group.context);
     if let Some(team) = freed.team {
         library.point_to_point.transport().free_team(team);

@@ -2,7 +2,7 @@
 
 use crate::abi::SUCCESS;
 use crate::library::{Library, is_running, library};
-use netloom_mpi::error::Error;
+use netloom_mpi::error::{Class, Error};
 use std::ffi::c_int;
 use std::io::Write as _;
 
@@ -99,6 +99,17 @@ plain_outcomes!(c_int f64 isize usize);
 #[inline]
 pub fn at_any_time<R: Outcome>(name: &'static &'static str, outcome: R) -> R::Result {
     outcome.result(name)
+}
+
+/// That a place for a result is there.
+#[inline]
+pub fn place<T>(name: &str, place: *mut T) -> Result<(), Error> {
+    if place.is_null() { Err(no_place(name)) } else { Ok(()) }
+}
+
+#[cold]
+fn no_place(name: &str) -> Error {
+    Error::new(Class::Arg, format!("{name} is NULL, and a result goes there"))
 }
 
 /// Tells the user something, in one write, so that the lines of several ranks do not mix.

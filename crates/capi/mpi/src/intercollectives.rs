@@ -61,6 +61,7 @@ pub unsafe fn bcast(
     let inter = library.inter_operation(comm);
     Ok(async move {
         inter::broadcast(&inter, data.as_deref_mut().unwrap_or_default(), role).await?;
+        inter.check_lengths()?;
         if let (Role::Other(_), Some(data)) = (role, data) {
             data.finish();
         }
@@ -91,6 +92,7 @@ pub unsafe fn reduce(
     Ok(async move {
         let Some(combine) = combine else { return Ok(()) };
         inter::reduce(&inter, &mut data, role, &combine).await?;
+        inter.check_lengths()?;
         // SAFETY: the program gave the buffer of the result.
         result.iter().for_each(|result| unsafe { result.set(&data) });
         Ok(())
@@ -112,6 +114,7 @@ pub unsafe fn all_reduce(
     let inter = library.inter_operation(comm);
     Ok(async move {
         inter::all_reduce(&inter, &mut data, &combine).await?;
+        inter.check_lengths()?;
         // SAFETY: as above.
         unsafe { result.set(&data) };
         Ok(())
@@ -163,6 +166,7 @@ unsafe fn any_reduce_scatter(
     Ok(async move {
         let mut own = vec![0; lengths[inter.within.rank() as usize]];
         inter::reduce_scatter(&inter, &mut data, &lengths, &mut own, &combine).await?;
+        inter.check_lengths()?;
         // SAFETY: as above.
         unsafe { result.set(&own) };
         Ok(())
@@ -205,6 +209,7 @@ pub unsafe fn gather<P: Into<Parts> + 'static>(
     let inter = library.inter_operation(comm);
     Ok(async move {
         inter::gather(&inter, own.as_deref().unwrap_or_default(), spaces.parts(), role).await?;
+        inter.check_lengths()?;
         spaces.finish();
         Ok(())
     })
@@ -231,6 +236,7 @@ pub unsafe fn scatter<P: Into<Parts> + 'static>(
     let inter = library.inter_operation(comm);
     Ok(async move {
         inter::scatter(&inter, &pieces.parts(), own.as_deref_mut().unwrap_or_default(), role).await?;
+        inter.check_lengths()?;
         own.into_iter().for_each(crate::buffer::Space::finish);
         Ok(())
     })
@@ -247,6 +253,7 @@ unsafe fn exchange(
     async move {
         let sends: Vec<(u32, &[u8])> = (0..).zip(pieces.parts()).collect();
         collective::exchange(&operation, &sends, (0..).zip(spaces.parts()).collect()).await?;
+        operation.check_lengths()?;
         spaces.finish();
         Ok(())
     }

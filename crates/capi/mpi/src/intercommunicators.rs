@@ -145,20 +145,19 @@ pub fn connect(
         Ok(across) => (across, None),
         Err(error) => (None, Some(error)),
     };
+    let (contexts, operation) = (Rc::clone(&library.contexts), within(library));
     let mut size = 0;
-    let context = contexts::agree(library, |library, context| {
-        let operation = within(library);
-        library.block_on(collective::reduce(&operation, context, leader, &greater))?;
+    let agreed = contexts::agree(&contexts, async |context| {
+        collective::reduce(&operation, context, leader, &greater).await?;
         let mut head: Head = [0; 8];
         if let Some((operation, to)) = &across {
             let mut own: Head = [0; 8];
             own[..4].copy_from_slice(context);
             own[4..].copy_from_slice(&group.size.to_ne_bytes());
-            library.block_on(swap(operation, *to, &own, &mut head))?;
+            swap(operation, *to, &own, &mut head).await?;
             greater(&mut head[..4], context)?;
         }
-        let operation = within(library);
-        library.block_on(collective::broadcast(&operation, &mut head, leader))?;
+        collective::broadcast(&operation, &mut head, leader).await?;
         let (greatest, of_other) = head.split_at(4);
         context.copy_from_slice(greatest);
         size = u32::from_ne_bytes(of_other.try_into().expect("four bytes"));
@@ -168,12 +167,12 @@ pub fn connect(
             })),
             _ => Ok(()),
         }
-    })?;
+    });
+    let context = library.block_on(agreed)?;
     let mut other = vec![0; 4 * size as usize];
     if let Some((operation, to)) = &across {
         library.block_on(swap(operation, *to, &to_bytes(&Processes::from(group)), &mut other))?;
     }
-    let operation = within(library);
     library.block_on(collective::broadcast(&operation, &mut other, leader))?;
     let handle = library.add_comm(Group { context, ..group.clone() }, errhandler);
     library.set_remote(handle, Some(of_bytes(&other)));
@@ -199,7 +198,7 @@ fn across(
     let point_to_point = Rc::clone(&library.point_to_point);
     let peer = library.of(peer);
     let group = Group { context: peer.group.context | WITHIN_GROUP, ..peer.group.clone() };
-    let operation = Operation::new(point_to_point, group, tag as u32);
+    let operation = Operation::new(point_to_point, group, tag as u32).between_processes();
     let operation = match &peer.remote {
         None => operation,
         Some(remote) => operation.to(remote.clone()),

@@ -82,7 +82,7 @@ mod windows;
 mod exports {
     use crate::abi::Status;
     use crate::buffer::{Buffer, Counted, Pieces};
-    use crate::entry::{at_any_time, run, run_alone};
+    use crate::entry::{at_any_time, place, run, run_alone};
     use crate::library::Library;
     use crate::numbers::{Count, CountPlace};
     use crate::windows::Remote;

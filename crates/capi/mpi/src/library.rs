@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
-use crate::contexts::{Random, THREADED};
+use crate::contexts::{Contexts, OVERLAPPING};
 use crate::dynamic::{self, Worlds};
 use crate::entry::tell;
 use crate::files::{FILE_NULL, File, USER_FILE};
@@ -114,6 +114,8 @@ pub struct State {
     pub point_to_point: Rc<PointToPoint<Pami>>,
     /// World, self, and those that the program made.
     pub comms: Vec<Option<Comm>>,
+    /// Places in it of those that were freed.
+    pub free_comms: Vec<usize>,
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
     /// How many handles of [`ENDED_SEND`](crate::requests::ENDED_SEND) the program has.
@@ -143,10 +145,7 @@ pub struct State {
     pub windows: Handles<Win>,
     /// Reduction operations that the program made.
     pub operations: Handles<Reduction>,
-    /// The next context that no communicator of this process has.
-    pub next_context: u32,
-    /// See [`crate::contexts`].
-    pub random: Random,
+    pub contexts: Rc<Contexts>,
     pub thread_level: c_int,
     /// The attribute `MPI_UNIVERSE_SIZE`.
     pub universe_size: c_int,
@@ -256,6 +255,7 @@ impl State {
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS, None);
         State {
             comms: vec![world, own_only],
+            free_comms: vec![],
             requests: first_requests(),
             free_requests: vec![],
             ended_sends: 0,
@@ -272,8 +272,7 @@ impl State {
             null_file_errhandler: ERRORS_RETURN,
             operations: Handles::new(USER_OP),
             windows: Handles::new(USER_WIN),
-            next_context: 2 * CONTEXTS,
-            random: Random::new(own),
+            contexts: Rc::new(Contexts::new(2 * CONTEXTS, own, thread_level == THREAD_MULTIPLE)),
             thread_level,
             universe_size: dynamic::universe(&pami).unwrap_or(size) as c_int,
             appnum: spawned.map_or(0, |world| world.command as c_int),
@@ -332,18 +331,36 @@ impl Library {
 
     /// A handle for a communicator. All its members make it at the same time.
     pub fn add_comm(&mut self, group: Group, errhandler: usize) -> usize {
-        let at = self.comms.iter().position(Option::is_none).unwrap_or(self.comms.len());
+        // Other threads may make some before this one has its team.
+        let handle = self.place_comm(Comm::new(group.clone(), None, errhandler));
+        self.set_context(handle, group.context);
+        let team = self.create_team(&group);
+        self.of(CommId(handle & NUMBERS)).team = team;
+        handle
+    }
+
+    /// A handle for a communicator that has no context yet.
+    pub fn place_comm(&mut self, comm: Comm) -> usize {
+        let at = self.free_comms.pop().unwrap_or(self.comms.len());
         if at == self.comms.len() {
             self.comms.push(None);
         }
-        let handle = USER_COMM | at;
-        self.note_group(&group);
-        crate::waiting::names().insert(group.context, format!("communicator {handle:#x}"));
-        // Other threads may make some before this one has its team.
-        self.comms[at] = Some(Comm::new(group.clone(), None, errhandler));
-        let team = self.create_team(&group);
-        self.of(CommId(at)).team = team;
-        handle
+        self.note_group(&comm.group);
+        self.comms[at] = Some(comm);
+        USER_COMM | at
+    }
+
+    /// Gives a communicator its context.
+    pub fn set_context(&mut self, handle: usize, context: u32) {
+        crate::waiting::names().insert(context, format!("communicator {handle:#x}"));
+        self.of(CommId(handle & NUMBERS)).group.context = context;
+    }
+
+    /// Gives a communicator the other group and the topology of another one.
+    pub fn set_parts(&mut self, handle: usize, of: CommId) {
+        let (remote, topology) = (self.of(of).remote.clone(), self.of(of).topology.clone());
+        self.set_remote(handle, remote);
+        self.set_topology(handle, topology);
     }
 
     /// The next collective operation of a communicator.
@@ -380,7 +397,7 @@ impl Library {
     fn create_team(&mut self, group: &Group) -> Option<Team> {
         // A network does collectives one after the other, and threads start those of several communicators in
         // any order: then MPI_COMM_WORLD alone has a team.
-        if group.context & THREADED != 0 {
+        if group.context & OVERLAPPING != 0 {
             return None;
         }
         let (team, number) = self.point_to_point.create_team(group)?;

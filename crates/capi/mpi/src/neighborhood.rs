@@ -35,6 +35,7 @@ fn exchange(
         let mut places: Vec<Option<&mut [u8]>> = spaces.parts().into_iter().map(Some).collect();
         let receives = order.into_iter().filter_map(|block| Some((sources[block]?, places[block].take()?)));
         collective::exchange(&operation, &sends.collect::<Vec<_>>(), receives.collect()).await?;
+        operation.check_lengths()?;
         spaces.finish();
         Ok(())
     }

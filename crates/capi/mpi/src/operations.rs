@@ -189,6 +189,7 @@ pub unsafe fn reduce_local(
 ) -> Result<(), Error> {
     let combine = combining(op, &inoutbuf)?;
     let (first, second) = (inoutbuf.at("inbuf", inbuf).array()?, inoutbuf.array()?);
+    first.check_apart(&second)?;
     // SAFETY: the program gave the buffers.
     unsafe {
         let mut result = first.copy();

@@ -202,6 +202,16 @@ impl Library {
         }
     }
 
+    /// The message that a request has received, which may be longer than its buffer.
+    fn received(&self, request: &Request) -> Option<Ended> {
+        match request {
+            Request::Receive(number, _) => self.point_to_point.test(*number).filter(|end| !end.is_cut),
+            Request::SendReceive(both) => self.received(&both[1]),
+            Request::Persistent(_, Some(active)) => self.received(active),
+            _ => None,
+        }
+    }
+
     pub fn has_ended(&self, request: &Request) -> bool {
         match request {
             Request::Send(number, _) => self.point_to_point.test(*number).is_some(),
@@ -366,6 +376,12 @@ impl Library {
             }
             request => self.ended(request)?,
         };
+        if end.is_err()
+            && let Some(received) = self.requests[at].as_ref().and_then(|request| self.received(request))
+        {
+            // SAFETY: the caller's promise.
+            unsafe { set_status(status, &received) };
+        }
         self.point_to_point.transport().spend(Step::Handle);
         let freed = match self.requests[at].take().expect("it was found") {
             // It stays, inactive.

@@ -2,6 +2,7 @@
 //! from the first session, or `MPI_Init`, to the end of the last one.
 
 use crate::abi::*;
+use crate::entry::{Outcome as _, place};
 use crate::environment::write;
 use crate::errhandlers;
 use crate::info::{self, Info};
@@ -84,7 +85,20 @@ fn name_of(level: c_int) -> &'static str {
     }
 }
 
-pub unsafe fn init(info: usize, errhandler: usize, session: *mut usize) -> Result<(), Error> {
+/// An error of this call goes to the error handler that is given.
+pub unsafe fn init(info: usize, errhandler: usize, session: *mut usize) -> c_int {
+    // SAFETY: the program gave the place.
+    match unsafe { begin(info, errhandler, session) } {
+        Ok(()) => SUCCESS,
+        Err(error) if errhandler == ERRORS_RETURN => error.code(),
+        Err(error) => Err(error).result(&"MPI_Session_init"),
+    }
+}
+
+/// # Safety
+/// As [`init`].
+unsafe fn begin(info: usize, errhandler: usize, session: *mut usize) -> Result<(), Error> {
+    place("session", session)?;
     let mut info = info::copy(info)?;
     let level = level_of(&info)?;
     if !is_running() {
@@ -94,9 +108,7 @@ pub unsafe fn init(info: usize, errhandler: usize, session: *mut usize) -> Resul
     unsafe {
         let mut library = library().expect("it runs now");
         errhandlers::check(&mut library, errhandler)?;
-        if info.get(THREAD_LEVEL).is_some() {
-            info.set(THREAD_LEVEL, name_of(library.thread_level));
-        }
+        info.set(THREAD_LEVEL, name_of(library.thread_level));
         *session = library.sessions.insert(Session { errhandler, info });
     }
     OPEN.fetch_add(1, Ordering::Relaxed);
@@ -144,6 +156,10 @@ pub unsafe fn nth_set(
     unsafe {
         match *length {
             0 => *length = set.len() as c_int + 1,
+            space if name.is_null() => {
+                let text = format!("pset_name is NULL, and pset_len says that it has {space} B");
+                return Err(Error::new(Class::Arg, text));
+            }
             space => write(set, space.max(1) as usize, name, &mut 0),
         }
     }

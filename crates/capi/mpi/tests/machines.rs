@@ -40,6 +40,7 @@ fn programs_check_their_data() {
         "collectives",
         "datatypes",
         "epochs",
+        "idup",
         "intercommunicators",
         "locks",
         "more_communicators",

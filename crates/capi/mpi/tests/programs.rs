@@ -40,9 +40,12 @@ const CHECKED: &[&str] = &[
     "grids",
     "groups",
     "hello",
+    "idup",
     "info",
     "intercommunicators",
     "locks",
+    "long_doubles",
+    "mistakes",
     "more_communicators",
     "neighborhoods",
     "nodes",
@@ -129,12 +132,14 @@ fn cut_offs_and_pacing_are_of_the_environment() {
 }
 
 #[test]
-fn a_target_natively_needs_no_calls() {
+fn natively_a_target_needs_no_calls_and_lengths_may_differ() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    let program = compile(&source("passive_target"), folder.path());
-    for ranks in [1, 2, 5] {
-        let (status, output) = native(&program, ranks);
-        assert_eq!(status, 0, "{ranks} ranks:\n{output}");
+    for name in ["passive_target", "lengths"] {
+        let program = compile(&source(name), folder.path());
+        for ranks in [1, 2, 5] {
+            let (status, output) = native(&program, ranks);
+            assert_eq!(status, 0, "{name} with {ranks} ranks:\n{output}");
+        }
     }
 }
 

@@ -40,10 +40,10 @@ pub async fn gather_equal<T: Transport>(
         let from = (child - place) as usize * length;
         let space = rest.split_off_mut(from..).expect("within the subtree");
         debug_assert_eq!(space.len(), below as usize * length);
-        receives.push(operation.start_receive((child + root) % size, space));
+        receives.push((operation.start_receive((child + root) % size, space), space.len()));
     }
-    for receive in receives {
-        operation.wait(receive).await?;
+    for (receive, bytes) in receives {
+        operation.wait_for(receive, bytes).await?;
     }
     match above {
         Some((above, _)) => operation.send((above + root) % size, &subtree).await?,

@@ -32,6 +32,14 @@ impl<T: Transport> Inter<T> {
     fn is_leader(&self) -> bool {
         self.within.rank() == 0
     }
+
+    /// As [`Operation::check_lengths`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_lengths(&self) -> Result<(), Error> {
+        self.across.check_lengths().and(self.within.check_lengths())
+    }
 }
 
 /// Waits until all of both groups have come.

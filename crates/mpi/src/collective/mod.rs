@@ -33,23 +33,15 @@ pub use reduction::{Combine, all_reduce, reduce, scan};
 use crate::error::{Class, Error};
 use crate::group::{Group, Processes};
 use crate::matching::{Envelope, Pattern};
-use crate::point_to_point::{Ended, Number, PointToPoint};
+use crate::point_to_point::{Number, PointToPoint};
 use crate::transport::{Collective, Memory, Process, Team, Transport};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
 fn memory(space: &mut [u8]) -> Memory {
     Memory { address: space.as_mut_ptr() as u64, bytes: space.len() as u64 }
-}
-
-/// Why a message of a collective has not ended as it should.
-#[cold]
-fn failure(end: &Ended) -> Error {
-    match end.is_cut {
-        true => Error::new(Class::ProcAborted, "another process of the communicator has ended"),
-        false => Error::new(Class::Truncate, "ranks give different lengths to a collective operation"),
-    }
 }
 
 /// One collective operation of a communicator.
@@ -62,13 +54,33 @@ pub struct Operation<T> {
     tag: i32,
     /// The transport's team of the group.
     team: Option<Team>,
+    /// Whether messages tell of the process that sent them instead of its rank.
+    is_between_processes: bool,
+    /// Whether something of another length has arrived than this rank expected.
+    lengths_differ: Cell<bool>,
 }
 
 impl<T: Transport> Operation<T> {
     /// The `number`-th collective of a group.
     #[inline]
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
-        Operation { point_to_point, group, remote: None, tag: (number & 0x7fff_ffff) as i32, team: None }
+        let tag = (number & 0x7fff_ffff) as i32;
+        Operation {
+            point_to_point,
+            group,
+            remote: None,
+            tag,
+            team: None,
+            is_between_processes: false,
+            lengths_differ: Cell::new(false),
+        }
+    }
+
+    /// The same, where groups of several operations share context and tag: a rank is then another process in
+    /// each of them.
+    #[inline]
+    pub fn between_processes(self) -> Self {
+        Operation { is_between_processes: true, ..self }
     }
 
     /// The same for a group with a team of the transport.
@@ -113,7 +125,10 @@ impl<T: Transport> Operation<T> {
 
     async fn by_team(&self, team: Team, collective: Collective) -> Result<bool, Error> {
         match self.point_to_point.start_collective(team, self.group.context + 1, &collective)? {
-            Some(number) => self.wait(number).await.map(|()| true),
+            Some(number) => {
+                self.wait(number).await?;
+                self.check_lengths().map(|()| true)
+            }
             None => Ok(false),
         }
     }
@@ -130,11 +145,17 @@ impl<T: Transport> Operation<T> {
         self.by_transport(Collective::Reduce { root, data: memory(data), op, of }).await
     }
 
+    /// What messages have as their source.
+    #[inline]
+    fn source(&self, rank: u32, process: impl FnOnce() -> Process) -> i32 {
+        if self.is_between_processes { process() as i32 } else { rank as i32 }
+    }
+
     #[inline]
     fn start_send(&self, to: u32, data: &[u8]) -> Result<Option<Number>, Error> {
         let envelope = Envelope {
             context: self.group.context + 1,
-            source: self.group.rank as i32,
+            source: self.source(self.group.rank, || self.group.process(self.group.rank)),
             tag: self.tag,
             bytes: data.len() as u64,
             acknowledge: 0,
@@ -145,23 +166,59 @@ impl<T: Transport> Operation<T> {
 
     #[inline]
     fn start_receive(&self, from: u32, space: &mut [u8]) -> Number {
-        let pattern = Pattern { context: self.group.context + 1, source: from as i32, tag: self.tag };
+        let source = self.source(from, || self.process(from));
+        let pattern = Pattern { context: self.group.context + 1, source, tag: self.tag };
         self.point_to_point.receive(pattern, memory(space))
     }
 
-    async fn wait(&self, number: Number) -> Result<(), Error> {
-        let failed = poll_fn(|_| {
-            if self.point_to_point.take_good(number).is_some() {
-                return Poll::Ready(None);
+    /// Waits for a message; its length, or `None` if it was longer than its space.
+    async fn ended(&self, number: Number) -> Result<Option<u64>, Error> {
+        let ended = poll_fn(|_| {
+            if let Some(end) = self.point_to_point.take_good(number) {
+                return Poll::Ready(Ok(end.bytes));
             }
-            self.point_to_point.test(number).map_or(Poll::Pending, |end| Poll::Ready(Some(end)))
+            self.point_to_point.test(number).map_or(Poll::Pending, |end| Poll::Ready(Err(end)))
         });
-        match failed.await {
-            None => Ok(()),
-            Some(end) => {
+        match ended.await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(end) => {
                 self.point_to_point.free(number);
-                Err(failure(&end))
+                match end.is_cut {
+                    true => {
+                        Err(Error::new(Class::ProcAborted, "another process of the communicator has ended"))
+                    }
+                    false => Ok(None),
+                }
             }
+        }
+    }
+
+    async fn wait(&self, number: Number) -> Result<(), Error> {
+        if self.ended(number).await?.is_none() {
+            self.lengths_differ.set(true);
+        }
+        Ok(())
+    }
+
+    /// The same for a message that should fill its space.
+    async fn wait_for(&self, number: Number, bytes: usize) -> Result<(), Error> {
+        if self.ended(number).await? != Some(bytes as u64) {
+            self.lengths_differ.set(true);
+        }
+        Ok(())
+    }
+
+    /// Whether all lengths were as this rank expected: asked at the end, so that other ranks do not wait for
+    /// the messages of one that finds a mistake.
+    ///
+    /// # Errors
+    /// If they were not.
+    pub fn check_lengths(&self) -> Result<(), Error> {
+        match self.lengths_differ.get() {
+            true => {
+                Err(Error::new(Class::Truncate, "ranks give different lengths to a collective operation"))
+            }
+            false => Ok(()),
         }
     }
 
@@ -186,7 +243,7 @@ impl<T: Transport> Operation<T> {
 
     async fn receive(&self, from: u32, space: &mut [u8]) -> Result<(), Error> {
         let number = self.start_receive(from, space);
-        self.wait(number).await
+        self.wait_for(number, space.len()).await
     }
 
     /// Sends and receives at the same time.
@@ -195,6 +252,6 @@ impl<T: Transport> Operation<T> {
         if let Some(send) = self.start_send(to, data)? {
             self.wait(send).await?;
         }
-        self.wait(receive).await
+        self.wait_for(receive, space.len()).await
     }
 }

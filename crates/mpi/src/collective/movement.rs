@@ -83,11 +83,11 @@ pub async fn gather<T: Transport>(
         if rank == root {
             space.copy_from_slice(own);
         } else {
-            receives.push(operation.start_receive(rank, space));
+            receives.push((operation.start_receive(rank, space), space.len()));
         }
     }
-    for receive in receives {
-        operation.wait(receive).await?;
+    for (receive, bytes) in receives {
+        operation.wait_for(receive, bytes).await?;
     }
     Ok(())
 }

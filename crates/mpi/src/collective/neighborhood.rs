@@ -14,17 +14,20 @@ pub async fn exchange<T: Transport>(
     sends: &[(u32, &[u8])],
     receives: Vec<(u32, &mut [u8])>,
 ) -> Result<(), Error> {
-    let mut requests = vec![];
+    let (mut received, mut sent) = (vec![], vec![]);
     for (from, space) in receives {
-        requests.push(operation.start_receive(from, space));
+        received.push((operation.start_receive(from, space), space.len()));
     }
     for &(to, data) in sends {
-        requests.extend(operation.start_send(to, data)?);
+        sent.extend(operation.start_send(to, data)?);
     }
+    // All end, so that none writes to a space that is not there any more.
     let mut end = Ok(());
-    for request in requests {
-        // All end, so that none writes to a space that is not there any more.
-        end = end.and(operation.wait(request).await);
+    for (number, bytes) in received {
+        end = end.and(operation.wait_for(number, bytes).await);
+    }
+    for number in sent {
+        end = end.and(operation.wait(number).await);
     }
     end
 }

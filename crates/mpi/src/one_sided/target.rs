@@ -5,6 +5,7 @@ use super::message::{Header, Kind};
 use crate::datatype::{Datatype, Layout, Predefined, predefined};
 use crate::op::{self, Op};
 use crate::transport::Memory;
+use std::iter::successors;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Error: an access outside of the window.
@@ -44,8 +45,14 @@ impl Exposed {
             }
             Exposed::Static(_) => Err(OutOfRange),
             Exposed::Dynamic(list) => {
+                // Pieces that lie side by side are as one.
                 let attached = |first: i128, end: i128| {
-                    list.iter().any(|of| is_within(first, end, of.address, of.bytes))
+                    let after = |at: i128| {
+                        let piece = list.iter().find(|of| is_within(at, at + 1, of.address, of.bytes))?;
+                        Some(i128::from(piece.address) + i128::from(piece.bytes))
+                    };
+                    let reached = successors(Some(first), |&at| if at < end { after(at) } else { None });
+                    reached.last().is_some_and(|last| last >= end)
                 };
                 let run = |at: isize, bytes: usize| {
                     let first = base + at as i128;
@@ -263,6 +270,10 @@ mod tests {
         assert_eq!(dynamic.locate(1003, &Layout::run(0, 8)), Err(OutOfRange));
         assert_eq!(dynamic.locate(1000, &Layout::run(0, 4).repeated(2, 20)), Ok(1000));
         assert_eq!(dynamic.locate(1000, &Layout::run(0, 4).repeated(2, 15)), Err(OutOfRange));
+        let adjacent = [(1020, 4), (1000, 10), (1010, 5)].map(|(address, bytes)| Memory { address, bytes });
+        let adjacent = Exposed::Dynamic(adjacent.to_vec());
+        assert_eq!(adjacent.locate(1001, &Layout::run(0, 14)), Ok(1001));
+        assert_eq!(adjacent.locate(1001, &Layout::run(0, 15)), Err(OutOfRange));
         // Addresses have 64 bits.
         let high = Exposed::Dynamic(vec![Memory { address: u64::MAX - 100, bytes: 50 }]);
         assert_eq!(high.locate(-100, &Layout::run(0, 8)), Ok(u64::MAX - 99));

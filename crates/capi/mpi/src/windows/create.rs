@@ -259,6 +259,8 @@ pub unsafe fn shared_query(
     let found = |rank: u32| {
         let (bytes, unit) = extents.of(rank).unwrap_or_default();
         match memory {
+            // There is nothing to point to.
+            Owned::Shared(_) if bytes == 0 => (0, unit, 0),
             Owned::Shared(mapping) => (bytes, unit, mapping.ranks.memory.of(rank) as usize),
             _ if rank == group.rank => (bytes, unit, *base),
             _ => (0, unit, 0),
