@@ -225,7 +225,7 @@ fn hardware(study: &ResolvedStudy, has_units: bool) -> Hardware {
         let threads = THREADS.into();
         return Hardware {
             tasks: TASKS_MAX,
-            of: format!("nodes have {TASKS_MAX} hardware threads"),
+            of: format!("its nodes have {TASKS_MAX} hardware threads"),
             threads,
         };
     }
@@ -243,10 +243,11 @@ fn hardware(study: &ResolvedStudy, has_units: bool) -> Hardware {
         Some(ports) if ports < threads => {
             (ports, format!("the NICs of its nodes have {ports} virtual ports"))
         }
+        _ if threads > TASKS_MAX => (TASKS_MAX, "as on any machine".into()),
         _ => (threads, of),
     };
     let threads = threads.clamp(THREADS_MIN, THREADS_MAX);
-    Hardware { tasks: tasks.min(TASKS_MAX), of, threads }
+    Hardware { tasks, of, threads }
 }
 
 /// Tasks on a node.
