@@ -143,6 +143,8 @@ pub struct State {
     pub null_file_errhandler: usize,
     /// Windows.
     pub windows: Handles<Win>,
+    /// How many calls of windows could have looked for messages.
+    pub looks: u32,
     /// Reduction operations that the program made.
     pub operations: Handles<Reduction>,
     pub contexts: Rc<Contexts>,
@@ -272,6 +274,7 @@ impl State {
             null_file_errhandler: ERRORS_RETURN,
             operations: Handles::new(USER_OP),
             windows: Handles::new(USER_WIN),
+            looks: 0,
             contexts: Rc::new(Contexts::new(2 * CONTEXTS, own, thread_level == THREAD_MULTIPLE)),
             thread_level,
             universe_size: dynamic::universe(&pami).unwrap_or(size) as c_int,
