@@ -17,8 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
         scripts[usize::from(*task) % scripts.len()].push_back(message[..length].to_vec());
         rest = &message[length..];
     }
-    let with_messages = scripts.clone();
-    for (task, why) in run(scripts).into_iter().chain(run_with_messages(false, with_messages)) {
+    let (with_messages, per_node) = (scripts.clone(), 1 + bytes.len() as u32 % 2);
+    for (task, why) in run(scripts).into_iter().chain(run_with_messages(false, per_node, with_messages)) {
         assert!(task < TASKS && !why.is_empty());
     }
 });

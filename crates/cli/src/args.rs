@@ -185,7 +185,7 @@ pub enum Command {
     #[command(after_long_help = "Examples:\n  \
         netloom mpirun -n 2 --machine bgq ./ping\n  \
         netloom mpirun -n 64 --ppn 4 --machine bgq --set topology.dims=[2,2,2,2,1] ./solver\n  \
-        netloom mpirun -n 16 --machine xc ./solver\n  \
+        netloom mpirun -n 32 --ppn 16 --machine xc ./solver\n  \
         netloom mpirun -n 8 --machine bgq --compute 1 ./solver     # its computing counts, as fast as here\n  \
         netloom mpirun -n 16 --machine bgq --out profile ./solver  # where its time goes, with a timeline\n\n\
         Each task is a process of this computer; its messages cross the simulated machine, and MPI_Wtime and PAMI_Wtime are that \
@@ -535,7 +535,8 @@ pub struct MpirunArgs {
     /// The machine: a name or a file; see `netloom machines list`
     #[arg(long, value_name = "MACHINE")]
     pub machine: String,
-    /// Tasks on a node; as few as the machine's nodes allow, if omitted
+    /// Tasks on a node, at most as many as it has hardware threads; as few as the machine's nodes allow, if
+    /// omitted
     #[arg(long, visible_alias = "ntasks-per-node", value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
     pub ppn: Option<u32>,

@@ -221,6 +221,8 @@ pub struct Meta {
     /// Final destination of a packet sent through a relay, or [`Meta::NOWHERE`]; free for layers above that
     /// use no relays.
     pub auxiliary: u32,
+    /// Of nodes with several processes: the one that sent it, and the one that it is for.
+    pub processes: [u8; 2],
     /// Free for use by the layer above: a message, and the part of it that this packet carries.
     pub message: [u64; 2],
 }
@@ -240,6 +242,7 @@ impl Default for Meta {
             group: 0,
             kind: 0,
             auxiliary: Meta::NOWHERE,
+            processes: [0; 2],
             message: [0; 2],
         }
     }

@@ -71,9 +71,10 @@ impl Made<'_> {
             Box::new(GuestMemory { segment: Arc::clone(&segment), task, status, stores })
         }
     }
+}
 
-    /// A task on the interface of its node.
-    pub fn task<I: Interface>(&self, interface: I, number: u32) -> Arc<Mutex<Task<I>>> {
+impl super::tasks::Job for Made<'_> {
+    fn task<I: Interface>(&self, interface: I, number: u32) -> Arc<Mutex<Task<I>>> {
         let mut settings = self.setting.settings.clone();
         settings.facts.has_world_group = interface.has_world();
         let task = Arc::new(Mutex::new(Task::new(interface, number, settings)));
@@ -83,8 +84,7 @@ impl Made<'_> {
         task
     }
 
-    /// A hardware thread of a task, on a node.
-    pub fn process<I: Interface>(
+    fn process<I: Interface>(
         &self,
         task: &Arc<Mutex<Task<I>>>,
         (number, thread): (u32, ThreadNumber),

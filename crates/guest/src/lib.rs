@@ -6,6 +6,7 @@
 //! - [`link`] – turns: who runs, and whether the guest still does.
 //! - [`memory`] – a guest's memory, as its node's network interface sees it.
 //! - `on_units`, `on_messages` – what runs on each node: on Message Units, and on any other machine.
+//! - [`tasks`] – the tasks of a job on the transports of a machine.
 //! - `profile` – the calls and messages of a job.
 //! - `unloaded` – times of messages on an otherwise empty machine.
 //!
@@ -19,6 +20,7 @@ pub mod memory;
 mod on_messages;
 mod on_units;
 mod profile;
+pub mod tasks;
 mod unloaded;
 
 use netloom_fabric::topology::torus::Torus;
@@ -29,6 +31,8 @@ use netloom_messaging::pami::message_unit::PACKET_MAX;
 use netloom_messaging::pami::message_unit::resources::{Resources, THREADS};
 use netloom_messaging::pami::{CLOCK_NS, Costs, Placement};
 use netloom_messaging::transit::Hops;
+use netloom_nic::config::NodeMode;
+use netloom_nic::th::PORTS;
 use netloom_node::cores::CoresConfig;
 use netloom_node::time::Microticks;
 use netloom_shm::launch::{self, LaunchError};
@@ -46,11 +50,15 @@ use std::time::{Duration, Instant};
 
 /// Clock of a Blue Gene/Q core, MHz (Kumar et al., section II.A).
 const CORE_MHZ: f64 = 1600.0;
-/// Contexts of a task on machines without Message Units, and hardware threads of a core **(ours)**.
+/// Contexts of a task on machines without Message Units, and hardware threads of a Xeon's core **(ours)**.
 const CONTEXTS: u32 = 16;
 const HYPERTHREADS: u32 = 2;
-/// Hardware threads of a node whose machine does not say how many cores it has **(ours)**.
+/// Hardware threads of a node whose machine does not say how many cores it has, and fewest threads that its
+/// tasks may have **(ours)**.
 const THREADS_MIN: u32 = 16;
+/// Most tasks of a node, and most threads.
+const TASKS_MAX: u32 = 64;
+const THREADS_MAX: u32 = 255;
 
 /// On what the guests run.
 #[derive(Clone, Debug)]
@@ -153,10 +161,15 @@ pub fn run(
     let begin = Instant::now();
     let own = load_machine(&machine.name, &[]).map_err(RunError::Machine)?;
     let has_units = own.torus().is_some_and(|torus| torus.message_unit.is_some());
-    let file = SourceFile::new("netloom mpirun", study_text(&machine.name, has_units));
-    let study = resolve(file, Path::new("."), &machine.sets).map_err(RunError::Machine)?;
+    let of_study = || SourceFile::new("netloom mpirun", study_text(&machine.name, has_units));
+    let mut study = resolve(of_study(), Path::new("."), &machine.sets).map_err(RunError::Machine)?;
     let nodes = study.network.nodes() as u32;
-    let tasks_per_node = tasks_per_node(machine, job.tasks, nodes, has_units)?;
+    let tasks_per_node = tasks_per_node(machine, job.tasks, nodes, &hardware(&study, has_units))?;
+    if tasks_per_node > 1 && has_spare_fifos(&study, machine) {
+        let mut sets = machine.sets.clone();
+        sets.push("nic.mode=\"virtual-node\"".into());
+        study = resolve(of_study(), Path::new("."), &sets).map_err(RunError::Machine)?;
+    }
     let shape = match study.network.torus() {
         Some(torus) => Shape::of_torus(&Torus::new(&torus.topology)),
         // A network of switches is to the mapping a line of nodes.
@@ -180,7 +193,7 @@ pub fn run(
         processes: tasks_per_node as u8,
         tasks: job.tasks,
     });
-    warn(&study, has_units, err);
+    warn(&study, has_units, tasks_per_node, err);
     let setting = Setting {
         settings: settings(machine, &study, &placement, has_units),
         hops: hops_of_nodes(&study),
@@ -197,25 +210,65 @@ pub fn run(
     outcome.map(|outcome| Outcome { wall: begin.elapsed(), ..outcome })
 }
 
+/// What of a node its tasks need.
+struct Hardware {
+    /// Most tasks of a node, and why not more.
+    tasks: u32,
+    of: String,
+    /// Most threads of all of them.
+    threads: u32,
+}
+
+/// What a node of the machine has for tasks.
+fn hardware(study: &ResolvedStudy, has_units: bool) -> Hardware {
+    if has_units {
+        let threads = THREADS.into();
+        return Hardware {
+            tasks: TASKS_MAX,
+            of: format!("its nodes have {TASKS_MAX} hardware threads"),
+            threads,
+        };
+    }
+    let Some((cores, each)) = cores(study) else {
+        let of = "it does not say how many cores its nodes have".into();
+        return Hardware { tasks: THREADS_MIN, of, threads: THREADS_MIN };
+    };
+    let (count, threads) = (cores.count() as u32, each * cores.count() as u32);
+    let of = match each {
+        1 => format!("its nodes have {count} cores"),
+        _ => format!("its nodes have {threads} hardware threads of {count} cores"),
+    };
+    let ports = study.machine.switched().filter(|machine| machine.th.is_some()).map(|_| u32::from(PORTS));
+    let (tasks, of) = match ports {
+        Some(ports) if ports < threads => {
+            (ports, format!("the NICs of its nodes have {ports} virtual ports"))
+        }
+        _ if threads > TASKS_MAX => (TASKS_MAX, "as on any machine".into()),
+        _ => (threads, of),
+    };
+    let threads = threads.clamp(THREADS_MIN, THREADS_MAX);
+    Hardware { tasks, of, threads }
+}
+
 /// Tasks on a node.
-fn tasks_per_node(machine: &Machine, tasks: u32, nodes: u32, has_units: bool) -> Result<u32, RunError> {
-    let most = if has_units { 64 } else { 1 };
+fn tasks_per_node(machine: &Machine, tasks: u32, nodes: u32, hardware: &Hardware) -> Result<u32, RunError> {
     let tasks_per_node = machine.tasks_per_node.unwrap_or_else(|| tasks.div_ceil(nodes));
-    if tasks_per_node > 1 && !has_units {
+    let plural = if nodes == 1 { "" } else { "s" };
+    if tasks_per_node > hardware.tasks {
         let what = format!(
-            "{tasks} tasks do not fit: {} runs one task on each of its {nodes} nodes, as machines without Message Units do",
-            machine.name
+            "{tasks} tasks do not fit: {nodes} node{plural}, {tasks_per_node} tasks on each, of at most {} ({}: {})",
+            hardware.tasks, machine.name, hardware.of
         );
         let help = match machine.tasks_per_node {
-            Some(_) if tasks <= nodes => "leave out `--ppn`",
-            _ => "use fewer tasks, or a larger machine (`--set`)",
+            Some(_) => "use fewer tasks on a node (`--ppn`)",
+            None => "use fewer tasks, or a larger machine (`--set`)",
         };
         return Err(refuse(what, help));
     }
-    if !(1..=most).contains(&tasks_per_node) || tasks.div_ceil(tasks_per_node) > nodes {
-        let plural = if nodes == 1 { "" } else { "s" };
+    if tasks_per_node == 0 || tasks.div_ceil(tasks_per_node) > nodes {
         let what = format!(
-            "{tasks} tasks do not fit: {nodes} node{plural}, {tasks_per_node} of at most 64 tasks on each"
+            "{tasks} tasks do not fit: {nodes} node{plural}, {tasks_per_node} of at most {} tasks on each",
+            hardware.tasks
         );
         return Err(refuse(
             what,
@@ -225,8 +278,16 @@ fn tasks_per_node(machine: &Machine, tasks: u32, nodes: u32, has_units: bool) ->
     Ok(tasks_per_node)
 }
 
+/// Whether the nodes are of a torus and have a set of FIFOs for a second processor, which they do not use: of
+/// several tasks on a node each second one has it, unless the user says otherwise.
+fn has_spare_fifos(study: &ResolvedStudy, machine: &Machine) -> bool {
+    let is_set = machine.sets.iter().any(|set| set.trim_start().starts_with("nic.mode"));
+    let of_torus = study.machine.torus().filter(|torus| torus.message_unit.is_none());
+    !is_set && of_torus.is_some_and(|torus| torus.nic.mode == NodeMode::Coprocessor)
+}
+
 /// Warns of times that the machine does not set.
-fn warn(study: &ResolvedStudy, has_units: bool, err: &mut dyn Write) {
+fn warn(study: &ResolvedStudy, has_units: bool, tasks_per_node: u32, err: &mut dyn Write) {
     let messaging = study.machine.messaging();
     let mut warnings = vec![];
     if has_units {
@@ -239,16 +300,22 @@ fn warn(study: &ResolvedStudy, has_units: bool, err: &mut dyn Write) {
     } else if messaging.mpi.is_none() {
         warnings.extend(messaging.warning());
     }
+    if !has_units && tasks_per_node > 1 {
+        warnings.extend(messaging.warning_of_nodes());
+    }
     for warning in warnings {
         let _ = writeln!(err, "netloom: warning: {warning}");
     }
 }
 
-/// The cores of a node, if the machine says them.
-fn cores(study: &ResolvedStudy) -> Option<&CoresConfig> {
-    let machine = study.machine.switched()?;
-    let of_aries = machine.aries.as_ref().map(|nic| &nic.cores);
-    of_aries.or_else(|| machine.th.as_ref().map(|nic| &nic.cores))
+/// The cores of a node, if the machine says them, and the hardware threads of each.
+fn cores(study: &ResolvedStudy) -> Option<(&CoresConfig, u32)> {
+    if let Some(machine) = study.machine.switched() {
+        let of_aries = machine.aries.as_ref().map(|nic| &nic.cores);
+        return of_aries.or_else(|| machine.th.as_ref().map(|nic| &nic.cores)).map(|c| (c, HYPERTHREADS));
+    }
+    let of_fifos = study.machine.torus().and_then(|machine| machine.nic.cores.as_ref());
+    of_fifos.map(|cores| (cores, 1))
 }
 
 /// What all guests share.
@@ -268,10 +335,11 @@ fn settings(
         Costs::of_messages(messaging, ticks_per_second)
     };
     let tasks_per_node = u32::from(placement.processes);
-    let (contexts, threads) = match has_units {
-        true => (Resources::new(placement.processes).contexts.into(), u32::from(THREADS) / tasks_per_node),
-        false => (CONTEXTS, cores(study).map_or(THREADS_MIN, |cores| HYPERTHREADS * cores.count() as u32)),
+    let contexts = match has_units {
+        true => Resources::new(placement.processes).contexts.into(),
+        false => CONTEXTS,
     };
+    let threads = (hardware(study, has_units).threads / tasks_per_node).max(1);
     let topology = study.network.torus().map(|network| &network.topology);
     let torus = topology.map_or(vec![], |topology| {
         topology.dims.iter().enumerate().map(|(d, &length)| (length, topology.wraps(d))).collect()

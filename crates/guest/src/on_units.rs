@@ -1,6 +1,7 @@
 //! Guests on Message Units.
 
 use super::job::{Empty, Made};
+use super::tasks::Job;
 use super::{Outcome, RunError, Setting, job, unloaded};
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;

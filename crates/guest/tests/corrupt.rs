@@ -225,20 +225,23 @@ fn requests_to_transports_are_executed_or_refused() {
             |(request, then): &(Request, Then)| Requests { list: vec![request.clone()], then: then.clone() };
         requests.iter().map(|request| encode(&of(request))).collect()
     };
-    let (from, to, with, ticket) = (0, endpoint(2), endpoint(2), 3);
+    let (from, ticket) = (0, 3);
     let pieces = vec![(OWN.address, 100, MEMORY.start), (OWN.address + 100, 1, MEMORY.start + 5000)];
-    let get = |pieces| Request::Transfer { from, way: Transfer::Get, with, pieces, ticket };
-    let data = Request::Data { from, to, head: head(), data: (MEMORY.start, 100_000), ticket };
-    for fetches in [false, true] {
+    // With a task of another node, and with one of the same.
+    let all = [false, true].into_iter().flat_map(|fetches| [(1, 2), (2, 2), (2, 0)].map(|of| (fetches, of)));
+    for (fetches, (per_node, other)) in all {
+        let (to, with) = (endpoint(other), endpoint(other));
+        let get = |pieces| Request::Transfer { from, way: Transfer::Get, with, pieces, ticket };
+        let data = Request::Data { from, to, head: head(), data: (MEMORY.start, 100_000), ticket };
         let outcome = |script: &[(Request, Then)]| {
             let scripts = [vec![], encoded(script), vec![], vec![]];
-            outcome_of(move |scripts| run_with_messages(fetches, scripts), scripts)
+            outcome_of(move |scripts| run_with_messages(fetches, per_node, scripts), scripts)
         };
         let small = Request::Inject { from, to, head: head(), bytes: vec![1; 40] };
         let to_itself = Request::Inject { from, to: endpoint(1), head: head(), bytes: vec![1; 40] };
         let ended = Then::Wait(Contexts::ALL, 1000);
         let usual = [(small, Then::Go), (to_itself, ended.clone()), (data.clone(), ended.clone())];
-        assert_eq!(outcome(&usual), [], "{fetches}");
+        assert_eq!(outcome(&usual), [], "{fetches}, {per_node} a node");
         let got = outcome(&[(get(pieces.clone()), ended.clone())]);
         assert!(
             got.is_empty() == fetches && got.iter().all(|(task, why)| *task == 1 && why.contains("space"))
@@ -312,7 +315,9 @@ proptest! {
                 prop::option::weighted(0.1, any::<u8>()),
             ),
             0..8,
-        ))
+        )),
+        fetches: bool,
+        share_nodes: bool,
     ) {
         let usual = usual();
         let with_messages = scripts.clone();
@@ -324,7 +329,7 @@ proptest! {
         for (task, why) in outcome(scripts.map(script)) {
             prop_assert!(task < TASKS && !why.is_empty());
         }
-        let run = |scripts| run_with_messages(false, scripts);
+        let run = move |scripts| run_with_messages(fetches, 1 + u32::from(share_nodes), scripts);
         for (task, why) in outcome_of(run, with_messages.map(script)) {
             prop_assert!(task < TASKS && !why.is_empty());
         }

@@ -42,6 +42,11 @@ pub struct MessagingConfig {
     /// How fast the processor copies data of eager messages, at either end, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_GB_per_s: Option<f64>,
+    /// To load a line of memory that another core of the node has written, or to change one: twice for each
+    /// packet between processes of a node, ns. If omitted: not known, and taken as 0. With `pami`, its
+    /// `atomic_ns` is that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_line_ns: Option<f64>,
     /// Eager messages in flight to one process at once, where each has a buffer there.
     pub credits: u32,
     /// When the library makes progress.
@@ -64,6 +69,7 @@ impl Default for MessagingConfig {
             packet_send_ns: 0.0,
             packet_receive_ns: 0.0,
             copy_GB_per_s: None,
+            shared_line_ns: None,
             credits: 16,
             progress: ProgressMode::InCalls,
             pami: None,
@@ -84,6 +90,7 @@ impl MessagingConfig {
             ("send_ns", self.send_ns.unwrap_or(0.0)),
             ("receive_ns", self.receive_ns.unwrap_or(0.0)),
             ("gap_ns", self.gap_ns),
+            ("shared_line_ns", self.shared_line_ns.unwrap_or(0.0)),
             ("packet_send_ns", self.packet_send_ns),
             ("packet_receive_ns", self.packet_receive_ns),
             ("pami.immediate_ns", self.pami.map_or(0.0, |pami| pami.immediate_ns)),
@@ -118,6 +125,24 @@ impl MessagingConfig {
             return refuse("credits", format!("expected 1 to 1024, found {}", self.credits));
         }
         Ok(())
+    }
+
+    /// The same if several processes run on a node, for what they send to one another.
+    pub fn warning_of_nodes(&self) -> Option<String> {
+        if self.pami.is_some() {
+            return None;
+        }
+        let unknown = [
+            ("messaging.shared_line_ns", self.shared_line_ns.is_none()),
+            ("messaging.copy_GB_per_s", self.copy_GB_per_s.is_none()),
+        ];
+        let unknown: Vec<&str> = unknown.into_iter().filter(|(_, is)| *is).map(|(key, _)| key).collect();
+        (!unknown.is_empty()).then(|| {
+            format!(
+                "the machine does not set {}, so messages between tasks of a node are faster than on a real one",
+                unknown.join(" and ")
+            )
+        })
     }
 
     /// A warning for the reader of the result if the machine does not set the library's times.

@@ -2,6 +2,7 @@
 //! software fills and empties packet by packet (Blumrich et al., section 2).
 
 use netloom_fabric::config::ConfigError;
+use netloom_node::cores::CoresConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,9 @@ pub struct FifoConfig {
     /// omitted: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_packets: Option<u32>,
+    /// The node's cores, which share its FIFOs. If omitted: not known, and each process has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<CoresConfig>,
 }
 
 impl Default for FifoConfig {
@@ -76,6 +80,7 @@ impl Default for FifoConfig {
             mode: NodeMode::Coprocessor,
             drain_bytes_per_tick: None,
             window_packets: None,
+            cores: None,
         }
     }
 }
@@ -126,6 +131,12 @@ impl FifoConfig {
         }
         if self.window_packets == Some(0) {
             return refuse("nic.window_packets", "expected at least 1 packet; leave it out for no limit");
+        }
+        for (key, value, least, most) in self.cores.iter().flat_map(CoresConfig::limits) {
+            if !(least..=most).contains(&value) {
+                let message = format!("expected {least} to {most}, found {value}");
+                return refuse(&format!("nic.{key}"), message);
+            }
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use crate::fifo::{Calls, Lanes, Software};
 use netloom_engine::Time;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
+use netloom_node::cores::CoresConfig;
 use netloom_node::nodes::{NetworkInterface, Nodes, Submitted};
 use netloom_node::polling::Polling;
 use netloom_node::process::ProcessId;
@@ -31,13 +32,13 @@ pub struct NewPacket<H> {
 pub struct PortMemory<H> {
     /// By lane: the packet that the network takes next.
     next: Vec<Option<(H, Meta)>>,
-    /// Arrived packets, in order.
-    pub arrived: VecDeque<Meta>,
+    /// Packets that have arrived, in order, by the process that they are for.
+    arrived: Vec<VecDeque<Meta>>,
 }
 
 impl<H> Default for PortMemory<H> {
     fn default() -> Self {
-        PortMemory { next: vec![], arrived: VecDeque::new() }
+        PortMemory { next: vec![], arrived: vec![] }
     }
 }
 
@@ -46,13 +47,31 @@ impl<H> PortMemory<H> {
     pub fn has_room(&self, lane: usize) -> bool {
         self.next.get(lane).is_none_or(Option::is_none)
     }
+
+    /// Whether a packet for a process has arrived.
+    pub fn has_packet(&self, process: ProcessId) -> bool {
+        self.arrived.get(usize::from(process)).is_some_and(|packets| !packets.is_empty())
+    }
+
+    /// Takes the next of a process's packets.
+    pub fn take_packet(&mut self, process: ProcessId) -> Option<Meta> {
+        self.arrived.get_mut(usize::from(process))?.pop_front()
+    }
+
+    fn add(&mut self, meta: Meta) {
+        let place = usize::from(meta.processes[1]);
+        if self.arrived.len() <= place {
+            self.arrived.resize_with(place + 1, VecDeque::new);
+        }
+        self.arrived[place].push_back(meta);
+    }
 }
 
 /// A condition that software may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// The arrival of a packet.
-    Packet,
+    /// The arrival of a packet for this process.
+    Packet(ProcessId),
     /// Space in any full lane.
     Room,
 }
@@ -72,7 +91,7 @@ impl<F: Family> PacketPort<F> {
 
 impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
     type Family = F;
-    type Common = ();
+    type Common = Option<CoresConfig>;
     type Shared = PortMemory<F::Header>;
     type Command = NewPacket<F::Header>;
     type Watch = Watch;
@@ -81,7 +100,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
 
     const CLOCKED: bool = true;
 
-    fn new(_: &(), _: u32, memory: &Arc<Mutex<PortMemory<F::Header>>>, _: u64) -> Self {
+    fn new(_: &Self::Common, _: u32, memory: &Arc<Mutex<PortMemory<F::Header>>>, _: u64) -> Self {
         let (memory, schedule) = (Arc::clone(memory), Schedule::clocked());
         PacketPort { memory, schedule, fills: vec![] }
     }
@@ -90,9 +109,13 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         &mut self.schedule
     }
 
-    fn ready(&mut self, _: &(), t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
+    fn cores(common: &Self::Common) -> Option<&CoresConfig> {
+        common.as_ref()
+    }
+
+    fn ready(&mut self, _: &Self::Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let is_there = match watch {
-            Watch::Packet => !lock(&self.memory).arrived.is_empty(),
+            Watch::Packet(process) => lock(&self.memory).has_packet(process),
             // A process that waits for space has seen that there is none.
             Watch::Room => false,
         };
@@ -101,7 +124,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
 
     fn submit(
         &mut self,
-        _: &(),
+        _: &Self::Common,
         _: Microticks,
         _: ProcessId,
         packet: NewPacket<F::Header>,
@@ -118,9 +141,15 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         Submitted::Done
     }
 
-    fn act(&mut self, _: &(), _: Microticks, (): ()) {}
+    fn act(&mut self, _: &Self::Common, _: Microticks, (): ()) {}
 
-    fn pull(&mut self, _: &(), now: Time, lane: usize, _: &mut Signals<F::Signal>) -> Pull<F::Header> {
+    fn pull(
+        &mut self,
+        _: &Self::Common,
+        now: Time,
+        lane: usize,
+        _: &mut Signals<F::Signal>,
+    ) -> Pull<F::Header> {
         let next = lock(&self.memory).next.get_mut(lane).and_then(Option::take);
         match next {
             Some((header, meta)) => {
@@ -131,9 +160,9 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         }
     }
 
-    fn arrived(&mut self, _: &(), now: Time, delivery: &Delivery<F::Header>) {
-        lock(&self.memory).arrived.push_back(delivery.meta);
-        self.found(Microticks::at(now), Watch::Packet);
+    fn arrived(&mut self, _: &Self::Common, now: Time, delivery: &Delivery<F::Header>) {
+        lock(&self.memory).add(delivery.meta);
+        self.found(Microticks::at(now), Watch::Packet(delivery.meta.processes[1]));
     }
 
     fn counters(&self) {}

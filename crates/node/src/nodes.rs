@@ -2,6 +2,7 @@
 //! for every interface.
 
 use crate::cores::CoresConfig;
+use crate::polling::Polling;
 use crate::process::{
     Failure, Measurement, Noted, Operation, Operations, Outcome, Process, ProcessId, Resumed, Step, Wait,
 };
@@ -57,6 +58,11 @@ pub trait NetworkInterface: Send + Sized {
     /// The cores that its node's processes share; `None`: each process has its own.
     fn cores(_: &Self::Common) -> Option<&CoresConfig> {
         None
+    }
+
+    /// How processes poll the memory that they share.
+    fn polling(_: &Self::Common) -> Polling {
+        Polling::asleep(Microticks::ZERO)
     }
 
     /// When a process that starts to wait at time `t` resumes; `None` if the condition does not hold yet.
@@ -374,12 +380,25 @@ impl<N: NetworkInterface> Nodes<N> {
                     node.interface(common, seed).schedule().unpark(t, other);
                     continue;
                 }
+                Operation::Notify(other, number) => {
+                    // A process that the node does not have hears nothing.
+                    if let Some(thread) = node.threads.get(usize::from(other)) {
+                        thread.notified(number);
+                        node.interface(common, seed).schedule().notified(t, other, N::polling(common));
+                    }
+                    continue;
+                }
                 Operation::Wait(_) | Operation::Park(_) => {
                     let (wait, parks) = match operation {
                         Operation::Park(wait) => (wait, true),
                         Operation::Wait(wait) => (wait, false),
                         _ => unreachable!("one of the two"),
                     };
+                    let listened = wait.listens.and_then(|other| node.threads.get(usize::from(other)));
+                    if listened.is_some_and(ThreadOf::<N>::has_notices) {
+                        why = Resumed::Notified;
+                        continue;
+                    }
                     let interface = node.interface(common, seed);
                     let at = wait.any.iter().enumerate().find_map(|(place, &watch)| {
                         interface.ready(common, t, process, watch).map(|at| (at, place))

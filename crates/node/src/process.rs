@@ -26,6 +26,10 @@ pub enum Operation<C, W> {
     Park(Wait<W>),
     /// Unparks a process of the node.
     Unpark(ProcessId),
+    /// Ends a store to memory that processes of the node share: a process has been written something. Who
+    /// [listens](Wait::listens) to it resumes, and finds the number among its thread's
+    /// [notices](crate::thread::Thread::take_notices).
+    Notify(ProcessId, u32),
     /// Records the time ([`Noted`]) at which this much of the computation that follows is complete. It takes
     /// no time.
     Note(Microticks),
@@ -42,6 +46,9 @@ pub struct Wait<W> {
     pub at_most: Option<Microticks>,
     /// The process sleeps, and a wake-up unit wakes it: it does not poll meanwhile.
     pub sleeps: bool,
+    /// The wait also ends when this process of the node, of whose threads the waiting one is, is
+    /// [notified](Operation::Notify).
+    pub listens: Option<ProcessId>,
 }
 
 impl<W> Wait<W> {
@@ -52,7 +59,7 @@ impl<W> Wait<W> {
 
     /// The same for any of several.
     pub fn for_any(watches: impl IntoIterator<Item = W>) -> Self {
-        Wait { any: SmallVec::from_iter(watches), at_most: None, sleeps: false }
+        Wait { any: SmallVec::from_iter(watches), at_most: None, sleeps: false, listens: None }
     }
 }
 
@@ -69,6 +76,8 @@ pub enum Resumed {
     TimedOut,
     /// It was parked, and another process has unparked it.
     Unparked,
+    /// Its last operation was a wait, and the process that it listens to was notified.
+    Notified,
 }
 
 /// The operations of a process, in order.

@@ -30,6 +30,8 @@ struct Progress<W> {
     wait: Option<(Microticks, SmallVec<[W; 2]>)>,
     /// It sleeps meanwhile.
     sleeps: bool,
+    /// The process of whose notices its wait ends.
+    listens: Option<ProcessId>,
     /// Its wait ends when it is unparked.
     is_parked: bool,
     /// It was unparked while it was not parked.
@@ -38,7 +40,14 @@ struct Progress<W> {
 
 impl<W> Default for Progress<W> {
     fn default() -> Self {
-        Progress { operation: 0, wait: None, sleeps: false, is_parked: false, has_token: false }
+        Progress {
+            operation: 0,
+            wait: None,
+            sleeps: false,
+            listens: None,
+            is_parked: false,
+            has_token: false,
+        }
     }
 }
 
@@ -119,6 +128,7 @@ impl<A, W: Copy> Schedule<A, W> {
         let progress = self.progress(process);
         let operation = progress.operation;
         (progress.wait, progress.sleeps) = (Some((now, wait.any)), wait.sleeps);
+        progress.listens = wait.listens;
         if let Some(most) = wait.at_most {
             self.agenda.at(now + most, Due::TimeOut { process, operation });
         }
@@ -173,13 +183,36 @@ impl<A, W: Copy> Schedule<A, W> {
             let Some(place) = any.iter().position(|&watch| is_it(process, watch)) else { continue };
             let polling = match self.processes[number].sleeps {
                 true => polling(any[place]).woken(),
-                false => Polling::of_all(any.iter().map(|&w| polling(w)), place),
+                // Who listens looks at the memory for its notices, too.
+                false => {
+                    let notices = self.processes[number].listens.map(|_| polling(any[place]));
+                    Polling::of_all(any.iter().map(|&w| polling(w)).chain(notices), place)
+                }
             };
             let at = polling.seen(*since, now);
             self.found_at(at, process, place);
             count += 1;
         }
         count
+    }
+
+    /// A process is notified at `now`: those that listen to it notice it at the end of a poll, which looks at
+    /// what else they wait for before. `polling` is that of memory.
+    pub fn notified(&mut self, now: Microticks, listened: ProcessId, polling: Polling) {
+        for number in 0..self.processes.len() {
+            let progress = &mut self.processes[number];
+            let Some((since, any)) = progress.wait.as_ref().filter(|_| progress.listens == Some(listened))
+            else {
+                continue;
+            };
+            let at = match progress.sleeps {
+                true => polling.woken(),
+                false => Polling::of_all(std::iter::repeat_n(polling, any.len() + 1), any.len()),
+            };
+            let at = at.seen(*since, now);
+            (progress.wait, progress.is_parked) = (None, false);
+            self.resume(at, number as ProcessId, Resumed::Notified);
+        }
     }
 
     /// Whether anything is due by a tick.
@@ -276,6 +309,28 @@ mod tests {
         s.unpark(Microticks(22), 0);
         assert_eq!(s.due(Time::at(1)), Some((Microticks(33), Next::Resume(0, Resumed::Found(0)))));
         assert!(s.park(Microticks(40), 0, limit(None)));
+    }
+
+    #[test]
+    fn who_listens_sees_a_notice_after_what_else_it_polls() {
+        let mut s: Schedule<(), char> = Schedule::default();
+        let listening = |any: &[char]| Wait { listens: Some(3), ..Wait::for_any(any.iter().copied()) };
+        s.wait(Microticks(0), 0, listening(&[]));
+        s.wait(Microticks(0), 1, listening(&['a', 'b']));
+        assert!(!s.park(Microticks(0), 2, Wait { sleeps: true, ..listening(&['a']) }));
+        s.wait(Microticks(0), 4, Wait::for_one('a'));
+        s.notified(Microticks(35), 2, poll('m'));
+        assert_eq!(s.due(Time::at(1)), None, "nobody listens to process 2");
+        s.notified(Microticks(35), 3, poll('m'));
+        // Turns of 10, of 30 in which the notices are last, and asleep.
+        for (at, process) in [(43, 0), (48, 2), (63, 1)] {
+            assert_eq!(s.due(Time::at(1)), Some((Microticks(at), Next::Resume(process, Resumed::Notified))));
+        }
+        // A condition of one who listens is polled in turns with the notices.
+        s.wait(Microticks(100), 0, listening(&['a']));
+        s.found(Microticks(111), poll, |process, w| process == 0 && w == 'a');
+        assert_eq!(s.due(Time::at(1)), Some((Microticks(133), Next::Resume(0, Resumed::Found(0)))));
+        assert_eq!(s.due(Time::at(1)), None);
     }
 
     proptest! {

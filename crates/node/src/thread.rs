@@ -15,6 +15,7 @@ pub(crate) struct Mailbox<C, W> {
     pub(crate) resumed: Option<Resumed>,
     measurements: Vec<Measurement>,
     noted: Vec<Noted>,
+    notices: Vec<u32>,
 }
 
 impl<C, W> Mailbox<C, W> {
@@ -59,6 +60,7 @@ impl<C, W> Default for Thread<C, W> {
             resumed: None,
             measurements,
             noted: vec![],
+            notices: vec![],
         })))
     }
 }
@@ -121,6 +123,26 @@ impl<C, W> Thread<C, W> {
     /// Appends the unparking of a process of the node.
     pub fn unpark(&self, process: ProcessId) {
         self.ask(Operation::Unpark(process));
+    }
+
+    /// Appends a notice to a process of the node, of what this one has written for it.
+    pub fn notify(&self, process: ProcessId, number: u32) {
+        self.ask(Operation::Notify(process, number));
+    }
+
+    /// A notice has come.
+    pub(crate) fn notified(&self, number: u32) {
+        lock(&self.0).notices.push(number);
+    }
+
+    /// Whether there are notices that were not taken.
+    pub(crate) fn has_notices(&self) -> bool {
+        !lock(&self.0).notices.is_empty()
+    }
+
+    /// The notices that have come since the last call, in order.
+    pub fn take_notices(&self) -> Vec<u32> {
+        std::mem::take(&mut lock(&self.0).notices)
     }
 
     /// Appends the failure of the process.

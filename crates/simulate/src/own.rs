@@ -10,6 +10,7 @@ use netloom_fabric::packet::Header;
 use netloom_fabric::router::tiled::TiledHeader;
 use netloom_messaging::transit::{Hops, Unloaded};
 use netloom_messaging::transport::Transport;
+use netloom_messaging::transports::packets::Placement;
 use netloom_nic::message_unit::commands as unit;
 use netloom_nic::packet_port::{NewPacket, Watch};
 use netloom_nic::{aries, th};
@@ -19,15 +20,16 @@ use netloom_study::diagnose::Problem;
 use netloom_study::machine::{Machine, TorusNetwork};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
+use std::sync::Arc;
 
 /// The messages of a rank, by an interface with commands `C` and conditions `W`.
 pub type Messages<C, W> = Box<dyn Transport<Command = C, Watch = W>>;
 
-/// A hardware thread of a rank's node.
+/// A hardware thread of a rank.
 pub struct Slot<C, W> {
     /// The rank.
     pub rank: u32,
-    /// The number of the thread on its node.
+    /// The number of the thread among those of the rank.
     pub number: u32,
     /// The node, and the thread as it sees it.
     pub node: u32,
@@ -83,17 +85,19 @@ make! {
     on_ports(NewPacket<TiledHeader>, Watch);
 }
 
-/// Runs processes until all have ended, those of a rank on each of these nodes of a study's machine, in place of the study's own workload. Returns the result, and which failed.
+/// Runs processes of ranks until all have ended, on nodes of a study's machine, in place of the study's own
+/// workload. The processes of a node are first the first threads of its ranks, then the second ones, and so
+/// on. Returns the result, and which failed.
 ///
 /// # Errors
 /// If the machine cannot be built.
 pub fn processes_with_messages(
     study: &ResolvedStudy,
-    nodes: &[u32],
+    placement: &Arc<Placement>,
     maker: &impl Maker,
     to: To,
 ) -> Result<(RunResult, Failures), Problem> {
-    let ranks = Ranks::of_own(study, nodes, maker);
+    let ranks = Ranks::of_own(study, placement, maker);
     let result = on_machine(&ranks, to)?;
     Ok((result, ranks.into_failures()))
 }

@@ -161,10 +161,10 @@ impl<'a> Ranks<'a> {
         }
     }
 
-    /// A caller's own processes in place of programs, on these nodes.
-    pub fn of_own(study: &'a ResolvedStudy, nodes: &[u32], maker: &'a impl Maker) -> Self {
-        let ranks = Self::on_nodes(study, vec![], Placement::new(nodes), vec![], Instant::now());
-        Ranks { own: Some(maker), reports: vec![], ..ranks }
+    /// A caller's own processes in place of programs.
+    pub fn of_own(study: &'a ResolvedStudy, placement: &Arc<Placement>, maker: &'a impl Maker) -> Self {
+        let ranks = Self::on_nodes(study, vec![], Placement::new(&[]), vec![], Instant::now());
+        Ranks { own: Some(maker), placement: Arc::clone(placement), ..ranks }
     }
 
     /// Which of them failed.
@@ -209,7 +209,7 @@ impl<'a> Ranks<'a> {
 
     /// Processes on each node.
     pub fn per_node(&self) -> u8 {
-        self.own.map_or(1, |own| own.threads())
+        self.own.map_or(1, |own| own.threads() * self.placement.per_node())
     }
 
     pub fn steps(&self) -> Steps {
@@ -225,8 +225,11 @@ impl<'a> Ranks<'a> {
         transport: impl FnOnce(u32) -> T,
         own: MakeOn<T::Command, T::Watch>,
     ) -> Box<dyn Process<T::Command, T::Watch>> {
-        let Some(rank) = self.placement.rank(node) else {
-            return Box::new(Idle { is_absent: self.own.is_some() });
+        let (process, number) = (number % self.placement.per_node(), number / self.placement.per_node());
+        let Some(rank) = self.placement.rank(node, process) else {
+            // The last node may have fewer ranks than others.
+            let is_absent = self.own.is_some() && self.placement.rank(node, 0).is_none();
+            return Box::new(Idle { is_absent });
         };
         if let Some(make) = self.own {
             let messages = (number == 0).then(|| Box::new(transport(rank)) as Box<_>);
@@ -241,30 +244,34 @@ impl<'a> Ranks<'a> {
         Box::new(Rank::new(rank, transport(rank), program, config, second, &self.transit, report))
     }
 
-    /// Nodes that put packets into the network themselves.
+    /// Nodes that put packets into the network themselves: by these lanes of a set of FIFOs,
+    /// and with this number of sets.
     pub fn port_nodes<F: Family<Header: 'static>>(
         &self,
         numbers: &[u32],
         format: &Arc<dyn PacketFormat<F::Header>>,
-        lanes: &[usize],
+        (lanes, groups): (impl Fn(u8) -> Vec<usize>, u8),
         own: MakeOn<NewPacket<F::Header>, Watch>,
     ) -> Nodes<PacketPort<F>> {
         let process = |node, number, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
             let thread = ThreadOf::<PacketPort<F>>::default();
-            let of = (node, self.study.study.seed);
+            let process = number % self.placement.per_node();
+            let (of, lanes) = (((node, process), self.study.study.seed), lanes(process % groups));
+            let ports = (&*lanes, groups);
             let packets =
-                |_| Packets::new(thread.clone(), memory, format, &self.placement, of, lanes, self.steps());
+                |_| Packets::new(thread.clone(), memory, format, &self.placement, of, ports, self.steps());
             let process: Box<dyn Process<NewPacket<F::Header>, Watch>> =
                 self.process((node, number), &thread, packets, own);
             NewProcess { process, thread }
         };
-        Nodes::new(Arc::new(()), numbers, self.per_node(), self.study.study.seed, process)
+        let cores = self.study.machine.torus().and_then(|torus| torus.nic.cores.clone());
+        Nodes::new(Arc::new(cores), numbers, self.per_node(), self.study.study.seed, process)
     }
 
     /// Adds to a result what the programs did, once they have run.
     pub fn finish(&self, result: &mut RunResult, processes: &Processes) {
-        if self.own.is_some() {
-            processes.judge(result, self.placement.nodes().len() as u32 * u32::from(self.per_node()));
+        if let Some(own) = self.own {
+            processes.judge(result, self.placement.nodes().len() as u32 * u32::from(own.threads()));
             *self.failures.lock().expect("no panic before") = processes.failures().to_vec();
         }
         if self.reports.is_empty() {
@@ -310,7 +317,7 @@ impl<'a> Ranks<'a> {
     fn measured(&self, of: &Measures, processes: &Processes) -> MeasuredTable {
         let mut marks = vec![];
         for (node, _, measurements) in &processes.measurements {
-            let rank = self.placement.rank(*node).map(|rank| rank as usize);
+            let rank = self.placement.rank(*node, 0).map(|rank| rank as usize);
             if let Some(rank) = rank.filter(|rank| of.ranks.contains(rank)) {
                 let rank = (rank - of.ranks.start) as u32;
                 marks.extend(measurements.iter().map(|mark| (rank, mark.key, mark.value)));

@@ -113,7 +113,7 @@ fn aries_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     config.check(network.topology.nodes()).expect("possible");
     let jobs: Arc<[Job]> = [gni::job(network.topology.nodes())].into();
     let ticks = network.ticks_per_second;
-    let program = |g| gni::program(&config, g, ticks);
+    let program = |g| gni::program(&config, g, ticks, 0.0);
     let nics =
         |numbers: &[u32]| netloom_messaging::gni::nics(&nic, &network, &jobs, numbers, 1, seed, program);
     let (measurements, faults, reroutes) =

@@ -15,6 +15,9 @@ use netloom_workload::gni::latency::Latency;
 use netloom_workload::gni::put_rates::PutRates;
 use netloom_workload::gni::{job, program};
 
+/// A load of a line that another core has written.
+const LINE_NS: f64 = 23.1;
+
 /// Runs a program on this number of chassis of a group; returns the rows of its table.
 fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
     let mut network = TiledConfig::cray_xc(1, 1);
@@ -27,7 +30,7 @@ fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
     let nic = AriesConfig::cray_xc();
     let mut machine = TiledNetwork::new(&network, &options, |numbers| {
         netloom_messaging::gni::nics(&nic, &network, &jobs, numbers, config.processes(), 1, |gni| {
-            program(config, gni, network.ticks_per_second)
+            program(config, gni, network.ticks_per_second, LINE_NS)
         })
     })
     .expect("buildable");
@@ -146,4 +149,19 @@ fn sums_over_a_group() {
     let rows = run(&GniConfig::Allreduce(Allreduce::default()), 16, 6);
     assert_seen(rows[0][1], 2.7);
     assert!(rows[0][1] < 10.0, "published: 10 of 750 nodes, MPI included");
+}
+
+/// Processes of a node add what is in its memory: before the sum of the nodes one loads a line of each other,
+/// and after it each loads a line of that one.
+#[test]
+fn sums_of_several_processes_take_a_line_for_each() {
+    let us =
+        |processes| run(&GniConfig::Allreduce(Allreduce { processes, ..Allreduce::default() }), 16, 6)[0][1];
+    let (alone, pair, all) = (us(1), us(2), us(16));
+    let line = LINE_NS / 1e3;
+    // The stores, the lines of the first, its own, and that of the others; and polls.
+    for (others, found) in [(1.0, pair), (15.0, all)] {
+        let least = alone + (others + 3.0) * line;
+        assert!((least - 0.05..least + 0.25).contains(&found), "{others}: {found} us, alone {alone} us");
+    }
 }

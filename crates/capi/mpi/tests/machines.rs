@@ -121,15 +121,12 @@ fn times_are_the_same_on_every_run_and_on_any_number_of_threads() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn letters_of_dimensions_are_refused_where_there_are_none() {
     let refused = |machine: Machine, ranks: u32| {
         let (mut out, mut err) = (vec![], vec![]);
         let program = Path::new("/bin/true");
         netloom_guest::run(&machine, job(program, ranks), &mut out, &mut err).unwrap_err().to_string()
     };
-    let several = Machine { tasks_per_node: Some(2), ..of(MACHINES[0]) };
-    assert!(refused(several, 4).contains("xc runs one task on each of its 2304 nodes"));
-    assert!(refused(of(MACHINES[1]), 65).contains("65 tasks do not fit"));
     let letters = Machine { mapping: MappingConfig::Dimensions("zyx".into()), ..of(MACHINES[0]) };
     assert!(refused(letters, 4).contains("zyx names dimensions of a torus, and xc is none"));
 }

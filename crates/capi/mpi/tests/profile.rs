@@ -149,3 +149,18 @@ fn parts_add_up_for_collectives_threads_and_ranks_of_a_node() {
         }
     }
 }
+
+/// Also where they share another machine's interface, and its nodes' memory.
+#[test]
+fn parts_add_up_for_ranks_of_a_node_of_another_machine() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    for (name, program) in [("xc", "nonblocking"), ("th", "collectives")] {
+        let program = compile(&format!("tests/mpi/{program}.c"), folder.path());
+        let machine = Machine { name: name.into(), sets: vec![], ..machine(2, 1) };
+        let (profile, _) = profiled_on(&machine, &program, 5);
+        check(&profile);
+        let places: Vec<_> = profile.threads.iter().map(|thread| (thread.task, thread.node)).collect();
+        assert_eq!(places, [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2)]);
+    }
+}

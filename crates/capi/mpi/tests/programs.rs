@@ -48,6 +48,7 @@ const CHECKED: &[&str] = &[
     "mistakes",
     "more_communicators",
     "neighborhoods",
+    "nodes",
     "nonblocking",
     "partitioned",
     "persistent",

@@ -4,7 +4,9 @@
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;
 use netloom_guest::link::decode;
-use netloom_messaging::pami::guest::interface::messages::{InFlight, MemoryOf, MessageInterface};
+use netloom_guest::tasks::{Job, Tasks};
+use netloom_messaging::pami::guest::interface::Interface;
+use netloom_messaging::pami::guest::interface::messages::MemoryOf;
 use netloom_messaging::pami::guest::interface::unit::UnitInterface;
 use netloom_messaging::pami::guest::process::{Guest, GuestProcess, Settings};
 use netloom_messaging::pami::guest::task::Task;
@@ -14,16 +16,15 @@ use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::message_unit::resources::Resources;
 use netloom_messaging::pami::{Costs, Placement};
 use netloom_messaging::spi::Spi;
-use netloom_messaging::transports::packets::Placement as Nodes;
 use netloom_node::memory::AddressSpace;
 use netloom_node::process::{Failure, Process};
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
-use netloom_simulate::own::{Maker, Slot, processes_with_messages};
+use netloom_simulate::own::processes_with_messages;
 use netloom_simulate::units::processes_on_units;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{ResolvedStudy, resolve};
 use netloom_study::run::Quiet;
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -136,7 +137,7 @@ pub fn encode(requests: &Requests) -> Vec<u8> {
 }
 
 /// What the guests of a run share.
-fn settings(study: &ResolvedStudy, tasks_per_node: u32, costs: Costs) -> Settings {
+fn settings(study: &ResolvedStudy, tasks_per_node: u32, costs: Costs, has_world_group: bool) -> Settings {
     let nodes = TASKS / tasks_per_node;
     let placement = Placement { nodes: (0..nodes).collect(), processes: tasks_per_node as u8, tasks: TASKS };
     let ticks_per_second = study.machine.ticks_per_second();
@@ -152,7 +153,7 @@ fn settings(study: &ResolvedStudy, tasks_per_node: u32, costs: Costs) -> Setting
             torus: vec![(nodes, true)],
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
             threads: THREADS,
-            has_world_group: tasks_per_node > 1,
+            has_world_group,
             packet_max_bytes: PACKET_MAX,
             reach: Reach::Exposed,
             rendezvous_from_bytes: 4096,
@@ -166,45 +167,38 @@ fn settings(study: &ResolvedStudy, tasks_per_node: u32, costs: Costs) -> Setting
     }
 }
 
-/// Tasks on the transports of a machine.
+/// Guests on the transports of a machine.
 struct WithMessages {
     settings: Settings,
-    placement: Arc<Nodes>,
-    in_flight: Arc<InFlight>,
     scripts: RefCell<[Option<Script>; TASKS as usize]>,
     faults: Vec<Fault>,
-    /// The task that was made last.
-    task: RefCell<Option<Box<dyn Any>>>,
 }
 
-impl Maker for WithMessages {
-    fn threads(&self) -> u8 {
-        THREADS as u8
+impl Job for WithMessages {
+    fn task<I: Interface>(&self, interface: I, number: u32) -> Arc<Mutex<Task<I>>> {
+        Arc::new(Mutex::new(Task::new(interface, number, self.settings.clone())))
     }
 
-    fn make<C: Send + 'static, W: Copy + Send + 'static>(&self, slot: Slot<C, W>) -> Box<dyn Process<C, W>> {
-        let Slot { rank, number, messages, .. } = slot;
-        if let Some(messages) = messages {
-            let faults = self.faults.clone();
-            let memory_of: MemoryOf =
-                Arc::new(move |task| Box::new(Zeros(Arc::clone(&faults[task as usize]))) as Box<_>);
-            let (placement, in_flight) = (&self.placement, &self.in_flight);
-            let interface = MessageInterface::new(messages, rank, placement, in_flight, &memory_of);
-            let task = Arc::new(Mutex::new(Task::new(interface, rank, self.settings.clone())));
-            self.task.replace(Some(Box::new(task)));
-        }
-        let task = self.task.borrow();
-        let task: &Arc<Mutex<Task<MessageInterface<C, W>>>> =
-            task.as_ref().and_then(|task| task.downcast_ref()).expect("the first thread is made first");
-        let script = if number == 0 { self.scripts.borrow_mut()[rank as usize].take() } else { None };
+    fn process<I: Interface>(
+        &self,
+        task: &Arc<Mutex<Task<I>>>,
+        (rank, thread): (u32, ThreadNumber),
+        _: u32,
+        _: &Thread<I::Command, I::Watch>,
+    ) -> Box<dyn Process<I::Command, I::Watch>> {
+        let script = if thread == 0 { self.scripts.borrow_mut()[rank as usize].take() } else { None };
         let fault = Arc::clone(&self.faults[rank as usize]);
-        Box::new(GuestProcess::new(task, number, Scripted { script: script.unwrap_or_default(), fault }))
+        Box::new(GuestProcess::new(task, thread, Scripted { script: script.unwrap_or_default(), fault }))
     }
 }
 
 /// The same over the transports of a machine: of packets that software puts into a torus, or of NICs that
 /// fetch.
-pub fn run_with_messages(fetches: bool, scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
+pub fn run_with_messages(
+    fetches: bool,
+    tasks_per_node: u32,
+    scripts: [Script; TASKS as usize],
+) -> Vec<(u32, String)> {
     static STUDIES: [OnceLock<ResolvedStudy>; 2] = [OnceLock::new(), OnceLock::new()];
     let study = STUDIES[usize::from(fetches)].get_or_init(|| {
         let machine =
@@ -215,20 +209,23 @@ pub fn run_with_messages(fetches: bool, scripts: [Script; TASKS as usize]) -> Ve
         );
         resolve(SourceFile::new("scripts", text), Path::new("."), &[]).unwrap()
     });
-    let nodes: Vec<u32> = (0..TASKS).collect();
     let costs = Costs::of_messages(study.machine.messaging(), study.machine.ticks_per_second());
-    let maker = WithMessages {
-        settings: settings(study, 1, costs),
-        placement: Arc::new(Nodes::new(&nodes)),
-        in_flight: Arc::new(InFlight::new(TASKS)),
+    let faults: Vec<Fault> = (0..TASKS).map(|_| Fault::default()).collect();
+    let of_memory = faults.clone();
+    let memory_of: MemoryOf =
+        Arc::new(move |task| Box::new(Zeros(Arc::clone(&of_memory[task as usize]))) as Box<_>);
+    let job = WithMessages {
+        settings: settings(study, tasks_per_node, costs, false),
         scripts: RefCell::new(scripts.map(Some)),
-        faults: nodes.iter().map(|_| Fault::default()).collect(),
-        task: RefCell::default(),
+        faults,
     };
+    let Settings { placement, costs, .. } = &job.settings;
+    let tasks = Tasks::new(&job, placement, memory_of, THREADS as u8, costs);
     let stop = AtomicBool::new(false);
-    let ran = processes_with_messages(study, &nodes, &maker, (&Quiet(&stop), 1));
+    let ran = processes_with_messages(study, tasks.placement(), &tasks, (&Quiet(&stop), 1));
     let (_, failures) = ran.unwrap_or_else(|problem| panic!("{problem:?}"));
-    failures.into_iter().map(|(node, _, why)| (node, why.to_string())).collect()
+    let task = |node, process: u32| placement.task(node, (process % tasks_per_node) as u8).unwrap();
+    failures.into_iter().map(|(node, process, why)| (task(node, process), why.to_string())).collect()
 }
 
 /// Runs the scripts of all tasks to their end on Message Units, and returns what was refused: task and
@@ -236,7 +233,7 @@ pub fn run_with_messages(fetches: bool, scripts: [Script; TASKS as usize]) -> Ve
 pub fn run(scripts: [Script; TASKS as usize]) -> Vec<(u32, String)> {
     let study = study();
     let pami = study.machine.messaging().pami.unwrap();
-    let settings = settings(study, TASKS_PER_NODE, Costs::new(&pami, study.machine.ticks_per_second()));
+    let settings = settings(study, TASKS_PER_NODE, Costs::new(&pami, study.machine.ticks_per_second()), true);
     let placement = Arc::clone(&settings.placement);
     let world = Members::of_job(&placement, &Torus::new(&study.torus().topology));
     let mut scripts = scripts.map(Some);

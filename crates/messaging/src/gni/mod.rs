@@ -54,6 +54,7 @@ use netloom_nic::aries::config::AriesConfig;
 use netloom_nic::aries::status::Refusal;
 use netloom_nic::aries::{self, AriesNics, Nic, Watch};
 use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
+use netloom_node::process::Wait;
 use netloom_node::program::{IntoOutcome, Program, lock};
 use netloom_node::time::Microticks;
 use node_messages::NodeMessages;
@@ -230,15 +231,40 @@ impl Gni {
         self.step(Step::Compute(Microticks::of_milliticks(milliticks))).await;
     }
 
+    /// The same for a time.
+    pub async fn compute(&self, time: Microticks) {
+        self.step(Step::Compute(time)).await;
+    }
+
     /// The time, millionths of a tick: the core's own counter.
     pub fn now(&self) -> Microticks {
         self.core.now()
     }
 
+    /// Ends a store to memory that the processes of the node share: this process of the node is notified of
+    /// it, with a number.
+    pub async fn notify(&self, process: u8, number: u32) {
+        self.core.thread().notify(process, number);
+        self.core.done().await;
+    }
+
+    /// Polls until other processes of the node have notified this one. Returns their numbers, in order.
+    pub async fn wait_notices(&self) -> Vec<u32> {
+        let thread = self.core.thread();
+        loop {
+            let notices = thread.take_notices();
+            if !notices.is_empty() {
+                return notices;
+            }
+            thread.wait(Wait { listens: Some(self.process()), ..Wait::for_any([]) });
+            self.core.done().await;
+        }
+    }
+
     /// Polls memory until its contents match.
     pub async fn wait_memory(&self, address: u64, bytes: u64, is_it: impl Fn(&[u8]) -> bool) {
         while !is_it(&self.load(address, bytes as usize)) {
-            self.core.wait(Watch::Memory { address, bytes }, None).await;
+            self.core.wait(Watch::Memory { process: self.process(), address, bytes }, None).await;
         }
     }
 }

@@ -55,6 +55,7 @@ impl Costs {
             poll_ns: POLL_NS,
             clock_ns: CLOCK_NS,
             copy_GB_per_s: config.copy_GB_per_s,
+            atomic_ns: config.shared_line_ns.unwrap_or(0.0),
             ..PamiConfig::default()
         });
         let mpi = config.mpi.unwrap_or(MpiConfig {

@@ -8,7 +8,7 @@ use crate::glex::tree::{Tree, TreeOperation};
 use crate::program::Collective;
 use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::th::status::Refusal;
-use netloom_nic::th::{Address, EventKind, Options, Request, Submission, Watch, Write};
+use netloom_nic::th::{Address, EventKind, Options, Request, Submission, Watch, Write, submission_of};
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
@@ -99,6 +99,9 @@ impl<D: GlexDevice> GlexTransport<D> {
 
     /// Advances the collective operation in progress. Returns whether it is complete.
     fn advance_collective(&mut self) -> bool {
+        if self.stage.is_none() {
+            return false;
+        }
         let fail = |call: &str, refusal: Refusal| self.device.fail(call, format!("{refusal:?}"));
         let (events, mini_packets) = self.device.has_any(self.collectives);
         match self.stage {
@@ -125,9 +128,17 @@ impl<D: GlexDevice> GlexTransport<D> {
         self.stage.take_if(|stage| matches!(stage, Stage::Over)).is_some()
     }
 
-    /// All processes have created the same endpoint, so its number is the same everywhere.
+    /// Each process of a node has the virtual port with its own number, see [`Self::create_endpoint`].
     fn address(&self, rank: u32) -> Address {
-        Address { node: self.placement.node(rank), vp: self.endpoint, key: KEY }
+        Address { node: self.placement.node(rank), vp: self.placement.process(rank), key: KEY }
+    }
+
+    /// The first processes of a node get the ports whose descriptors the processor writes, the others those
+    /// whose descriptors the NIC fetches: ports are taken in order, so each has the number of its process.
+    fn create_endpoint(&self) -> Result<u8, Refusal> {
+        let own = self.placement.process(self.rank);
+        let endpoint = self.device.create_endpoint(submission_of(own), KEY, ENTRIES)?;
+        if endpoint == own { Ok(endpoint) } else { Err(Refusal::NotOwned) }
     }
 
     fn submit(&self, work: Work) -> Result<(), Refusal> {
@@ -173,9 +184,12 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
     }
 
     fn start(&mut self) {
-        let made = self.device.create_endpoint(Submission::Pio, KEY, ENTRIES).and_then(|endpoint| {
+        let made = self.create_endpoint().and_then(|endpoint| {
             self.endpoint = endpoint;
             self.device.register(endpoint, AT, BYTES)?;
+            if !self.placement.has_collectives() {
+                return Ok(());
+            }
             self.collectives =
                 self.device.create_endpoint(Submission::Dma, COLLECTIVE_KEY, COLLECTIVE_ENTRIES)?;
             let ranks = self.placement.nodes().len() as u32;
@@ -213,7 +227,7 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
             Collective::Broadcast | Collective::Allreduce => SUM_MAX_B,
             Collective::Reduce => return None,
         };
-        self.placement.is_one_program().then_some(most)
+        self.placement.has_collectives().then_some(most)
     }
 
     /// By sequences of descriptors (section 2.5). A barrier separates each operation from the one before it
@@ -248,7 +262,7 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
         if mini_packets {
             match self.device.poll_mini_packet(self.endpoint) {
                 Ok(mini) => {
-                    let from = self.placement.rank(mini.from.0)?;
+                    let from = self.placement.rank(mini.from.0, mini.from.1)?;
                     return Some(Event::Arrived { from, envelope: Envelope::of_bytes(&mini.data) });
                 }
                 Err(refusal) => fail("glex_poll_mini_packet", refusal),

@@ -83,8 +83,14 @@ impl<D: GniDevice + Clone> GniTransport<D> {
         }
     }
 
-    fn memory(&self) -> MemHandle {
-        self.memory.expect("it was registered at the start")
+    /// The registered memory of a rank: the processes of a node have one virtual handle each, in order.
+    fn memory(&self, rank: u32) -> MemHandle {
+        let own = self.memory.expect("it was registered at the start");
+        MemHandle { mdh: self.placement.process(rank).into(), ..own }
+    }
+
+    fn endpoint(&self, rank: u32) -> Endpoint {
+        Endpoint::new(self.placement.node(rank), self.placement.process(rank))
     }
 
     /// Sets the collective engine's position in the tree of all ranks.
@@ -102,19 +108,18 @@ impl<D: GniDevice + Clone> GniTransport<D> {
         }
     }
 
-    /// The mailbox at a process for messages of a rank.
-    fn mailbox(&self, rank: u32) -> Mailbox {
+    /// The mailbox at a rank for messages of another.
+    fn mailbox(&self, at: u32, from: u32) -> Mailbox {
         let message_max = self.short_max_bytes + ENVELOPE_B as u64;
-        let mailbox = Mailbox { memory: self.memory(), address: AT, slots: self.slots, message_max };
-        Mailbox { address: AT + u64::from(rank) * mailbox.bytes().next_multiple_of(64), ..mailbox }
+        let mailbox = Mailbox { memory: self.memory(at), address: AT, slots: self.slots, message_max };
+        Mailbox { address: AT + u64::from(from) * mailbox.bytes().next_multiple_of(64), ..mailbox }
     }
 
     fn peer(&mut self, rank: u32) -> &mut Connection<D> {
         if !self.peers.contains_key(&rank) {
-            let mut to = Endpoint::new(self.placement.node(rank), 0);
-            to.remote_event = self.rank;
-            let joined =
-                Connection::new(self.device.clone(), to, self.mailbox(rank), self.mailbox(self.rank));
+            let to = Endpoint { remote_event: self.rank, ..self.endpoint(rank) };
+            let (own, theirs) = (self.mailbox(self.rank, rank), self.mailbox(rank, self.rank));
+            let joined = Connection::new(self.device.clone(), to, own, theirs);
             self.peers.insert(rank, joined.expect("mailboxes lie in registered memory"));
         }
         self.peers.get_mut(&rank).expect("just now")
@@ -170,12 +175,15 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
         let registered = device.attach(PTAG, COOKIE).and_then(|()| {
             self.queue = device.create_queue(EVENTS);
             let queue = Some(self.queue);
-            device.register(AT, BYTES, MemOptions { queue, virtual_mdh: Some(0), ..MemOptions::default() })
+            let virtual_mdh = Some(self.placement.process(self.rank).into());
+            device.register(AT, BYTES, MemOptions { queue, virtual_mdh, ..MemOptions::default() })
         });
         match registered {
             Ok(memory) => {
                 self.memory = Some(memory);
-                self.configure_engine();
+                if self.placement.has_collectives() {
+                    self.configure_engine();
+                }
             }
             Err(refusal) => device.fail("GNI_MemRegister", format!("{refusal:?}")),
         }
@@ -209,13 +217,12 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
                 kind,
                 place(IN, request),
                 place(OUT, remote),
-                self.memory(),
+                self.memory(from),
                 // Gets consist of whole words.
                 bytes.next_multiple_of(4),
             )
         };
-        let to = Endpoint::new(self.placement.node(from), 0);
-        if let Err(refusal) = self.device.post(to, post) {
+        if let Err(refusal) = self.device.post(self.endpoint(from), post) {
             self.device.fail("GNI_Post", format!("{refusal:?}"));
         }
     }
@@ -226,7 +233,7 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
             Collective::Broadcast | Collective::Allreduce => 8,
             Collective::Reduce => return None,
         };
-        self.placement.is_one_program().then_some(most)
+        self.placement.has_collectives().then_some(most)
     }
 
     /// By a collective engine, which executes one operation on a word: a barrier is one without a used
@@ -274,8 +281,9 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
 
     fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Queue(self.queue)];
+        let process = self.placement.process(self.rank);
         let credits = self.waiting.keys().filter_map(|to| self.peers.get(to)?.needs_credit());
-        any.extend(credits.map(|address| Watch::Memory { address, bytes: 8 }));
+        any.extend(credits.map(|address| Watch::Memory { process, address, bytes: 8 }));
         (any, None)
     }
 

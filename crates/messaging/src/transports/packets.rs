@@ -6,6 +6,7 @@
 //! its packets have arrived.
 
 use crate::config::Steps;
+use crate::pami::Placement as Tasks;
 use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_engine::Stream;
 use netloom_fabric::packet::Meta;
@@ -31,8 +32,10 @@ pub trait PacketFormat<H>: Send + Sync {
 pub struct Placement {
     /// Node of each rank.
     nodes: Box<[u32]>,
-    /// Rank of each node with a rank.
+    /// First rank of each node with a rank. The others of the node follow it.
     ranks: HashMap<u32, u32>,
+    /// Ranks per node; the last node may have fewer.
+    per_node: u8,
     /// Whether the ranks belong to one program, rather than to several jobs.
     is_one_program: bool,
 }
@@ -41,7 +44,19 @@ impl Placement {
     /// One rank per node.
     pub fn new(nodes: &[u32]) -> Self {
         let ranks = (0..).zip(nodes).map(|(rank, &node)| (node, rank)).collect();
-        Placement { nodes: nodes.into(), ranks, is_one_program: true }
+        Placement { nodes: nodes.into(), ranks, per_node: 1, is_one_program: true }
+    }
+
+    /// Several ranks per node.
+    pub fn of_tasks(tasks: &Tasks) -> Self {
+        let per_node = u32::from(tasks.processes);
+        let first = (0..).step_by(tasks.processes.into());
+        Placement {
+            nodes: (0..tasks.tasks).map(|task| tasks.nodes[(task / per_node) as usize]).collect(),
+            ranks: tasks.nodes.iter().copied().zip(first).collect(),
+            per_node: tasks.processes,
+            is_one_program: true,
+        }
     }
 
     /// The same for the ranks of several jobs, one job after the other.
@@ -49,10 +64,15 @@ impl Placement {
         Placement { is_one_program: false, ..Self::new(nodes) }
     }
 
-    /// Whether the ranks belong to one program: hardware for collective operations is set up among all of
-    /// them.
-    pub fn is_one_program(&self) -> bool {
-        self.is_one_program
+    /// Whether hardware for collective operations is set up among all ranks: they belong to one program, and
+    /// each has a node of its own.
+    pub fn has_collectives(&self) -> bool {
+        self.is_one_program && self.per_node == 1
+    }
+
+    /// Ranks per node.
+    pub fn per_node(&self) -> u8 {
+        self.per_node
     }
 
     /// The node of a rank.
@@ -60,9 +80,20 @@ impl Placement {
         self.nodes[rank as usize]
     }
 
-    /// The rank of a node, if it has one.
-    pub fn rank(&self, node: u32) -> Option<u32> {
-        self.ranks.get(&node).copied()
+    /// The number of a rank among those of its node.
+    pub fn process(&self, rank: u32) -> u8 {
+        (rank % u32::from(self.per_node)) as u8
+    }
+
+    /// Whether two ranks share a node.
+    pub fn share_node(&self, one: u32, other: u32) -> bool {
+        self.node(one) == self.node(other)
+    }
+
+    /// The rank of a node with this number among those of the node, if it has one.
+    pub fn rank(&self, node: u32, process: u8) -> Option<u32> {
+        let rank = self.ranks.get(&node)? + u32::from(process);
+        (process < self.per_node && (rank as usize) < self.nodes.len()).then_some(rank)
     }
 
     /// The nodes of all ranks, in order.
@@ -86,7 +117,11 @@ pub struct Packets<H> {
     format: Arc<dyn PacketFormat<H>>,
     placement: Arc<Placement>,
     node: u32,
+    /// Its number among those of the node.
+    process: u8,
     lanes: Vec<usize>,
+    /// Groups of reception FIFOs of a node.
+    groups: u8,
     steps: Steps,
     outgoing: VecDeque<Outgoing>,
     turn: usize,
@@ -99,14 +134,15 @@ pub struct Packets<H> {
 }
 
 impl<H: Copy + Send + 'static> Packets<H> {
-    /// For a node, whose packets use these lanes.
+    /// For a rank of a node, whose packets use these lanes. Nodes have this number of groups of reception
+    /// FIFOs, which their ranks take in turn.
     pub fn new(
         thread: Thread<NewPacket<H>, Watch>,
         memory: &Arc<Mutex<PortMemory<H>>>,
         format: &Arc<dyn PacketFormat<H>>,
         placement: &Arc<Placement>,
-        (node, seed): (u32, u64),
-        lanes: &[usize],
+        ((node, process), seed): ((u32, u8), u64),
+        (lanes, groups): (&[usize], u8),
         steps: Steps,
     ) -> Self {
         Packets {
@@ -115,12 +151,14 @@ impl<H: Copy + Send + 'static> Packets<H> {
             format: Arc::clone(format),
             placement: Arc::clone(placement),
             node,
+            process,
             lanes: lanes.to_vec(),
+            groups,
             steps,
             outgoing: VecDeque::new(),
             turn: 0,
             missing: HashMap::new(),
-            random: Stream::new(seed, 21, node.into()),
+            random: Stream::new(seed, 21, u64::from(node) | u64::from(process) << 32),
             done: VecDeque::new(),
         }
     }
@@ -133,7 +171,7 @@ impl<H: Copy + Send + 'static> Packets<H> {
     fn came(&mut self, meta: &Meta) -> Option<Event> {
         let envelope = Envelope::of_words(meta.kind, meta.message);
         // Only ranks send packets.
-        let from = self.placement.rank(meta.source)?;
+        let from = self.placement.rank(meta.source, meta.processes[0])?;
         let packets = self.packets(&envelope);
         if packets > 1 {
             let number = if envelope.kind == Kind::Eager { envelope.sequence } else { envelope.request };
@@ -164,6 +202,7 @@ impl<H: Copy + Send + 'static> Packets<H> {
             let data_max = self.format.data_max();
             let message = &mut self.outgoing[place];
             let (to, envelope) = (self.placement.node(message.to), message.envelope);
+            let process = self.placement.process(message.to);
             let left = if envelope.carries_data() { envelope.bytes - data_max * message.sent } else { 0 };
             message.sent += 1;
             let is_last = message.sent == message.packets;
@@ -172,7 +211,9 @@ impl<H: Copy + Send + 'static> Packets<H> {
             let meta = Meta {
                 made: self.thread.now().tick(),
                 source: self.node,
+                group: process % self.groups,
                 kind: envelope.kind as u8,
+                processes: [self.process, process],
                 message: envelope.to_words(),
                 ..Meta::default()
             };
@@ -221,7 +262,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
             return Some(Event::Sent { request });
         }
         loop {
-            let Some(meta) = lock(&self.memory).arrived.pop_front() else { break };
+            let Some(meta) = lock(&self.memory).take_packet(self.process) else { break };
             self.thread.spend(self.steps.packet_receive);
             let event = self.came(&meta);
             if event.is_some() || self.thread.has_pending() {
@@ -234,7 +275,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
 
     fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let room = (!self.outgoing.is_empty()).then_some(Watch::Room);
-        let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet];
+        let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet(self.process)];
         any.extend(room);
         (any, None)
     }

@@ -133,7 +133,7 @@ impl<D: MuDevice> SpiTransport<D> {
         self.looks = true;
         self.device.spend(Step::Compute(self.steps.packet_receive));
         let envelope = of_software(packet.software);
-        let from = self.placement.rank(packet.source)?;
+        let from = self.placement.rank(packet.source, 0)?;
         let packets = match envelope.carries_data() {
             true => envelope.bytes.div_ceil(PAYLOAD_MAX.into()).max(1),
             false => 1,

@@ -147,9 +147,9 @@ impl Nic {
                 let at = place(process, address);
                 lock(&self.here).contents.store(at, bytes as usize, data.as_deref());
                 let touched = address..address + u64::from(bytes);
-                self.found(c, t, |who, watch| match watch {
-                    Watch::Memory { address, bytes } => {
-                        who == process && address < touched.end && touched.start < address + bytes
+                self.found(c, t, |_, watch| match watch {
+                    Watch::Memory { process: of, address, bytes } => {
+                        of == process && address < touched.end && touched.start < address + bytes
                     }
                     _ => false,
                 });

@@ -57,6 +57,7 @@ use config::AriesConfig;
 use netloom_engine::Stream;
 use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
+use netloom_node::process::ProcessId;
 use netloom_node::schedule::Schedule;
 use netloom_node::time::Microticks;
 use packet::{Request, Tag};
@@ -122,6 +123,8 @@ pub enum Watch {
     Errors,
     /// A write to memory of the process.
     Memory {
+        /// Its number.
+        process: ProcessId,
         /// Start of the memory.
         address: u64,
         /// Its length.

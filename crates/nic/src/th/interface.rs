@@ -11,6 +11,7 @@ use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::tiled::{TiledFamily, TiledHeader};
 use netloom_node::cores::CoresConfig;
 use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
+use netloom_node::polling::Polling;
 use netloom_node::process::ProcessId;
 use netloom_node::schedule::Schedule;
 use netloom_node::time::Microticks;
@@ -101,6 +102,10 @@ impl NetworkInterface for Nic {
 
     fn cores(c: &Common) -> Option<&CoresConfig> {
         Some(&c.config.cores)
+    }
+
+    fn polling(c: &Common) -> Polling {
+        c.config.core.polling()
     }
 
     fn ready(&mut self, c: &Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {

@@ -40,13 +40,17 @@ pub(super) fn ranks<F: RouterFamily>(family: &F, on: &OnTorus) -> Option<Ran> {
     let (ranks, study) = (on.ranks, on.ranks.study);
     let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
     let high = s.traffic.priority == Priority::High;
-    let normal = nic.injection_normal as usize;
-    let lanes: Vec<usize> = match (nic.injection_fifo_B.is_some(), high) {
-        (true, _) => vec![usize::from(high)],
-        (false, false) => (0..normal).collect(),
-        (false, true) => (normal..normal + nic.injection_high as usize).collect(),
+    let (normal, all) = (nic.injection_normal as usize, (nic.injection_normal + nic.injection_high) as usize);
+    // Of a set of FIFOs.
+    let lanes = |set: u8| -> Vec<usize> {
+        let first = usize::from(set) * all;
+        match (nic.injection_fifo_B.is_some(), high) {
+            (true, _) => vec![2 * usize::from(set) + usize::from(high)],
+            (false, false) => (first..first + normal).collect(),
+            (false, true) => (first + normal..first + all).collect(),
+        }
     };
-    if lanes.is_empty() {
+    if lanes(0).is_empty() {
         let message = "high priority needs nic.injection_high of at least 1".into();
         return Some(Err(study.impossible(ConfigError { key: "traffic.priority".into(), message })));
     }
@@ -60,7 +64,9 @@ pub(super) fn ranks<F: RouterFamily>(family: &F, on: &OnTorus) -> Option<Ran> {
             nic,
             network,
             numbers,
-            OnFifos::new(ranks.port_nodes(numbers, &format, &lanes, |own, slot| own.on_fifos(slot))),
+            OnFifos::new(
+                ranks.port_nodes(numbers, &format, (lanes, nic.sets() as u8), |own, slot| own.on_fifos(slot)),
+            ),
         )
     };
     Some(on.run(family, FifoNic::<OnFifos>::injection_fifos(nic), nics))

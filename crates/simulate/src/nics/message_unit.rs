@@ -138,7 +138,7 @@ fn on_queued(family: &Queued, on: &OnTorus) -> Option<Ran> {
     let (ranks, study) = (on.ranks, on.ranks.study);
     let unit = study.torus_machine().message_unit.as_ref()?;
     let torus = Torus::new(&study.torus().topology);
-    let program = ranks.placement.is_one_program().then(|| {
+    let program = ranks.placement.has_collectives().then(|| {
         let (machine, nodes) = (&study.machine, ranks.placement.nodes());
         OfProgram::new(nodes, &torus, machine.messaging(), machine.ticks_per_second())
     });

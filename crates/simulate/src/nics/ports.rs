@@ -37,7 +37,9 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
     let mode = study.study.traffic.routing.mode().expect("it was checked");
     let network = Arc::clone(&study.switched().config);
     let format: Arc<dyn PacketFormat<TiledHeader>> = Arc::new(FlitPackets { network, mode });
-    Some(on.run(|numbers: &[u32]| ranks.port_nodes(numbers, &format, &[0], |own, slot| own.on_ports(slot))))
+    Some(on.run(|numbers: &[u32]| {
+        ranks.port_nodes(numbers, &format, (|_| vec![0], 1), |own, slot| own.on_ports(slot))
+    }))
 }
 
 impl Driver for Nodes<PacketPort<TiledFamily>> {

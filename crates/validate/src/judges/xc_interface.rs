@@ -63,9 +63,21 @@ fn mpi_bandwidth(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     ])
 }
 
-fn allreduce(_: &Bench) -> Result<Vec<Finding>, Problem> {
-    let note = "needs several ranks on a node of this machine, which is not there yet".into();
-    Ok(vec![Finding::NotRun { id: "cray-xc.allreduce".into(), note }])
+/// 750 nodes of 16 processes, whose sum is MPI's: its instructions at the begin and the end are those of a
+/// send and of a receive, as of ranks that use the engine.
+fn allreduce(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let sets = ["topology.groups=2", "workload.nodes=750", "workload.processes=16"];
+    let rows = rows(bench, ALLREDUCE, &sets)?;
+    let processes = rows.first().and_then(|row| row.first()).copied().unwrap_or(f64::NAN);
+    let machine = load_machine("xc", &[])?;
+    let messaging = machine.messaging();
+    let library_ns = messaging.send_ns.unwrap_or(0.0) + messaging.receive_ns.unwrap_or(0.0);
+    let us = first(&rows) + library_ns / 1e3;
+    let note = format!("{library_ns} ns of it MPI's instructions, as for a send and a receive");
+    Ok(vec![
+        figure("allreduce.processes", processes, "750 nodes of 16").by(Evidence::Echo),
+        figure("allreduce.latency_us", us, note),
+    ])
 }
 
 fn figure(id: impl Into<String>, simulated: f64, note: impl Into<String>) -> Finding {

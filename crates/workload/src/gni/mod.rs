@@ -24,6 +24,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::{Gni, MemOptions};
 use netloom_nic::aries::address::{Job, MemHandle, PageSize};
 use netloom_node::process::{Failure, InCall, Outcome};
+use netloom_node::time::Microticks;
 use put_rates::PutRates;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,7 +80,8 @@ impl GniConfig {
     /// Processes per node.
     pub fn processes(&self) -> u32 {
         match self {
-            GniConfig::Latency(_) | GniConfig::Allreduce(_) | GniConfig::Exchange(_) => 1,
+            GniConfig::Latency(_) | GniConfig::Exchange(_) => 1,
+            GniConfig::Allreduce(c) => c.processes,
             GniConfig::Bandwidth(c) => c.processes,
             GniConfig::PutRates(c) => c.processes,
             GniConfig::AmoRates(c) => c.processes,
@@ -116,18 +118,21 @@ impl GniConfig {
     }
 }
 
-/// The program of a process, on a machine with this number of ticks per second.
+/// The program of a process, on a machine with this number of ticks per second, on which it takes `line_ns`
+/// to load a line of memory that another core of the node has written.
 pub fn program(
     config: &GniConfig,
     gni: Gni,
     ticks_per_second: u64,
+    line_ns: f64,
 ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+    let line = Microticks::of_f64(line_ns * ticks_per_second as f64 / 1e3);
     match config {
         GniConfig::Latency(c) => Box::pin(latency::run(gni, c.clone())),
         GniConfig::Bandwidth(c) => Box::pin(bandwidth::run(gni, c.clone())),
         GniConfig::PutRates(c) => Box::pin(put_rates::run(gni, c.clone())),
         GniConfig::AmoRates(c) => Box::pin(amo_rates::run(gni, c.clone())),
-        GniConfig::Allreduce(c) => Box::pin(allreduce::run(gni, c.clone())),
+        GniConfig::Allreduce(c) => Box::pin(allreduce::run(gni, c.clone(), line)),
         GniConfig::Exchange(c) => Box::pin(exchange::run(gni, c.clone(), ticks_per_second)),
     }
 }

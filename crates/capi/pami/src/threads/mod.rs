@@ -234,5 +234,5 @@ pub fn forked() {
 }
 
 /// Why a thread is refused.
-const TOO_MANY: &str = "no hardware thread of the node is free for another thread (a node of Blue Gene/Q has 64 for all its \
-                        tasks); use fewer threads, or fewer tasks on a node (--ppn)";
+const TOO_MANY: &str = "no hardware thread of the node is free for another thread (all its tasks share them: 64 on Blue \
+                        Gene/Q); use fewer threads, or fewer tasks on a node (--ppn)";

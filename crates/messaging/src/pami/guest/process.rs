@@ -260,7 +260,8 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
                 self.state.began = now;
                 let any = self.watches(task);
                 let at_most = task.interface.progress().1;
-                task.interface.thread().park(Wait { at_most, sleeps: true, ..Wait::for_any(any) });
+                let listens = task.interface.listens();
+                task.interface.thread().park(Wait { at_most, sleeps: true, listens, ..Wait::for_any(any) });
             }
             Then::Block(at_most_ns) => {
                 let at_most = at_most_ns.map(|ns| task.time(ns));
@@ -389,7 +390,8 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
         let at_most = task.interface.progress().1.into_iter().chain([at_most]).min();
         state.began = now;
         let any = self.watches(task);
-        task.interface.thread().park(Wait { at_most, ..Wait::for_any(any) });
+        let listens = task.interface.listens();
+        task.interface.thread().park(Wait { at_most, listens, ..Wait::for_any(any) });
     }
 
     /// It begins to wait: the conditions under which there is something for the contexts that it waits for.

@@ -4,20 +4,27 @@
 //! memory to the other's when the fetch has ended; writes go through packets (see
 //! [`PamiDevice::moves`](crate::pami::device::PamiDevice::moves)).
 //!
-//! One task runs on a node.
+//! Tasks of a node share its interface, each with a transport of its own. What they send to each other does
+//! not go through it, but through the node's memory: each task has a queue of packets there. A sender takes a
+//! slot and writes the packet, which is one more access to a line that another core has written, besides the
+//! copy of the data; so does the receiver, who finds it by polling
+//! ([`Operation::Notify`](netloom_node::process::Operation::Notify)). Queues have no end **(ours)**. Where
+//! the interface fetches, a task copies what it reads of another one of its node directly, as by XPMEM or the
+//! kernel's cross memory attach.
 
 use super::{Arrival, ContextPort, Interface, Watches};
-use crate::pami::Endpoint;
-use crate::pami::device::{Begun, Full, Piece, Range, Ticket, Transfer};
+use crate::pami::device::{Begun, Full, Piece, Range, Step, Ticket, Transfer};
 use crate::pami::guest::process::Settings;
 use crate::pami::guest::{ContextNumber, Contexts, Facts, Reach};
 use crate::pami::message_unit::memory::Mapping;
 use crate::pami::packet::Head;
+use crate::pami::{Costs, Endpoint};
 use crate::slab::Slab;
 use crate::transit::{Flight, Part};
 use crate::transport::{ENVELOPE_B, Envelope, Event, Kind, Transport};
 use crate::transports::packets::Placement;
 use netloom_node::memory::AddressSpace;
+use netloom_node::process::ProcessId;
 use netloom_node::program::lock;
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
@@ -43,7 +50,8 @@ struct Carried {
 /// By receiver and sequence.
 type BySequence = HashMap<(u32, u32), Carried>;
 
-/// Packets whose messages are in flight, by sender: a receiver takes them when their messages have arrived.
+/// Packets whose messages are in flight, or whose receiver on the same node has not been notified of them, by
+/// sender: a receiver takes them when their messages have arrived.
 pub struct InFlight(Box<[Mutex<BySequence>]>);
 
 impl InFlight {
@@ -94,6 +102,7 @@ struct Messages<C, W> {
     placement: Arc<Placement>,
     in_flight: Arc<InFlight>,
     memory_of: MemoryOf,
+    costs: Costs,
     inboxes: BTreeMap<ContextNumber, Inbox>,
     /// The next sequence, by receiver.
     sent: HashMap<u32, u32>,
@@ -136,6 +145,12 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             }
             return self.deliver(context, head, bytes);
         }
+        if self.placement.share_node(task, self.own) {
+            if let End::Data(context, ticket) = end {
+                self.inbox(context).arrivals.push_back(Arrival::Finished(ticket));
+            }
+            return self.write_local(to, head, bytes);
+        }
         let most = self.transport.eager_max_bytes().max(1);
         let messages = data_bytes.div_ceil(most).max(1);
         let sent = self.transport.thread().reached();
@@ -150,11 +165,8 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             if !self.transport.copies() && matches!(end, End::Packet) {
                 self.held += 1;
             }
-            let next = self.sent.entry(task).or_insert(0);
-            let sequence = *next;
-            *next = next.wrapping_add(1);
-            let carried = Carried { packet: if is_last { packet.take() } else { None }, sent };
-            lock(&self.in_flight.0[self.own as usize]).insert((task, sequence), carried);
+            let packet = if is_last { packet.take() } else { None };
+            let sequence = self.carry(task, Carried { packet, sent });
             let bytes = (data_bytes - (number - 1) * most).min(most);
             self.transport.send(task, Envelope { kind: Kind::Eager, sequence, tag: 0, bytes, request });
         }
@@ -162,6 +174,38 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             && let End::Data(context, ticket) = end
         {
             self.inbox(context).arrivals.push_back(Arrival::Finished(ticket));
+        }
+    }
+
+    /// Puts what a message stands for where its receiver will look. Returns its sequence.
+    fn carry(&mut self, to: u32, carried: Carried) -> u32 {
+        let next = self.sent.entry(to).or_insert(0);
+        let sequence = *next;
+        *next = next.wrapping_add(1);
+        lock(&self.in_flight.0[self.own as usize]).insert((to, sequence), carried);
+        sequence
+    }
+
+    /// Writes a packet into the queue of another task of the node.
+    fn write_local(&mut self, to: Endpoint, head: Head, bytes: Vec<u8>) {
+        let thread = self.transport.thread().clone();
+        thread.spend(self.costs.of(Step::Atomic));
+        let carried = Carried { packet: Some((to.offset(), head, bytes)), sent: thread.reached() };
+        self.carry(to.task(), carried);
+        thread.notify(self.placement.process(to.task()), self.own);
+    }
+
+    /// Takes packets out of the task's own queue, whose senders have notified it.
+    fn collect_local(&mut self) {
+        for from in self.transport.thread().take_notices() {
+            self.transport.thread().spend(self.costs.of(Step::Atomic));
+            let next = self.orders.entry(from).or_default();
+            let sequence = next.next;
+            next.next = sequence.wrapping_add(1);
+            let carried = lock(&self.in_flight.0[from as usize]).remove(&(self.own, sequence));
+            if let Some(Carried { packet: Some((context, head, packet)), .. }) = carried {
+                self.deliver(context, head, packet);
+            }
         }
     }
 
@@ -228,6 +272,7 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
 
     /// Makes progress until something takes time.
     fn collect(&mut self) {
+        self.collect_local();
         while !self.transport.thread().has_pending() {
             match self.transport.advance() {
                 Some(Event::Arrived { from, envelope }) => self.arrived(from, &envelope),
@@ -257,16 +302,19 @@ pub struct MessageInterface<C, W> {
     thread: Thread<C, W>,
     memory_of: MemoryOf,
     own: u32,
+    /// Where it is notified of packets of other tasks of the node, if there are any.
+    listens: Option<ProcessId>,
 }
 
 impl<C: Send + 'static, W: Copy + Send + 'static> MessageInterface<C, W> {
-    /// That of a task, of a job whose tasks are on these nodes.
+    /// That of a task, of a job whose tasks are on these nodes; `costs` are those of its library.
     pub fn new(
         transport: Box<dyn Transport<Command = C, Watch = W>>,
         own: u32,
         placement: &Arc<Placement>,
         in_flight: &Arc<InFlight>,
         memory_of: &MemoryOf,
+        costs: &Costs,
     ) -> Self {
         let thread = transport.thread().clone();
         let messages = Messages {
@@ -275,6 +323,7 @@ impl<C: Send + 'static, W: Copy + Send + 'static> MessageInterface<C, W> {
             placement: Arc::clone(placement),
             in_flight: Arc::clone(in_flight),
             memory_of: Arc::clone(memory_of),
+            costs: costs.clone(),
             inboxes: BTreeMap::new(),
             sent: HashMap::new(),
             orders: HashMap::new(),
@@ -286,7 +335,8 @@ impl<C: Send + 'static, W: Copy + Send + 'static> MessageInterface<C, W> {
             notes_flights: false,
         };
         let messages = Arc::new(Mutex::new(messages));
-        MessageInterface { messages, thread, memory_of: Arc::clone(memory_of), own }
+        let listens = (placement.per_node() > 1).then(|| placement.process(own));
+        MessageInterface { messages, thread, memory_of: Arc::clone(memory_of), own, listens }
     }
 }
 
@@ -322,6 +372,10 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Interface for MessageInterface
         let before = messages.arrived_at();
         messages.collect();
         messages.arrived_at().without(before)
+    }
+
+    fn listens(&self) -> Option<ProcessId> {
+        self.listens
     }
 
     fn run_as(&mut self, process: u8) {
@@ -419,6 +473,13 @@ impl<C: Send + 'static, W: Copy + Send + 'static> ContextPort for MessageContext
         }
         if way == Transfer::Put || !messages.transport.fetches() {
             return Err(Full);
+        }
+        if messages.placement.share_node(from, own) {
+            for &(local, remote) in pieces {
+                messages.transport.thread().spend(messages.costs.of(Step::Copy(local.bytes)));
+                messages.copy(from, remote, own, local.address, local.bytes);
+            }
+            return Ok(Begun::Done);
         }
         let (ticket, asked) = (messages.ticket(), messages.transport.thread().reached());
         let of = (self.number, ticket);

@@ -14,6 +14,7 @@ use crate::pami::device::{Begun, Collective, Full, Piece, Range, Ticket, Transfe
 use crate::pami::message_unit::memory::Mapping;
 use crate::pami::packet::Head;
 use crate::transit::Flight;
+use netloom_node::process::ProcessId;
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::SmallVec;
@@ -59,6 +60,12 @@ pub trait Interface: Send + 'static {
     /// Gives a context the group of all tasks, once, if there is one. Returns whether it has it now.
     fn give_world(&mut self, _context: &mut Self::Context) -> bool {
         false
+    }
+
+    /// The process of its node that is notified of what other processes of the node have written for the
+    /// task, if they may.
+    fn listens(&self) -> Option<ProcessId> {
+        None
     }
 
     /// From now on another hardware thread drives it, which is this process of its node.
