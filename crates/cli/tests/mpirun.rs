@@ -100,5 +100,6 @@ fn what_cannot_be_is_refused_before_the_run() {
     };
     check(&["bgq", "--compute", "-1"], "`ignore`, or a factor");
     check(&["bgq", "--timeline", "missing/file.json"], "--timeline needs a file in a folder that exists");
-    check(&["xc", "--ppn", "2"], "leave out `--ppn`");
+    check(&["xc", "--ppn", "33"], "of at most 32 (xc: its nodes have");
+    check(&["xc", "--ppn", "33"], "use fewer tasks on a node (`--ppn`)");
 }
