@@ -117,11 +117,12 @@ impl Buffer {
     /// The same of a buffer of this process.
     fn checked(&self, parts: u32) -> Result<(&Type, usize), Error> {
         let &Buffer { names: [name, ..], address, .. } = self;
-        if self.is_in_place() {
+        let (of, count) = self.counted(parts)?;
+        // An empty vector of Rust has this address, too.
+        if self.is_in_place() && count * of.size() > 0 {
             let text = format!("{name} is MPI_IN_PLACE, which stands for no memory here");
             return Err(Error::new(Class::Buffer, text));
         }
-        let (of, count) = self.counted(parts)?;
         // Derived types may have absolute addresses, from MPI_BOTTOM on.
         if address.is_null() && count * of.size() > 0 && matches!(of, Type::Predefined(_)) {
             let bytes = count * of.size();

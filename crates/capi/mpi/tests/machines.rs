@@ -2,7 +2,7 @@
 
 mod jobs;
 
-use jobs::{alone, compile, job, machine, run_guests};
+use jobs::{alone, compile, job, machine, points, run_guests};
 use netloom_guest::{Machine, MappingConfig};
 use netloom_shm::launch::share_core;
 use netloom_simulate::Fabric;
@@ -65,13 +65,6 @@ fn programs_check_their_data() {
             }
         }
     }
-}
-
-/// Lengths in bytes, and half round trips in us, as lines tell them.
-fn points(text: &str) -> Vec<(f64, f64)> {
-    let number = |word: &str| word.parse::<f64>().unwrap();
-    let lines = text.lines().map(|line| line.rsplit("| ").next().unwrap().split_once(' ').unwrap());
-    lines.map(|(bytes, us)| (number(bytes), number(us))).collect()
 }
 
 /// Messages of guests take as long as those of skeletons, whose transports they use. The rest is the

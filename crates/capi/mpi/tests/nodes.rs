@@ -3,7 +3,7 @@
 
 mod jobs;
 
-use jobs::{alone, compile, job, machine, run_guests};
+use jobs::{alone, compile, job, machine, points, run_guests};
 use netloom_guest::Machine;
 use netloom_shm::launch::{Job, share_core};
 use std::path::Path;
@@ -107,13 +107,6 @@ fn times_are_the_same_on_every_run_and_on_any_number_of_threads() {
             assert_eq!((*status, *simulated_us, out), (0, runs[0].1, &runs[0].2), "{}:\n{all}", of_machine.0);
         }
     }
-}
-
-/// Lengths in bytes, and half round trips in us, as lines tell them.
-fn points(text: &str) -> Vec<(f64, f64)> {
-    let number = |word: &str| word.parse::<f64>().unwrap();
-    let lines = text.lines().map(|line| line.rsplit("| ").next().unwrap().split_once(' ').unwrap());
-    lines.map(|(bytes, us)| (number(bytes), number(us))).collect()
 }
 
 /// A message within a node takes the library's instructions, two lines that another core has written, and two

@@ -76,3 +76,10 @@ pub fn run_guests(machine: &Machine, job: Job) -> (Outcome, String, String) {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (outcome, text(out), text(err))
 }
+
+/// Lengths in bytes, and half round trips in us, as lines tell them.
+pub fn points(text: &str) -> Vec<(f64, f64)> {
+    let number = |word: &str| word.parse::<f64>().unwrap();
+    let lines = text.lines().map(|line| line.rsplit("| ").next().unwrap().split_once(' ').unwrap());
+    lines.map(|(bytes, us)| (number(bytes), number(us))).collect()
+}
