@@ -227,6 +227,7 @@ impl MachineKind for TorusMachine {
 mod tests {
     use super::*;
     use crate::tree::Tree;
+    use netloom_node::cores::CoresConfig;
 
     fn machine(name: &str) -> TorusMachine {
         let source = crate::machine::machine_source(name, std::path::Path::new(".")).unwrap();
@@ -240,7 +241,10 @@ mod tests {
     #[test]
     fn the_file_agrees_with_the_fabric() {
         assert_eq!(bgl().network(), TorusNetwork::Torus(TorusConfig::bluegene_l(&[32, 32, 32])));
-        assert_eq!(bgl().nic, FifoConfig::default());
+        // The fabric does not know how many cores a node has.
+        let FifoConfig { cores, .. } = bgl().nic;
+        assert_eq!(cores.as_ref().map(CoresConfig::count), Some(2));
+        assert_eq!(FifoConfig { cores, ..FifoConfig::default() }, bgl().nic);
     }
 
     #[test]
