@@ -5,7 +5,6 @@ use crate::abi::*;
 use crate::communicators;
 use crate::info::Info;
 use crate::library::{CommId, Library, library};
-
 use crate::threads;
 use crate::types;
 use crate::windows::{Win, WinId};
