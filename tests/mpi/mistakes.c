@@ -3,6 +3,13 @@
 
 static int rank, size;
 
+static int noted;
+
+static void note(MPI_Session * session, int * code, ...)
+{
+  (void) session, noted = class_of(*code);
+}
+
 static void buffers(void)
 {
   int data[64] = {0}, result[64];
@@ -64,6 +71,10 @@ int main(int argc, char ** argv)
   MPI_Info_create(&info);
   MPI_Info_set(info, "thread_level", "no such level");
   CHECK(class_of(MPI_Session_init(info, MPI_ERRORS_RETURN, &session)) == MPI_ERR_ARG);
+  MPI_Errhandler own;
+  MPI_Session_create_errhandler(note, &own);
+  CHECK(class_of(MPI_Session_init(info, own, &session)) == MPI_ERR_ARG && noted == MPI_ERR_ARG);
+  MPI_Errhandler_free(&own);
   MPI_Info_free(&info);
   MPI_Finalize();
   return 0;

@@ -75,7 +75,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whole_numbers_are_exact_beyond_those_of_doubles(a in -(1i64 << 31)..1 << 31, b in -(1i64 << 31)..1 << 31) {
+        fn whole_numbers_are_exact_beyond_those_of_doubles(
+            a in -(1i64 << 31)..1 << 31,
+            b in -(1i64 << 31)..1 << 31,
+        ) {
             let whole = |value: i64| of(value as f64);
             prop_assert_eq!(whole(a) + whole(b), whole(a + b));
             prop_assert_eq!(whole(a) - whole(b), whole(a - b));

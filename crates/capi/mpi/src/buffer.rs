@@ -323,7 +323,7 @@ pub fn check_apart<T>(sent: Range<*const T>, received: Range<*const T>) -> Resul
     }
     Err(Error::new(
         Class::Buffer,
-        "what is sent and what is received overlap: a rank with all its data in recvbuf gives MPI_IN_PLACE as sendbuf",
+        "sent and received data overlap: a rank whose data is in recvbuf gives MPI_IN_PLACE as sendbuf",
     ))
 }
 

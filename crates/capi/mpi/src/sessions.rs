@@ -6,7 +6,7 @@ use crate::entry::{Outcome as _, place};
 use crate::environment::write;
 use crate::errhandlers;
 use crate::info::{self, Info};
-use crate::library::{CommId, Library, bad_handle, is_running, library};
+use crate::library::{CommId, Library, Raised, bad_handle, is_running, library};
 use crate::start;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::Processes;
@@ -87,11 +87,18 @@ fn name_of(level: c_int) -> &'static str {
 
 /// An error of this call goes to the error handler that is given.
 pub unsafe fn init(info: usize, errhandler: usize, session: *mut usize) -> c_int {
-    // SAFETY: the program gave the place.
-    match unsafe { begin(info, errhandler, session) } {
-        Ok(()) => SUCCESS,
-        Err(error) if errhandler == ERRORS_RETURN => error.code(),
-        Err(error) => Err(error).result(&"MPI_Session_init"),
+    // SAFETY: the program makes one call at a time, and gave the place and the handler, which may make calls:
+    // the library is borrowed for the first statement alone.
+    unsafe {
+        let Err(error) = begin(info, errhandler, session) else { return SUCCESS };
+        let function = library().and_then(|library| library.user_handler(errhandler));
+        match function {
+            Some(function) => {
+                errhandlers::handle(Raised::Handler { function, comm: SESSION_NULL, code: error.code() })
+            }
+            None if errhandler == ERRORS_RETURN => error.code(),
+            None => Err(error).result(&"MPI_Session_init"),
+        }
     }
 }
 

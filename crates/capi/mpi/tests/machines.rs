@@ -2,7 +2,7 @@
 
 mod jobs;
 
-use jobs::{alone, compile, job, machine, points, run_guests};
+use jobs::{alone, compile, job, machine, points, run_job};
 use netloom_guest::{Machine, MappingConfig};
 use netloom_shm::launch::share_core;
 use netloom_simulate::Fabric;
@@ -23,13 +23,6 @@ const MACHINES: [(&str, &[&str]); 4] = [
 fn of((name, sets): (&str, &[&str])) -> Machine {
     let sets = sets.iter().map(ToString::to_string).collect();
     Machine { name: name.into(), sets, tasks_per_node: None, ..machine(1, 1) }
-}
-
-/// Status, simulated time, what was printed, and everything that was written.
-fn run(machine: &Machine, program: &Path, ranks: u32) -> (u8, f64, String, String) {
-    let (outcome, out, err) = run_guests(machine, job(program, ranks));
-    let all = format!("{out}{err}{:?}", outcome.failures);
-    (outcome.processes.status(), outcome.simulated_us, out, all)
 }
 
 #[test]
@@ -60,7 +53,7 @@ fn programs_check_their_data() {
         let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
         for (place, of_machine) in MACHINES.into_iter().enumerate() {
             if number % MACHINES.len() == place || on_all.contains(&name) {
-                let (status, .., all) = run(&of(of_machine), &program, 4);
+                let (status, .., all) = run_job(&of(of_machine), job(&program, 4));
                 assert_eq!(status, 0, "{name} on {}:\n{all}", of_machine.0);
             }
         }
@@ -77,7 +70,7 @@ fn messages_take_as_long_as_those_of_skeletons() {
     // Without the last: its packets draw their paths, other packets other ones.
     for of_machine @ (name, sets) in MACHINES.into_iter().take(3) {
         let machine = of(of_machine);
-        let (status, _, out, all) = run(&machine, &program, 2);
+        let (status, _, out, all) = run_job(&machine, job(&program, 2));
         assert_eq!(status, 0, "{name}:\n{all}");
         let guests = points(&out);
         let lengths: Vec<String> = guests.iter().map(|(bytes, _)| bytes.to_string()).collect();
@@ -106,7 +99,7 @@ fn times_are_the_same_on_every_run_and_on_any_number_of_threads() {
     share_core();
     let program = compile("tests/mpi/nonblocking.c", folder.path());
     for of_machine in MACHINES {
-        let runs = [1, 1, 2].map(|threads| run(&Machine { threads, ..of(of_machine) }, &program, 4));
+        let runs = [1, 1, 2].map(|threads| run_job(&Machine { threads, ..of(of_machine) }, job(&program, 4)));
         for (status, simulated_us, out, all) in &runs {
             assert_eq!((*status, *simulated_us, out), (0, runs[0].1, &runs[0].2), "{}:\n{all}", of_machine.0);
         }

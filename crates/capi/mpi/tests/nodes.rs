@@ -3,7 +3,7 @@
 
 mod jobs;
 
-use jobs::{alone, compile, job, machine, points, run_guests};
+use jobs::{alone, compile, job, machine, points, run_job};
 use netloom_guest::Machine;
 use netloom_shm::launch::{Job, share_core};
 use std::path::Path;
@@ -22,15 +22,7 @@ fn of((name, sets, _): (&str, &[&str], u32), per_node: u32) -> Machine {
     Machine { name: name.into(), sets, tasks_per_node: Some(per_node), ..machine(1, 1) }
 }
 
-/// Status, simulated time, what was printed, and everything that was written.
-fn run_job(machine: &Machine, job: Job) -> (u8, f64, String, String) {
-    let (outcome, out, err) = run_guests(machine, job);
-    let failures: Vec<String> = outcome.failures.iter().map(|failure| format!("{failure:?}")).collect();
-    let all = format!("{out}{err}{}", failures.join("\n"));
-    (outcome.processes.status(), outcome.simulated_us, out, all)
-}
-
-/// The same with a variable of the environment.
+/// Runs a job with a variable of the environment.
 fn run(
     machine: &Machine,
     program: &Path,

@@ -83,3 +83,11 @@ pub fn points(text: &str) -> Vec<(f64, f64)> {
     let lines = text.lines().map(|line| line.rsplit("| ").next().unwrap().split_once(' ').unwrap());
     lines.map(|(bytes, us)| (number(bytes), number(us))).collect()
 }
+
+/// Status, simulated time, what was printed, and everything that was written.
+pub fn run_job(machine: &Machine, job: Job) -> (u8, f64, String, String) {
+    let (outcome, out, err) = run_guests(machine, job);
+    let failures: Vec<String> = outcome.failures.iter().map(|failure| format!("{failure:?}")).collect();
+    let all = format!("{out}{err}{}", failures.join("\n"));
+    (outcome.processes.status(), outcome.simulated_us, out, all)
+}
