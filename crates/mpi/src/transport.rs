@@ -142,6 +142,13 @@ pub trait Transport {
     /// If it cannot be sent.
     fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused>;
 
+    /// In messages of how many bytes long data is best exchanged, if the next is under way while one is
+    /// worked on.
+    #[inline]
+    fn piece_bytes(&self) -> usize {
+        usize::MAX
+    }
+
     /// Most bytes of data that [`Self::send_whole`] may take.
     #[inline]
     fn whole_max_bytes(&self) -> usize {

@@ -82,6 +82,8 @@ const WHOLE_B: usize = 4096 + 256;
 /// Data of puts and gets that go natively through packets, if the target has a core to take them: more are
 /// faster in one copy by the kernel.
 const PACKETS_B: u64 = 64 << 10;
+/// Data of a message that goes through packets, whose reader finds it in the caches.
+const PIECE_B: usize = 32 << 10;
 /// A hint of PAMI's: the field `use_rdma`, disabled.
 const NO_RDMA: u32 = HINT_DISABLE << 16;
 /// Polls after which a wait looks at other things again. On a simulated node they are one wait.
@@ -413,6 +415,10 @@ impl Transport for Pami {
             SUCCESS => Ok(()),
             _ => Err(Refused(reason("PAMI_Send_immediate"))),
         }
+    }
+
+    fn piece_bytes(&self) -> usize {
+        if self.packets_max_bytes == 0 { usize::MAX } else { PIECE_B }
     }
 
     #[inline]

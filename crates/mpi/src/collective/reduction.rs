@@ -165,6 +165,13 @@ pub async fn all_reduce<T: Transport>(
     if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
 }
 
+/// Takes the first bytes of a range, at most so many.
+fn take_first(range: &mut Range<usize>, bytes: usize) -> Range<usize> {
+    let first = range.start..range.start.saturating_add(bytes).min(range.end);
+    range.start = first.end;
+    first
+}
+
 /// The same for an operation whose operands may be combined in any order, of elements of this length: each
 /// rank combines a part of the data, which is halved in each step, and all gather the parts in the reverse
 /// order (Rabenseifner). Each rank so sends and combines about as much as one rank has, however many there
@@ -186,6 +193,9 @@ async fn all_reduce_parts<T: Transport>(
         combine.combine(data, &other)?;
     }
     let number = pairs.number(rank);
+    // Of whole elements: what a piece brings is combined while it is in the caches.
+    let pieces = operation.point_to_point.transport().piece_bytes() / element_bytes;
+    let piece_bytes = pieces.max(1).saturating_mul(element_bytes);
     let (mut own, mut distance) = (0..data.len(), 1);
     // The partner of each step, and the part that it has had since.
     let mut steps: SmallVec<[(u32, Range<usize>); 16]> = SmallVec::new();
@@ -197,9 +207,13 @@ async fn all_reduce_parts<T: Transport>(
             (0, halves) => halves,
             (_, [first, second]) => [second, first],
         };
-        let space = &mut other[..kept.len()];
-        operation.exchange(with, &data[given.clone()], with, space).await?;
-        combine.combine(&mut data[kept.clone()], space)?;
+        let [mut to_send, mut to_combine] = [given.clone(), kept.clone()];
+        while !(to_send.is_empty() && to_combine.is_empty()) {
+            let [sent, combined] = [&mut to_send, &mut to_combine].map(|rest| take_first(rest, piece_bytes));
+            let space = &mut other[..combined.len()];
+            operation.exchange(with, &data[sent], with, space).await?;
+            combine.combine(&mut data[combined], space)?;
+        }
         steps.push((with, given));
         own = kept;
         distance *= 2;
@@ -213,7 +227,11 @@ async fn all_reduce_parts<T: Transport>(
             let (first, second) = data.split_at_mut(own.start);
             (&mut second[..own.len()], &mut first[theirs.clone()])
         };
-        operation.exchange(with, mine, with, space).await?;
+        let [mut to_send, mut to_receive] = [0..mine.len(), 0..space.len()];
+        while !(to_send.is_empty() && to_receive.is_empty()) {
+            let [sent, received] = [&mut to_send, &mut to_receive].map(|rest| take_first(rest, piece_bytes));
+            operation.exchange(with, &mine[sent], with, &mut space[received]).await?;
+        }
         own = own.start.min(theirs.start)..own.end.max(theirs.end);
     }
     if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
