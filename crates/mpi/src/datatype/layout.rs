@@ -235,15 +235,29 @@ fn for_each(nodes: &[Node], base: isize, f: &mut impl FnMut(Runs)) {
 ///
 /// # Safety
 /// All can be read and written, and do not overlap.
-#[inline]
+#[inline(always)]
 unsafe fn copy_runs(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match bytes {
+            _ if count != 1 => copy_several(from, to, count, bytes),
             // Blocks of different lengths come one by one: few choices, since each may be guessed wrong.
-            16..=32 if count == 1 => copy_ends::<u128>(from, to, 1, bytes),
-            33..=64 if count == 1 => copy_ends::<[u128; 2]>(from, to, 1, bytes),
-            _ if count == 1 => to.0.copy_from_nonoverlapping(from.0, bytes),
+            16..=32 => copy_ends::<u128>(from, to, 1, bytes),
+            33..=64 => copy_ends::<[u128; 2]>(from, to, 1, bytes),
+            _ => to.0.copy_from_nonoverlapping(from.0, bytes),
+        }
+    }
+}
+
+/// The same of more than one, or none.
+///
+/// # Safety
+/// As [`copy_runs`].
+#[inline(never)]
+unsafe fn copy_several(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
             4 => copy_words::<u32>(from, to, count),
             8 => copy_words::<u64>(from, to, count),
             16 => copy_words::<u128>(from, to, count),
