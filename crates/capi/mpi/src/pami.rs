@@ -93,6 +93,8 @@ pub struct Pami {
     transfer_min_bytes: usize,
     /// Takes steps of this library's software, on a simulated machine.
     spend: Option<Spend>,
+    /// Hears that this library does something by itself, likewise.
+    acts: Option<unsafe extern "C" fn()>,
     geometries: Geometries,
     /// The endpoints of processes to which messages were sent last.
     endpoints: [Cell<Option<(Process, u32)>>; ENDPOINTS],
@@ -105,7 +107,7 @@ const ENDPOINTS: usize = 16;
 
 type Spend = unsafe extern "C" fn(u64);
 
-type Listener = PointToPoint<Pami>;
+pub type Listener = PointToPoint<Pami>;
 
 /// A symbol of an extension, if PAMI has it for this job.
 fn symbol(client: *mut c_void, extension: &CStr, name: &CStr) -> Option<*mut c_void> {
@@ -171,6 +173,8 @@ impl Pami {
             let is_simulated = place(client).0.contains(ON_MACHINE);
             let spend = symbol(client, c"NETLOOM_mpi_steps", c"spend");
             let spend = spend.map(|symbol| std::mem::transmute::<*mut c_void, Spend>(symbol));
+            let acts = symbol(client, c"NETLOOM_mpi_steps", c"acts");
+            let acts = acts.map(|symbol| std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(symbol));
             let geometries = Geometries::new(Settings::new(is_simulated));
             // A simulated network moves data by itself; the kernel of this computer takes longer than a
             // message.
@@ -186,6 +190,7 @@ impl Pami {
                 short_max_bytes,
                 transfer_min_bytes,
                 spend,
+                acts,
                 geometries,
                 endpoints: [const { Cell::new(None) }; ENDPOINTS],
                 origin: Cell::new(None),
@@ -206,10 +211,14 @@ impl Pami {
                 let short_max = most.value.intval.min(IMMEDIATE_B).saturating_sub(Envelope::BYTES);
                 listener.transport().short_max_bytes.set(short_max);
             }
-            type Text = unsafe extern "C" fn(*mut c_char, usize) -> usize;
-            type Describe = unsafe extern "C" fn(Option<Text>);
-            if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", c"describe") {
-                std::mem::transmute::<*mut c_void, Describe>(symbol)(Some(crate::waiting::describe));
+            type Write = unsafe extern "C" fn(*mut c_char, usize) -> usize;
+            type Set = unsafe extern "C" fn(Option<Write>);
+            let functions: [(&CStr, Write); 2] =
+                [(c"describe", crate::waiting::describe), (c"state", crate::waiting::state)];
+            for (name, function) in functions {
+                if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", name) {
+                    std::mem::transmute::<*mut c_void, Set>(symbol)(Some(function));
+                }
             }
         }
     }
@@ -469,6 +478,19 @@ impl Transport for Pami {
     #[inline]
     fn observe(&self, event: MessageEvent) {
         crate::profile::observe(event);
+    }
+
+    #[inline]
+    fn acts(&self) {
+        if let Some(acts) = self.acts {
+            // SAFETY: a function of PAMI's extension.
+            unsafe { acts() };
+        }
+    }
+
+    #[inline]
+    fn call(&self) -> Option<&'static str> {
+        self.is_simulated.then(crate::waiting::current)
     }
 
     #[inline]

@@ -21,7 +21,7 @@ mod threads;
 mod torus;
 mod waiting;
 
-pub use waiting::described;
+pub use waiting::{described, state as waiting_state};
 
 use crate::abi::*;
 use crate::client::{Job, fail, job};
