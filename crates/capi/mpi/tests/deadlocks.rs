@@ -66,19 +66,41 @@ fn ranks_that_wait_for_messages_are_reported() {
         let line = of_ranks.iter().find(|line| line.contains(&words));
         assert!(line.is_some_and(|line| line.contains("MPI_Recv, MPI_Wait of 2 threads: ")), "{of_ranks:#?}");
     }
-    // Long messages to each other.
+    // Synchronous sends to each other.
     let deadlocks = compile("deadlocks");
     let reported = run(&deadlocks, "0", 2);
     let lines = [1, 0].map(|to| {
         format!(
-            "MPI_Send: send of 1048576 B to rank {to} with tag 5 of MPI_COMM_WORLD that no receive has taken"
+            "MPI_Ssend: synchronous send of 1048576 B to rank {to} with tag 5 of MPI_COMM_WORLD that no receive has taken"
         )
     });
-    let sentence = "tasks 0 and 1 wait for each other: 0 for 1 (MPI_Send), 1 for 0 (MPI_Send)";
-    check(&reported, &lines.each_ref().map(String::as_str), &[sentence]);
+    let cycle = "tasks 0 and 1 wait for each other: 0 for 1 (MPI_Ssend), 1 for 0 (MPI_Ssend)";
+    check(&reported, &lines.each_ref().map(String::as_str), &[cycle]);
     // The partner is in MPI_Finalize.
     let reported = run(&deadlocks, "4", 3);
-    check(&reported, &["x"], &[]);
+    let lines = [
+        "MPI_Finalize: other ranks of MPI_COMM_WORLD",
+        "MPI_Recv: receive from rank 0 with tag 6 of MPI_COMM_WORLD",
+        "MPI_Finalize: other ranks of MPI_COMM_WORLD",
+    ];
+    let sentences = [
+        "MPI_Finalize of MPI_COMM_WORLD: tasks 0 and 2 wait; task 1 has not called it, waiting in MPI_Recv (receive from rank 0 \
+         with tag 6 of MPI_COMM_WORLD)",
+        "tasks 0 and 1 wait for each other: 0 for 1 (MPI_Finalize), 1 for 0 (MPI_Recv)",
+    ];
+    check(&reported, &lines, &sentences);
+    // A lock, whose holder waits.
+    let reported = run(&compile("waits_for_lock"), "", 3);
+    let window = "window of 3 ranks made by MPI_Win_create: the lock of rank 0";
+    let line = format!("MPI_Win_lock: {window}");
+    let receive = "MPI_Recv: receive from rank 0 with tag 42 of MPI_COMM_WORLD";
+    let has = "task 1 has it, waiting in MPI_Recv (receive from rank 0 with tag 42 of MPI_COMM_WORLD)";
+    let sentences = [
+        format!("task 0: {window}; {has}"),
+        format!("task 2: {window}; {has}"),
+        "tasks 0 and 1 wait for each other: 0 for 1 (MPI_Win_lock), 1 for 0 (MPI_Recv)".into(),
+    ];
+    check(&reported, &[&line, receive, &line], &sentences.each_ref().map(String::as_str));
 }
 
 #[test]
@@ -86,45 +108,68 @@ fn ranks_that_wait_in_collectives_are_reported() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();
     let compile = |name: &str| compile(&format!("tests/mpi/{name}.c"), folder.path());
-    let deadlocks = compile("deadlocks");
+    let receive = "MPI_Recv: receive from rank 1 with tag 42 of MPI_COMM_WORLD";
     let waits = compile("waits_in_a_collective");
     // In the network, and over messages: the nodes of three ranks are no box.
-    check(&run(&waits, "", 4), &[], &[]);
-    check(&run(&waits, "", 3), &[], &[]);
-    check(&run(&deadlocks, "1", 4), &[], &[]);
-    check(&run(&deadlocks, "2", 4), &[], &[]);
-    check(&run(&deadlocks, "3", 4), &[], &[]);
-    check(&run(&deadlocks, "5", 4), &[], &[]);
-    check(&run(&deadlocks, "6", 4), &[], &[]);
-    check(&run(&compile("waits_for_lock"), "", 3), &[], &[]);
-}
-
-#[test]
-fn zz_print() {
-    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    share_core();
-    let compile = |name: &str| compile(&format!("tests/mpi/{name}.c"), folder.path());
-    for (name, argument, ranks) in [
-        ("waits_for_ever", "", 3),
-        ("waits_in_a_probe", "", 2),
-        ("deadlocks", "0", 2),
-        ("deadlocks", "4", 3),
-        ("waits_in_a_collective", "", 3),
-        ("deadlocks", "1", 4),
-        ("deadlocks", "2", 4),
-        ("deadlocks", "3", 4),
-        ("deadlocks", "5", 4),
-        ("deadlocks", "6", 4),
-        ("waits_for_lock", "", 3),
-    ] {
-        let program = compile(name);
-        let arguments = if argument.is_empty() { vec![] } else { vec![argument.into()] };
-        let (outcome, out, err) = run_guests(&machine(1, 1), Job { arguments, ..job(&program, ranks) });
-        eprintln!(
-            "=== {name} {argument} {ranks}: {} {out}{err}\n{:#?}\n{:#?}",
-            outcome.processes.status(),
-            outcome.failures,
-            outcome.deadlock
-        );
+    for (ranks, others) in [(4, "tasks 1 to 3"), (3, "tasks 1 and 2")] {
+        let of = format!("communicator of {ranks} ranks made by MPI_Comm_dup");
+        let line = format!("MPI_Bcast: other ranks of {of}");
+        let sentences = [
+            format!(
+                "MPI_Bcast of {of}: {others} wait; task 0 has not called it, waiting in MPI_Recv (receive from rank 1 with tag 42 of \
+                 MPI_COMM_WORLD)"
+            ),
+            "tasks 0 and 1 wait for each other: 0 for 1 (MPI_Recv), 1 for 0 (MPI_Bcast)".into(),
+        ];
+        let reported = run(&waits, "", ranks);
+        check(&reported, &[receive, &line, &line, &line], &sentences.each_ref().map(String::as_str));
     }
+    let deadlocks = compile("deadlocks");
+    let barrier = "MPI_Barrier: other ranks of MPI_COMM_WORLD";
+    let lines = [barrier, "MPI_Reduce: other ranks of MPI_COMM_WORLD", barrier, barrier];
+    let sentence = "MPI_COMM_WORLD: tasks 0, 2 and 3 call MPI_Barrier, task 1 calls MPI_Reduce as the same collective operation; \
+                    all ranks call those of a communicator in the same order";
+    check(&run(&deadlocks, "1", 4), &lines, &[sentence]);
+    // Ranks 1 and 3 are in a communicator of their own.
+    let of = "communicator of 2 ranks made by MPI_Comm_split";
+    let sentences = [
+        "MPI_Barrier of MPI_COMM_WORLD: tasks 0 and 2 wait; tasks 1 and 3 have not called it, waiting in MPI_Bcast of communicator of \
+         2 ranks made by MPI_Comm_split",
+        "MPI_Bcast of communicator of 2 ranks made by MPI_Comm_split: task 1 gives root 1, task 3 gives root 0; the root must be the \
+         same at all ranks",
+    ];
+    check(&run(&deadlocks, "2", 4), &[barrier, of, barrier, of], &sentences);
+    // In the network some ranks are done, others are not.
+    let sentence = "MPI_Bcast of MPI_COMM_WORLD: tasks 0, 1 and 3 give 8 B, task 2 gives 16 B; the length must be the same at all ranks";
+    check(
+        &run(&deadlocks, "3", 4),
+        &["MPI_", "MPI_", "MPI_Bcast: other ranks of MPI_COMM_WORLD", "MPI_"],
+        &[sentence],
+    );
+    // A message with another tag, in a communicator with a name.
+    let even = "receive from rank 1 (task 2) with tag 7 of communicator \"even\" of 2 ranks";
+    let sentences = [
+        format!(
+            "MPI_Barrier of MPI_COMM_WORLD: tasks 1 to 3 wait; task 0 has not called it, waiting in MPI_Recv ({even})"
+        ),
+        format!(
+            "task 0: MPI_Recv: {even}; 4 B have come from there with tag 8, which no receive has matched"
+        ),
+        "tasks 0 and 2 wait for each other: 0 for 2 (MPI_Recv), 2 for 0 (MPI_Barrier)".into(),
+    ];
+    let lines = [even, barrier, barrier, barrier];
+    check(&run(&deadlocks, "5", 4), &lines, &sentences.each_ref().map(String::as_str));
+    // One rank calls one operation less than others.
+    let any = "receive from any rank with any tag of MPI_COMM_WORLD";
+    let finalize = "MPI_Finalize: other ranks of MPI_COMM_WORLD";
+    let odd = format!("MPI_Barrier: other ranks of {of}");
+    let sentences = [
+        format!(
+            "MPI_Finalize of MPI_COMM_WORLD: tasks 0 and 2 wait; task 1 has not called it, waiting in MPI_Barrier of {of}; task 3 has not \
+             called it, waiting in MPI_Recv ({any})"
+        ),
+        format!("MPI_Barrier of {of}: task 1 waits; task 3 has not called it, waiting in MPI_Recv ({any})"),
+    ];
+    let lines = [finalize, &odd, finalize, any];
+    check(&run(&deadlocks, "6", 4), &lines, &sentences.each_ref().map(String::as_str));
 }

@@ -152,6 +152,22 @@ fn a_simulated_target_may_sleep() {
     assert!(status == 0 && simulated_us > 1e6, "{status}, {simulated_us} us\n{output}");
 }
 
+/// Some of them with 64 ranks; all with `NETLOOM_LONG=1`.
+#[test]
+fn programs_check_their_data_as_64_guests() {
+    const SOME: &[&str] = &["collectives", "communicators", "grids", "hello", "requests", "ring", "windows"];
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let is_long = std::env::var("NETLOOM_LONG").is_ok_and(|value| value == "1");
+    for &name in if is_long { CHECKED } else { SOME } {
+        let program = compile(&source(name), folder.path());
+        let begin = std::time::Instant::now();
+        let (status, _, output) = simulated(&program, 64, 4, 1);
+        assert_eq!(status, 0, "{name} with 64 ranks:\n{output}");
+        eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
+    }
+}
+
 /// Calls that involve no other rank, and probes in vain between which a program may do anything, are no wait
 /// for ever however many there are; and the former take no more time than a poll.
 #[test]
