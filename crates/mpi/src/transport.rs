@@ -241,6 +241,17 @@ pub trait Transport {
     #[inline]
     fn spend(&self, _step: Step) {}
 
+    /// The process does something that involves no other one: where those that wait in vain are found, it does
+    /// not.
+    #[inline]
+    fn acts(&self) {}
+
+    /// The call of the program that this thread is in, where waits for ever are reported.
+    #[inline]
+    fn call(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Copies the bytes into memory of this process.
     fn store(&self, bytes: &[u8], to: u64);
 }

@@ -108,6 +108,8 @@ pub struct Pami {
     transfer_min_bytes: usize,
     /// Takes steps of this library's software, on a simulated machine.
     spend: Option<Spend>,
+    /// Hears that this library does something by itself, likewise.
+    acts: Option<unsafe extern "C" fn()>,
     geometries: Geometries,
     /// The endpoints of processes to which messages were sent last.
     endpoints: [Cell<Option<(Process, u32)>>; ENDPOINTS],
@@ -122,7 +124,7 @@ type Spend = unsafe extern "C" fn(u64);
 type HasOwnCore = unsafe extern "C" fn() -> bool;
 type SendWhole = unsafe extern "C" fn(*mut c_void, *mut SendImmediate) -> c_int;
 
-type Listener = PointToPoint<Pami>;
+pub type Listener = PointToPoint<Pami>;
 
 /// A symbol of an extension, if PAMI has it for this job.
 fn symbol(client: *mut c_void, extension: &CStr, name: &CStr) -> Option<*mut c_void> {
@@ -190,6 +192,8 @@ impl Pami {
             let spend = spend.map(|symbol| std::mem::transmute::<*mut c_void, Spend>(symbol));
             let send_whole = symbol(client, c"NETLOOM_whole_messages", c"send");
             let send_whole = send_whole.map(|symbol| std::mem::transmute::<*mut c_void, SendWhole>(symbol));
+            let acts = symbol(client, c"NETLOOM_mpi_steps", c"acts");
+            let acts = acts.map(|symbol| std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(symbol));
             let geometries = Geometries::new(Settings::new(is_simulated));
             let has_own_core = symbol(client, c"NETLOOM_whole_messages", c"has_own_core")
                 .is_some_and(|symbol| std::mem::transmute::<*mut c_void, HasOwnCore>(symbol)());
@@ -210,6 +214,7 @@ impl Pami {
                 packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
                 transfer_min_bytes,
                 spend,
+                acts,
                 geometries,
                 endpoints: [const { Cell::new(None) }; ENDPOINTS],
                 origin: Cell::new(None),
@@ -230,10 +235,14 @@ impl Pami {
                 let short_max = most.value.intval.min(IMMEDIATE_B).saturating_sub(Envelope::BYTES);
                 listener.transport().short_max_bytes.set(short_max);
             }
-            type Text = unsafe extern "C" fn(*mut c_char, usize) -> usize;
-            type Describe = unsafe extern "C" fn(Option<Text>);
-            if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", c"describe") {
-                std::mem::transmute::<*mut c_void, Describe>(symbol)(Some(crate::waiting::describe));
+            type Write = unsafe extern "C" fn(*mut c_char, usize) -> usize;
+            type Set = unsafe extern "C" fn(Option<Write>);
+            let functions: [(&CStr, Write); 2] =
+                [(c"describe", crate::waiting::describe), (c"state", crate::waiting::state)];
+            for (name, function) in functions {
+                if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", name) {
+                    std::mem::transmute::<*mut c_void, Set>(symbol)(Some(function));
+                }
             }
         }
     }
@@ -517,6 +526,19 @@ impl Transport for Pami {
     #[inline]
     fn observe(&self, event: MessageEvent) {
         crate::profile::observe(event);
+    }
+
+    #[inline]
+    fn acts(&self) {
+        if let Some(acts) = self.acts {
+            // SAFETY: a function of PAMI's extension.
+            unsafe { acts() };
+        }
+    }
+
+    #[inline]
+    fn call(&self) -> Option<&'static str> {
+        self.is_simulated.then(crate::waiting::current)
     }
 
     #[inline]

@@ -42,6 +42,7 @@ pub async fn reduce<T: Transport>(
     root: u32,
     combine: &impl Combine,
 ) -> Result<(), Error> {
+    operation.note(Some(root), Some(data.len()));
     if operation.reduced_by_transport(data, Some(root), combine).await? {
         return Ok(());
     }
@@ -124,6 +125,7 @@ pub async fn all_reduce<T: Transport>(
 ) -> Result<(), Error> {
     /// From this length on, each step of recursive doubling sends more than a tree does in all, bytes.
     const TREE_FROM: usize = 64 << 10;
+    operation.note(None, Some(data.len()));
     if operation.team.is_some() && operation.reduced_by_transport(data, None, combine).await? {
         return Ok(());
     }
