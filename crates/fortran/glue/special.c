@@ -485,7 +485,7 @@ static char ** words(const char * from, size_t length, size_t distance)
   char ** list = allocate((count + 1) * sizeof *list);
   for (size_t i = 0; i < count; i++)
   {
-    char * word = to_c_text(small, from + i * distance, length, 0);
+    char * word = to_c_text(small, from + i * distance, length, 1);
     list[i]     = strcpy(allocate(strlen(word) + 1), word);
     give(small, word);
   }
@@ -510,7 +510,7 @@ EXPORT void NAME(comm_spawn_)(char * command, char * argv, int * maxprocs, int *
   PMPI_Comm_rank(of, &rank);
   if (rank == *root)
   {
-    command_c = to_c_text(command_s, command, command_length, 0);
+    command_c = to_c_text(command_s, command, command_length, 1);
     if (argv != &mpifort_argv_null_) argv_c = words(argv, argv_length, argv_length);
   }
   result = CALL(Comm_spawn)(command_c, argv_c, *maxprocs, MPI_Info_fromint(*info), *root, of, &made,
@@ -536,7 +536,7 @@ EXPORT void NAME(comm_spawn_multiple_)(int * count, char * commands, char * argv
   for (long i = 0; i < n; i++)
   {
     char   small[TEXT_ROOM];
-    char * command = to_c_text(small, commands + (size_t) i * commands_length, commands_length, 0);
+    char * command = to_c_text(small, commands + (size_t) i * commands_length, commands_length, 1);
     commands_c[i]  = strcpy(allocate(strlen(command) + 1), command);
     give(small, command);
     infos_c[i] = MPI_Info_fromint(infos[i]);

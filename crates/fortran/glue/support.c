@@ -6,6 +6,7 @@
 
 int  mpifort_bottom_, mpifort_in_place_, mpifort_buffer_automatic_, mpifort_unweighted_, mpifort_weights_empty_;
 int  mpifort_errcodes_ignore_, mpifort_status_ignore_[8], mpifort_statuses_ignore_[8];
+int  mpifort_status_ignore_f08_[8], mpifort_statuses_ignore_f08_[8];
 char mpifort_argv_null_, mpifort_argvs_null_;
 int  fortran_true = 1, fortran_false = 0;
 

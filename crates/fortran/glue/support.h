@@ -27,6 +27,7 @@
 /* Variables of Fortran whose addresses have a meaning. A program may have them as common blocks of its own. */
 EXPORT extern int  mpifort_bottom_, mpifort_in_place_, mpifort_buffer_automatic_, mpifort_unweighted_, mpifort_weights_empty_;
 EXPORT extern int  mpifort_errcodes_ignore_, mpifort_status_ignore_[8], mpifort_statuses_ignore_[8];
+EXPORT extern int  mpifort_status_ignore_f08_[8], mpifort_statuses_ignore_f08_[8];
 EXPORT extern char mpifort_argv_null_, mpifort_argvs_null_;
 
 /* The logical values of the compiler. */
@@ -45,7 +46,9 @@ static inline void * c_address(const void * at)
 
 static inline MPI_Status * c_status(void * at)
 {
-  return at == mpifort_status_ignore_ || at == mpifort_statuses_ignore_ ? MPI_STATUS_IGNORE : at;
+  const int is_ignored = at == mpifort_status_ignore_ || at == mpifort_statuses_ignore_ || at == mpifort_status_ignore_f08_
+    || at == mpifort_statuses_ignore_f08_;
+  return is_ignored ? MPI_STATUS_IGNORE : at;
 }
 
 static inline int * c_weights(const int * at)

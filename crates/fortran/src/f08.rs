@@ -169,8 +169,9 @@ pub fn module(functions: &[Function], constants: &[Constant]) -> String {
         }
     }
     for (name, shape) in [("MPI_STATUS_IGNORE", ""), ("MPI_STATUSES_IGNORE", "(1)")] {
+        // Compilers reject one symbol of two types, where a file uses two modules.
         let symbol = crate::constants::common_block(name);
-        let _ = writeln!(text, "  type(MPI_Status), bind(C, name=\"{symbol}_\") :: {name}{shape}");
+        let _ = writeln!(text, "  type(MPI_Status), bind(C, name=\"{symbol}_f08_\") :: {name}{shape}");
     }
     text.push_str(&callbacks());
     text.push_str("\n  ! Functions of the library that copy attributes or delete them.\n");
