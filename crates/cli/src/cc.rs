@@ -219,6 +219,16 @@ fn library() -> Result<PathBuf, Problem> {
     })
 }
 
+/// That MPI's library is there.
+fn mpi_library(folder: &Path) -> Result<(), Problem> {
+    if folder.join(MPI_LIBRARY).is_file() {
+        return Ok(());
+    }
+    let release = if folder.ends_with("debug") { "" } else { " --release" };
+    Err(Problem::new(format!("{MPI_LIBRARY} is not in {}", folder.display()))
+        .help(format!("Build it: `cargo build{release} -p netloom-mpi-abi`")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,8 @@
 /* Sections of arrays that have gaps: the elements of a buffer follow one another in the order of the array, and lie elsewhere. */
 #include "support.h"
 
-#include <stdio.h>
+#include <pthread.h>
+#include <stddef.h>
 
 /* Raises nothing: the caller knows where. */
 static int refused(const char * why)
@@ -60,23 +61,37 @@ static MPI_Datatype element_type(MPI_Datatype type, size_t bytes, MPI_Count * pe
   return PMPI_Type_contiguous_c(*per, type, &made) == MPI_SUCCESS ? made : MPI_DATATYPE_NULL;
 }
 
-/* Between the section and its copy. */
-static void move(const CFI_cdesc_t * of, int rank, char * section, char ** copy, int is_back)
+/* From the section to its copy. */
+static void copy_out(const CFI_cdesc_t * of, int rank, const char * section, char ** copy)
 {
   if (rank == 0)
   {
-    if (is_back) memcpy(section, *copy, of->elem_len);
-    else memcpy(*copy, section, of->elem_len);
+    memcpy(*copy, section, of->elem_len);
     *copy += of->elem_len;
     return;
   }
-  for (CFI_index_t i = 0; i < of->dim[rank - 1].extent; i++) move(of, rank - 1, section + i * of->dim[rank - 1].sm, copy, is_back);
+  for (CFI_index_t i = 0; i < of->dim[rank - 1].extent; i++) copy_out(of, rank - 1, section + i * of->dim[rank - 1].sm, copy);
+}
+
+/* And back: what the call has changed, since other calls may have written the rest in the meantime. */
+static void copy_back(const CFI_cdesc_t * of, int rank, char * section, const char ** copy, const char ** before)
+{
+  if (rank == 0)
+  {
+    for (size_t i = 0; i < of->elem_len; i++)
+      if ((*copy)[i] != (*before)[i]) section[i] = (*copy)[i];
+    *copy += of->elem_len;
+    *before += of->elem_len;
+    return;
+  }
+  for (CFI_index_t i = 0; i < of->dim[rank - 1].extent; i++)
+    copy_back(of, rank - 1, section + i * of->dim[rank - 1].sm, copy, before);
 }
 
 int open_irregular(struct section * section, const CFI_cdesc_t * of, MPI_Count count, MPI_Datatype type, enum strategy strategy)
 {
   const MPI_Count total = elements(of, of->rank);
-  if (strategy == TYPES || strategy == TYPES_OR_COPY)
+  if (strategy == TYPES || strategy == TYPES_OR_COPY || strategy == TYPES_OR_LATER)
   {
     MPI_Count    per     = 1;
     MPI_Datatype element = element_type(type, of->elem_len, &per);
@@ -101,16 +116,16 @@ int open_irregular(struct section * section, const CFI_cdesc_t * of, MPI_Count c
     }
     if (element != MPI_DATATYPE_NULL) PMPI_Type_free(&element);
     if (strategy == TYPES)
-      return refused("a section of an array with gaps can be the buffer of a call that returns before it is done, or of a window's, if the "
+      return refused("a section of an array with gaps can be the buffer of a persistent request, of a window or of a split collective, if the "
                      "datatype is that of its elements: pass an array without gaps");
   }
   if (strategy == NEITHER)
-    return refused("a section of an array with gaps cannot be this buffer of a call that returns before it is done: pass an array without "
-                   "gaps");
-  section->copy = allocate((size_t) total * of->elem_len);
-  char * copy   = section->copy;
-  move(of, of->rank, of->base_addr, &copy, 0);
-  section->at = section->copy;
+    return refused("a section of an array with gaps cannot be this buffer of a persistent request or of a window: pass an array without gaps");
+  const size_t bytes = (size_t) total * of->elem_len;
+  char *       copy  = allocate(section->is_read_only ? bytes : 2 * bytes);
+  section->at = section->copy = copy;
+  copy_out(of, of->rank, of->base_addr, &copy);
+  if (!section->is_read_only) memcpy(copy, section->copy, bytes);
   return MPI_SUCCESS;
 }
 
@@ -118,7 +133,99 @@ void close_irregular(struct section * section)
 {
   if (section->is_made) PMPI_Type_free(&section->type);
   if (!section->copy) return;
-  char * copy = section->copy;
-  if (!section->is_read_only) move(section->of, section->of->rank, section->of->base_addr, &copy, 1);
+  if (!section->is_read_only)
+  {
+    const CFI_cdesc_t * of   = section->of;
+    const char *        copy = section->copy, *before = copy + (size_t) elements(of, of->rank) * of->elem_len;
+    copy_back(of, of->rank, of->base_addr, &copy, &before);
+  }
   free(section->copy);
+}
+
+/* Copies of requests that are not done. Requests that were done within their calls may share a handle. */
+
+struct left
+{
+  int            request;
+  struct section section;
+  struct left *  next;
+  CFI_cdesc_t    of; /* with its dimensions after it */
+};
+
+int                    left_sections;
+static struct left *   left;
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void leave_irregular(struct section * section, int request)
+{
+  if (!section->copy)
+  {
+    close_irregular(section);
+    return;
+  }
+  const size_t  dimensions = (size_t) section->of->rank * sizeof section->of->dim[0];
+  struct left * more       = allocate(sizeof *more + dimensions);
+  more->request            = request;
+  more->section            = *section;
+  memcpy(&more->of, section->of, offsetof(CFI_cdesc_t, dim) + dimensions);
+  more->section.of = &more->of;
+  pthread_mutex_lock(&left_lock);
+  more->next = left;
+  left       = more;
+  __atomic_add_fetch(&left_sections, 1, __ATOMIC_RELAXED);
+  pthread_mutex_unlock(&left_lock);
+}
+
+void finish_left(int request)
+{
+  struct left * done = NULL;
+  pthread_mutex_lock(&left_lock);
+  for (struct left ** at = &left; *at;)
+  {
+    struct left * found = *at;
+    if (found->request != request)
+    {
+      at = &found->next;
+      continue;
+    }
+    *at         = found->next;
+    found->next = done;
+    done        = found;
+    __atomic_sub_fetch(&left_sections, 1, __ATOMIC_RELAXED);
+  }
+  pthread_mutex_unlock(&left_lock);
+  while (done)
+  {
+    struct left * next = done->next;
+    close_irregular(&done->section);
+    free(done);
+    done = next;
+  }
+}
+
+/* A request that is freed may still use its buffer, so a copy stays for ever. */
+void forget_left(int request)
+{
+  pthread_mutex_lock(&left_lock);
+  for (struct left ** at = &left; *at;)
+  {
+    if ((*at)->request != request)
+    {
+      at = &(*at)->next;
+      continue;
+    }
+    *at = (*at)->next;
+    __atomic_sub_fetch(&left_sections, 1, __ATOMIC_RELAXED);
+  }
+  pthread_mutex_unlock(&left_lock);
+}
+
+void finish_if_done(long count, const int * requests)
+{
+  for (long i = 0; i < count && __atomic_load_n(&left_sections, __ATOMIC_RELAXED) != 0; i++)
+  {
+    int          is_done = 0;
+    MPI_Request  request = MPI_Request_fromint(requests[i]);
+    if (PMPI_Request_get_status(request, &is_done, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_done) finish_left(requests[i]);
+  }
 }

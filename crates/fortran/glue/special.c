@@ -6,19 +6,34 @@ static inline void end(int result, int * ierror)
   if (ierror) *ierror = result;
 }
 
-/* Without the command line. */
+/* Start: without the command line, and with facts of the compiler. */
+
+static inline int started(int result)
+{
+  if (result == MPI_SUCCESS) register_compiler();
+  return result;
+}
 
 EXPORT void NAME(init_)(int * ierror)
 {
-  end(CALL(Init)(NULL, NULL), ierror);
+  end(started(CALL(Init)(NULL, NULL)), ierror);
 }
 SAME(init_f08_, init_, ());
 
 EXPORT void NAME(init_thread_)(int * required, int * provided, int * ierror)
 {
-  end(CALL(Init_thread)(NULL, NULL, *required, provided), ierror);
+  end(started(CALL(Init_thread)(NULL, NULL, *required, provided)), ierror);
 }
 SAME(init_thread_f08_, init_thread_, ());
+
+EXPORT void NAME(session_init_)(int * info, int * errhandler, int * session, int * ierror)
+{
+  MPI_Session made;
+  int         result = started(CALL(Session_init)(MPI_Info_fromint(*info), MPI_Errhandler_fromint(*errhandler), &made));
+  if (result == MPI_SUCCESS) *session = MPI_Session_toint(made);
+  end(result, ierror);
+}
+SAME(session_init_f08_, session_init_, ());
 
 EXPORT void NAME(info_create_env_)(int * info, int * ierror)
 {

@@ -211,7 +211,7 @@ MPI_Aint from_attribute(void * value)
   return is_stored ? *(MPI_Aint *) value : (MPI_Aint) value;
 }
 
-/* What is registered of the compiler, when the library is loaded: in Fortran, so that it is this compiler's. */
+/* What is registered of the compiler. Its facts come from functions in Fortran, so that they are this compiler's. */
 
 void netloom_fortran_logicals(int * is_true, int * is_false);
 int  netloom_fortran_kind(int what, int kind);
@@ -223,7 +223,13 @@ static void set_size(MPI_Info info, const char * key, int what)
   PMPI_Info_set(info, key, value);
 }
 
-__attribute__((constructor)) static void register_compiler(void)
+__attribute__((constructor)) static void begin(void)
+{
+  netloom_fortran_logicals(&fortran_true, &fortran_false);
+}
+
+/* When the library in C runs: other libraries than Netloom's take nothing before. */
+void register_compiler(void)
 {
   static const struct { const char * name; int what, kind, bytes; } types[] = {
     { "integer", 1, 1, 1 },  { "integer", 1, 2, 2 },  { "integer", 1, 4, 4 },   { "integer", 1, 8, 8 },
@@ -234,7 +240,6 @@ __attribute__((constructor)) static void register_compiler(void)
   };
   int      is_set = 0, t, f;
   MPI_Info info;
-  netloom_fortran_logicals(&fortran_true, &fortran_false);
   /* A program may have registered them itself. */
   PMPI_Abi_get_fortran_booleans(sizeof(int), &t, &f, &is_set);
   if (!is_set && PMPI_Abi_set_fortran_booleans(sizeof(int), &fortran_true, &fortran_false) != MPI_SUCCESS)

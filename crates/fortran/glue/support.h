@@ -105,12 +105,15 @@ HIDDEN int dimensions(MPI_Comm comm);
 
 /* Sections of arrays. */
 
+/* How a section with gaps is passed: described by a datatype, if the call's is that of its elements, or as a copy. */
 enum strategy
 {
-  TYPES,         /* a datatype that describes it, or an error */
-  TYPES_OR_COPY, /* the same, or a copy */
-  COPY,          /* a copy */
-  NEITHER        /* an error */
+  TYPES,          /* a datatype, or an error */
+  TYPES_OR_COPY,  /* a datatype, or a copy that ends with the call */
+  TYPES_OR_LATER, /* a datatype, or a copy that ends with the request */
+  COPY,
+  LATER,
+  NEITHER /* an error */
 };
 
 struct section
@@ -119,7 +122,7 @@ struct section
   MPI_Count           count;
   MPI_Datatype        type;
   int                 is_made; /* the type is freed */
-  void *              copy;
+  char *              copy; /* and, of what is written, how it was at first */
   const CFI_cdesc_t * of;
   int                 is_read_only;
 };
@@ -127,6 +130,7 @@ struct section
 HIDDEN int  open_irregular(struct section * section, const CFI_cdesc_t * of, MPI_Count count, MPI_Datatype type,
                            enum strategy strategy);
 HIDDEN void close_irregular(struct section * section);
+HIDDEN void leave_irregular(struct section * section, int request);
 
 static inline int is_contiguous(const CFI_cdesc_t * of)
 {
@@ -163,6 +167,31 @@ static inline void close_section(struct section * section)
 {
   if (section->is_made || section->copy) close_irregular(section);
 }
+
+/* At the end of a call that returns early: a copy stays until its request is done. */
+static inline void leave_section(struct section * section, int code, MPI_Request request)
+{
+  if (!section->is_made && !section->copy) return;
+  if (code == MPI_SUCCESS) leave_irregular(section, MPI_Request_toint(request));
+  else close_irregular(section);
+}
+
+/* How many copies wait for requests. */
+HIDDEN extern int left_sections;
+HIDDEN void       finish_left(int request);
+HIDDEN void       forget_left(int request);
+
+/* A request was `before` and is `now` a call has returned: if it is another one, it is done. */
+static inline void finish_request(int before, int now)
+{
+  if (__builtin_expect(__atomic_load_n(&left_sections, __ATOMIC_RELAXED) != 0, 0) && before != now) finish_left(before);
+}
+
+/* Requests that a call has looked at, and which stay. */
+HIDDEN void finish_if_done(long count, const int * requests);
+
+/* Registers what is known of the compiler, once. */
+HIDDEN void register_compiler(void);
 
 /* Functions of the program. */
 HIDDEN void * user_function(void (*function)(void), int is_long);

@@ -83,13 +83,25 @@ impl Call<'_> {
             match passed {
                 Passed::In => {
                     self.arguments.push(format!("MPI_{conversion}_fromint(*{name})"));
+                    if self.function.name == "Request_get_status" {
+                        self.after.push(format!("finish_if_done(1, {name});"));
+                    }
                     return;
                 }
                 Passed::Out => self.before.push(format!("{kind} {c} = ({kind}) 0;")),
                 _ => self.before.push(format!("{kind} {c} = MPI_{conversion}_fromint(*{name});")),
             }
             self.arguments.push(format!("&{c}"));
-            let store = format!("*{name} = MPI_{conversion}_toint({c});");
+            let now = format!("MPI_{conversion}_toint({c})");
+            let store = match (*kind, passed) {
+                ("MPI_Request", Passed::InOut) if self.function.name == "Request_free" => {
+                    format!("if (code == MPI_SUCCESS) forget_left(*{name});\n  *{name} = {now};")
+                }
+                ("MPI_Request", Passed::InOut) => {
+                    format!("finish_request(*{name}, {now});\n  *{name} = {now};")
+                }
+                _ => format!("*{name} = {now};"),
+            };
             // What a call takes and returns has its new value after an error, too.
             if passed == Passed::Out {
                 self.on_success.push(store)
@@ -122,8 +134,13 @@ impl Call<'_> {
                 self.on_success
                     .push(format!("{each} if ({c}[i]) {name}[i] = MPI_{conversion}_toint({c}[i]);"));
             } else {
+                // These are requests.
+                self.after.push(format!("{each} finish_request({name}[i], MPI_{conversion}_toint({c}[i]));"));
                 self.after.push(format!("{each} {name}[i] = MPI_{conversion}_toint({c}[i]);"));
             }
+        }
+        if self.function.name.starts_with("Request_get_status") {
+            self.after.push(format!("finish_if_done({name}_n, {name});"));
         }
         self.after.push(format!("give({name}_s, {c});"));
     }
@@ -192,7 +209,10 @@ impl Call<'_> {
             "if (code == MPI_SUCCESS) code = open_section(&{name}_c, {name}, {count}, {of}, {strategy}, {read_only});"
         ));
         self.arguments.push(format!("{name}_c.at"));
-        self.after.push(format!("close_section(&{name}_c);"));
+        self.after.push(match sections::is_later(self.function) {
+            true => format!("leave_section(&{name}_c, code, request_c);"),
+            false => format!("close_section(&{name}_c);"),
+        });
     }
 
     /// Where an error of a section is raised.

@@ -166,6 +166,7 @@ pub fn is_special(function: &Function) -> bool {
             "Pcontrol",
             "Register_datarep",
             "Session_get_nth_pset",
+            "Session_init",
             "Wtick",
             "Wtime",
         ]

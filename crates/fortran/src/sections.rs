@@ -27,21 +27,36 @@ fn is_own(function: &Function, buffer: &str) -> bool {
     }
 }
 
+/// Whether a request tells when a call's buffers are no longer used.
+fn has_request(function: &Function) -> bool {
+    let is_persistent = function.name.contains("_init");
+    !is_persistent && function.parameters.iter().any(|of| of.kind == "*request")
+}
+
+/// Whether copies of a call's sections may stay until a request is done.
+pub fn is_later(function: &Function) -> bool {
+    is_nonblocking(function) && has_request(function)
+}
+
 /// The strategy for a buffer with a count and a datatype, by its name in C.
 pub fn counted(function: &Function, buffer: &str) -> &'static str {
     let is_collective = function.chapter.starts_with("6 ") || function.chapter.starts_with("8 ");
     let may_be_typed = !is_collective || is_own(function, buffer);
-    match (may_be_typed, is_nonblocking(function)) {
-        (true, true) => "TYPES",
-        (true, false) => "TYPES_OR_COPY",
-        (false, false) => "COPY",
-        (false, true) => "NEITHER",
+    match (may_be_typed, is_nonblocking(function), has_request(function)) {
+        (true, true, true) => "TYPES_OR_LATER",
+        (true, true, false) => "TYPES",
+        (true, false, _) => "TYPES_OR_COPY",
+        (false, ..) => uncounted(function),
     }
 }
 
 /// The strategy for a buffer with arrays of counts, or without a datatype.
 pub fn uncounted(function: &Function) -> &'static str {
-    if is_nonblocking(function) { "NEITHER" } else { "COPY" }
+    match (is_nonblocking(function), has_request(function)) {
+        (true, true) => "LATER",
+        (true, false) => "NEITHER",
+        (false, _) => "COPY",
+    }
 }
 
 /// Functions that take the address of their buffer alone, or one element.
@@ -59,12 +74,14 @@ mod tests {
             super::counted(functions.iter().find(|of| of.name == name).expect("a function"), buffer)
         };
         assert_eq!(of("Send", "buf"), "TYPES_OR_COPY");
-        assert_eq!(of("Irecv", "buf"), "TYPES");
+        assert_eq!(of("Irecv", "buf"), "TYPES_OR_LATER");
+        assert_eq!((of("Recv_init", "buf"), of("Rget", "origin_addr")), ("TYPES", "TYPES_OR_LATER"));
         assert_eq!(of("Put", "origin_addr"), "TYPES");
         assert_eq!((of("Gather", "sendbuf"), of("Gather", "recvbuf")), ("TYPES_OR_COPY", "COPY"));
-        assert_eq!((of("Iscatter", "sendbuf"), of("Iscatter", "recvbuf")), ("NEITHER", "TYPES"));
+        assert_eq!((of("Iscatter", "sendbuf"), of("Iscatter", "recvbuf")), ("LATER", "TYPES_OR_LATER"));
         assert_eq!(of("Neighbor_allgather_init", "sendbuf"), "TYPES");
-        assert_eq!((of("Allreduce", "sendbuf"), of("Ireduce", "sendbuf")), ("COPY", "NEITHER"));
+        assert_eq!((of("Allreduce", "sendbuf"), of("Ireduce", "sendbuf")), ("COPY", "LATER"));
+        assert_eq!(of("Allreduce_init", "recvbuf"), "NEITHER");
         assert_eq!(of("Bcast_init", "buffer"), "TYPES");
     }
 }

@@ -1,7 +1,7 @@
 //! What programs in Fortran need besides the libraries: modules, `mpif.h` and the library that passes calls
 //! on, compiled once for each compiler and kept in a folder of its own.
 
-use super::{FORTRAN, joined};
+use super::{FORTRAN, joined, mpi_library};
 use netloom_fortran::{GLUE, INCLUDED, MODULES, sources};
 use netloom_study::diagnose::Problem;
 use std::ffi::OsString;
@@ -51,10 +51,20 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// The compiler's file, whatever it was called.
+    fn path(&self) -> PathBuf {
+        let named = PathBuf::from(self.words[0]);
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let in_path =
+            || std::env::split_paths(&folders).map(|folder| folder.join(&named)).find(|at| at.is_file());
+        let found = if named.components().count() > 1 { Some(named.clone()) } else { in_path() };
+        found.and_then(|found| found.canonicalize().ok()).unwrap_or(named)
+    }
+
     /// The name of the folder: another compiler, other sources and another library have another one.
     fn folder_name(&self, header: &str, library: &Path) -> String {
         let mut hasher = DefaultHasher::new();
-        (&self.words, &self.version, header, library).hash(&mut hasher);
+        (self.path(), &self.words[1..], &self.version, header, library).hash(&mut hasher);
         for source in sources() {
             (source.name, source.text).hash(&mut hasher);
         }
@@ -99,6 +109,7 @@ pub fn prepare(
     library: &Path,
     args: &[OsString],
 ) -> Result<PathBuf, Problem> {
+    mpi_library(library)?;
     let words = command.split_whitespace().map(OsString::from);
     if let Some(flag) =
         words.chain(args.iter().cloned()).find(|word| LONG_INTEGERS.iter().any(|of| word == of))

@@ -1,7 +1,7 @@
 //! A folder that build tools take for an installed MPI: links to this program, the headers and the libraries,
 //! and files of pkg-config.
 
-use super::{Folders, LIBRARY, MPI_LIBRARY, fortran};
+use super::{Folders, LIBRARY, MPI_LIBRARY, fortran, mpi_library};
 use crate::Trouble;
 use netloom_study::diagnose::Problem;
 use std::io::{Error, ErrorKind, Write};
@@ -18,12 +18,7 @@ const PACKAGES: [(&str, &str, &str); 3] = [
 /// Makes the folder, or brings its links up to date.
 pub fn install(folder: &Path, from: &Folders, out: &mut dyn Write) -> Result<u8, Trouble> {
     let library = from.library.expect("links lead to libraries");
-    if !library.join(MPI_LIBRARY).is_file() {
-        let release = if library.ends_with("debug") { "" } else { " --release" };
-        return Err(Problem::new(format!("{MPI_LIBRARY} is not in {}", library.display()))
-            .help(format!("Build it: `cargo build{release} -p netloom-mpi-abi`"))
-            .into());
-    }
+    mpi_library(library)?;
     let folder = make(folder, from, library)
         .map_err(|e| Problem::new(format!("cannot make links in {}: {e}", folder.display())))?;
     writeln!(out, "{}", folder.display())?;
