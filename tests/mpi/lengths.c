@@ -24,6 +24,18 @@ static void lengths(void)
     MPI_Allreduce(&told, &any, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     CHECK(any > 0);
   }
+  /* Long data is exchanged in pieces, of which who has less sends fewer. */
+  enum { LONG = 50000 };
+  static double numbers[LONG], sums[LONG];
+  for (int less = 1000; less < 40000; less += 12000)
+  {
+    int count = rank == size - 1 ? LONG - less : LONG;
+    result = MPI_Allreduce(numbers, sums, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(result == MPI_SUCCESS || class_of(result) == MPI_ERR_TRUNCATE);
+    told = result != MPI_SUCCESS;
+    MPI_Allreduce(&told, &any, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(any > 0);
+  }
 }
 
 int main(int argc, char ** argv)

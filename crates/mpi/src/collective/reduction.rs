@@ -123,22 +123,20 @@ pub async fn all_reduce<T: Transport>(
     data: &mut [u8],
     combine: &impl Combine,
 ) -> Result<(), Error> {
-    /// From this length on, each step of recursive doubling sends more than a tree does in all, bytes.
-    const TREE_FROM: usize = 64 << 10;
+    /// From this length on, each step of recursive doubling sends more than parts or a tree do in all, bytes.
+    const LONG_FROM: usize = 64 << 10;
     operation.note(None, Some(data.len()));
     if operation.team.is_some() && operation.reduced_by_transport(data, None, combine).await? {
         return Ok(());
     }
-    let (rank, size) = (operation.rank(), operation.size());
-    if data.len() >= TREE_FROM {
-        if let Some((_, of)) = combine.predefined() {
-            return Box::pin(all_reduce_parts(operation, data, of.size, combine)).await;
-        }
-        // In boxes, so that the path of short data is a small future.
+    let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
+    let is_long = data.len() >= LONG_FROM;
+    let in_parts = combine.predefined().filter(|_| is_long);
+    // In boxes, so that the path of short data is a small future.
+    if is_long && in_parts.is_none() {
         Box::pin(reduce_along_tree(operation, data, 0, combine)).await?;
         return Box::pin(broadcast_along_tree(operation, data, 0)).await;
     }
-    let pairs = Pairs::of(size);
     if pairs.joins(rank) {
         operation.send(rank - 1, data).await?;
         return operation.receive(rank - 1, data).await;
@@ -148,23 +146,39 @@ pub async fn all_reduce<T: Transport>(
         operation.receive(rank + 1, &mut other).await?;
         combine.combine(data, &other)?;
     }
-    let number = pairs.number(rank);
+    match in_parts {
+        Some((_, of)) => {
+            Box::pin(all_reduce_parts(operation, &pairs, [data, &mut other], of.size, combine)).await?;
+        }
+        None => all_reduce_whole(operation, &pairs, [data, &mut other], combine).await?,
+    }
+    operation.point_to_point.give_scratch(other);
+    if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
+}
+
+/// All-reduce by recursive doubling, with memory of the same length for the data of others.
+async fn all_reduce_whole<T: Transport>(
+    operation: &Operation<T>,
+    pairs: &Pairs,
+    [data, other]: [&mut [u8]; 2],
+    combine: &impl Combine,
+) -> Result<(), Error> {
+    let number = pairs.number(operation.rank());
     let mut distance = 1;
     while distance < pairs.whole {
         let partner = number ^ distance;
         let with = pairs.rank(partner);
-        operation.exchange(with, data, with, &mut other).await?;
+        operation.exchange(with, data, with, other).await?;
         if partner < number {
             // The partner's ranks come first.
-            combine.combine(&mut other, data)?;
-            data.copy_from_slice(&other);
+            combine.combine(other, data)?;
+            data.copy_from_slice(other);
         } else {
-            combine.combine(data, &other)?;
+            combine.combine(data, other)?;
         }
         distance *= 2;
     }
-    operation.point_to_point.give_scratch(other);
-    if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
+    Ok(())
 }
 
 /// Takes the first bytes of a range, at most so many.
@@ -180,27 +194,18 @@ fn take_first(range: &mut Range<usize>, bytes: usize) -> Range<usize> {
 /// are.
 async fn all_reduce_parts<T: Transport>(
     operation: &Operation<T>,
-    data: &mut [u8],
+    pairs: &Pairs,
+    [data, other]: [&mut [u8]; 2],
     element_bytes: usize,
     combine: &impl Combine,
 ) -> Result<(), Error> {
-    let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
-    if pairs.joins(rank) {
-        operation.send(rank - 1, data).await?;
-        return operation.receive(rank - 1, data).await;
-    }
-    let mut other = operation.point_to_point.take_scratch(data.len());
-    if pairs.is_joined(rank) {
-        operation.receive(rank + 1, &mut other).await?;
-        combine.combine(data, &other)?;
-    }
-    let number = pairs.number(rank);
+    let number = pairs.number(operation.rank());
     // Of whole elements: what a piece brings is combined while it is in the caches.
     let pieces = operation.point_to_point.transport().piece_bytes() / element_bytes;
     let piece_bytes = pieces.max(1).saturating_mul(element_bytes);
     let (mut own, mut distance) = (0..data.len(), 1);
-    // The partner of each step, and the part that it has had since.
-    let mut steps: SmallVec<[(u32, Range<usize>); 16]> = SmallVec::new();
+    // The partner of each step, whether its data has the same length, and the part that it has had since.
+    let mut steps: SmallVec<[(u32, bool, Range<usize>); 16]> = SmallVec::new();
     while distance < pairs.whole {
         let with = pairs.rank(number ^ distance);
         let middle = own.start + own.len() / element_bytes / 2 * element_bytes;
@@ -209,19 +214,20 @@ async fn all_reduce_parts<T: Transport>(
             (0, halves) => halves,
             (_, [first, second]) => [second, first],
         };
+        distance *= 2;
+        // One of another length would send another number of pieces.
+        let is_same = data.len() <= piece_bytes || has_same_length(operation, with, data.len()).await?;
         let [mut to_send, mut to_combine] = [given.clone(), kept.clone()];
-        while !(to_send.is_empty() && to_combine.is_empty()) {
+        while is_same && !(to_send.is_empty() && to_combine.is_empty()) {
             let [sent, combined] = [&mut to_send, &mut to_combine].map(|rest| take_first(rest, piece_bytes));
             let space = &mut other[..combined.len()];
             operation.exchange(with, &data[sent], with, space).await?;
             combine.combine(&mut data[combined], space)?;
         }
-        steps.push((with, given));
+        steps.push((with, is_same, given));
         own = kept;
-        distance *= 2;
     }
-    operation.point_to_point.give_scratch(other);
-    for (with, theirs) in steps.into_iter().rev() {
+    for (with, is_same, theirs) in steps.into_iter().rev() {
         let (mine, space) = if own.end <= theirs.start {
             let (first, second) = data.split_at_mut(theirs.start);
             (&mut first[own.clone()], &mut second[..theirs.len()])
@@ -230,13 +236,28 @@ async fn all_reduce_parts<T: Transport>(
             (&mut second[..own.len()], &mut first[theirs.clone()])
         };
         let [mut to_send, mut to_receive] = [0..mine.len(), 0..space.len()];
-        while !(to_send.is_empty() && to_receive.is_empty()) {
+        while is_same && !(to_send.is_empty() && to_receive.is_empty()) {
             let [sent, received] = [&mut to_send, &mut to_receive].map(|rest| take_first(rest, piece_bytes));
             operation.exchange(with, &mine[sent], with, &mut space[received]).await?;
         }
         own = own.start.min(theirs.start)..own.end.max(theirs.end);
     }
-    if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
+    Ok(())
+}
+
+/// Whether another rank has data of the same length; if not, the operation ends with that error.
+async fn has_same_length<T: Transport>(
+    operation: &Operation<T>,
+    with: u32,
+    bytes: usize,
+) -> Result<bool, Error> {
+    let (own, mut other) = ((bytes as u64).to_ne_bytes(), [0; 8]);
+    operation.exchange(with, &own, with, &mut other).await?;
+    let is_same = other == own;
+    if !is_same {
+        operation.lengths_differ.set(true);
+    }
+    Ok(is_same)
 }
 
 /// Combines the data of the ranks up to this one, in place; of those before it, if `is_exclusive`, where rank
