@@ -21,9 +21,9 @@ int   posix_memalign(void **place, size_t alignment, size_t bytes)
   return *place ? 0 : 12;
 }
 
-enum { WINDOW = 64, TIMES = 150, FEW = WINDOW * TIMES / 50 };
+enum { WHOLE = 4096, WINDOW = 64, TIMES = 150, FEW = WINDOW * TIMES / 50 };
 static int  rank, size, failures;
-static char out[256], in[WINDOW][256];
+static char out[WHOLE], in[WINDOW][WHOLE];
 
 static void window(int bytes)
 {
@@ -80,6 +80,8 @@ int main(int argc, char **argv)
     check("ping-pong", ping, bytes);
     check("all-reduce and barrier", sum, bytes);
   }
+  /* One at a time: as many as 64 of this length have no room in a queue, and wait. */
+  check("ping-pong", ping, WHOLE);
   MPI_Finalize();
   return failures > 0;
 }

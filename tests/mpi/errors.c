@@ -43,6 +43,11 @@ static void handlers(void)
   MPI_Errhandler_free(&found);
   MPI_Bcast(&data, 1, MPI_INT, 1, MPI_COMM_SELF);
   CHECK(calls == 3 && last_comm == MPI_COMM_SELF);
+  /* As often as it was got. */
+  MPI_Comm_get_errhandler(copy, &found);
+  MPI_Comm_get_errhandler(copy, &mine);
+  CHECK(found == mine);
+  CHECK(MPI_Errhandler_free(&found) == MPI_SUCCESS && MPI_Errhandler_free(&mine) == MPI_SUCCESS);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 
   MPI_Add_error_class(&class);

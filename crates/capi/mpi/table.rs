@@ -70,9 +70,8 @@ fn function(chapter: &str, line: &str) -> Function {
     let mut words = line.split_whitespace().peekable();
     let first = words.next().expect("a name");
     let name = first.trim_end_matches('+');
-    let mut after = |mark: &str| {
-        words.next_if(|word| *word == mark).map(|_| words.next().expect("a word").to_string())
-    };
+    let mut after =
+        |mark: &str| words.next_if(|word| *word == mark).map(|_| words.next().expect("a word").to_string());
     let (result, by) = (after("->"), after("="));
     let parameter = |word: &str| match word.split_once(':') {
         Some((kind, name)) => Parameter { kind: kind.into(), name: name.into() },

@@ -214,6 +214,15 @@ pub enum Command {
         As `netloom cc`, with $CXX, or c++."
     )]
     Cxx(CompilerArgs),
+    /// Compile and link a Fortran program that uses MPI
+    #[command(after_long_help = "Examples:\n  \
+        netloom fc -O2 -o program program.f90\n  \
+        FC=gfortran-14 netloom fc -o program program.f90\n\n\
+        As `netloom cc`, with $FC, or gfortran, for programs that `use mpi`, `use mpi_f08` or include 'mpif.h'. GNU Fortran 12 or later is \
+        needed. The first call compiles the modules for this compiler, into the folder `fortran` beside MPI's library, or, where that cannot \
+        be written, $XDG_CACHE_HOME/netloom/fortran or ~/.cache/netloom/fortran; it takes some seconds. Called as mpifort, mpif90 or mpif77, \
+        through a link, netloom is this command, but the compiler is $MPI_FC.")]
+    Fc(CompilerArgs),
     /// Print the help of a command, or what keys and metrics mean
     #[command(after_long_help = "Examples:\n  \
         netloom help run\n  \
@@ -261,7 +270,7 @@ pub enum BenchAction {
     #[command(after_long_help = "Examples:\n  \
         netloom bench memory\n  \
         netloom bench memory --quick --json\n\n\
-        Barriers of all tasks of a program on PAMI on a Blue Gene/Q, 4,096 and 65,536 of them, with eight and with one on each \
+        Barriers of all tasks of a program on PAMI, and of ranks of MPI, on a Blue Gene/Q, 4,096 and 65,536 of them, with eight and with one on each \
         node. Each run is a process of its own: bytes per task are its maximum memory without that of a run with two tasks.")]
     Memory(MemoryBenchArgs),
     /// Measure calls of MPI on this computer, beside other MPI libraries
@@ -509,11 +518,11 @@ pub struct CompilerArgs {
     /// Print the command line instead of running it
     #[arg(long)]
     pub show: bool,
-    /// Make a folder that other build tools take for an installed MPI: mpicc, mpicxx, mpiexec and mpirun in
-    /// `bin`, headers, libraries, and files of pkg-config
+    /// Make a folder that other build tools take for an installed MPI: mpicc, mpicxx, mpifort, mpiexec and
+    /// mpirun in `bin`, headers, libraries, and files of pkg-config; with `netloom fc` modules, too
     #[arg(long, value_name = "DIR")]
     pub install_links: Option<PathBuf>,
-    /// Called as `mpicc` or `mpicxx`: CC or CXX may be that name
+    /// Called as `mpicc`, `mpicxx` or `mpifort`: CC, CXX or FC may be that name
     #[arg(long, hide = true)]
     pub wrapper: bool,
     /// The compiler's arguments

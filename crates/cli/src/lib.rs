@@ -319,6 +319,7 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
         Some(Command::Mpirun(args)) => mpirun::mpirun(args, out, err),
         Some(Command::Cc(args)) => cc::compile(&cc::C, &args, out),
         Some(Command::Cxx(args)) => cc::compile(&cc::CXX, &args, out),
+        Some(Command::Fc(args)) => cc::compile(&cc::FORTRAN, &args, out),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "netloom", &mut script);

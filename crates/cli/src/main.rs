@@ -22,10 +22,11 @@ fn main() -> ExitCode {
         }
     };
     // `netloom exec` and `netloom bench messaging` catch signals themselves, and keep those ignored that
-    // `nohup` ignores. Those of `netloom cc` and `netloom c++` are the compiler's.
+    // `nohup` ignores. Those of `netloom cc`, `netloom c++` and `netloom fc` are the compiler's.
     let words: Vec<_> = args.iter().skip(1).take(2).collect();
-    let launches = words.first().is_some_and(|&command| ["exec", "cc", "c++"].iter().any(|of| command == of))
-        || words == ["bench", "messaging"];
+    let launches =
+        words.first().is_some_and(|&command| ["exec", "cc", "c++", "fc"].iter().any(|of| command == of))
+            || words == ["bench", "messaging"];
     if !launches {
         catch_signals();
     }

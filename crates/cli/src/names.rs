@@ -5,11 +5,14 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// The names, and their commands.
-pub const NAMES: [(&str, &str); 6] = [
+pub const NAMES: [(&str, &str); 9] = [
     ("mpicc", "cc"),
     ("mpicxx", "c++"),
     ("mpic++", "c++"),
     ("mpiCC", "c++"),
+    ("mpifort", "fc"),
+    ("mpif90", "fc"),
+    ("mpif77", "fc"),
     ("mpiexec", "exec"),
     ("mpirun", "exec"),
 ];
@@ -111,6 +114,7 @@ mod tests {
     fn other_names_are_commands() {
         assert_eq!(line("/a/netloom run x"), "/a/netloom run x");
         assert_eq!(line("/a/mpicc --help -O2 a.c"), "netloom cc --wrapper -- --help -O2 a.c");
+        assert_eq!(line("mpif90 a.f90"), "netloom fc --wrapper -- a.f90");
         assert_eq!(line("mpic++ -show"), "netloom c++ --wrapper -- -show");
         assert_eq!(line("mpiexec -n 4 ./p -n 3 -x"), "netloom exec -n 4 ./p -n 3 -x");
         assert_eq!(line("mpiexec --version"), "netloom --version");

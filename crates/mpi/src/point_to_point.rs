@@ -235,6 +235,22 @@ impl<T: Transport> PointToPoint<T> {
         self.transport.send_short(to, envelope, data).map_err(|refused| Error::new(Class::Other, refused.0))
     }
 
+    /// Sends a message that is longer, if the transport carries it at once; `None` if it does not.
+    #[inline]
+    pub fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Option<Result<(), Error>> {
+        if data.bytes as usize > self.transport.whole_max_bytes() {
+            return None;
+        }
+        match self.transport.send_whole(to, envelope, data) {
+            Ok(false) => None,
+            Ok(true) => {
+                self.begin_send(to, envelope, data);
+                Some(Ok(()))
+            }
+            Err(refused) => Some(Err(Error::new(Class::Other, refused.0))),
+        }
+    }
+
     /// Starts to send; `None` if it has ended.
     ///
     /// # Errors
@@ -242,6 +258,9 @@ impl<T: Transport> PointToPoint<T> {
     pub fn send(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Option<Number>, Error> {
         if data.bytes as usize <= self.transport.short_max_bytes() {
             return self.send_short(to, envelope, data).map(|()| None);
+        }
+        if let Some(sent) = self.send_whole(to, envelope, data) {
+            return sent.map(|()| None);
         }
         let refused = |e: Refused| Error::new(Class::Other, e.0);
         self.begin_send(to, envelope, data);
@@ -311,6 +330,11 @@ impl<T: Transport> PointToPoint<T> {
     ) -> Result<(), Refused> {
         if data.bytes as usize <= self.transport.short_max_bytes() {
             return self.transport.send_short(to, envelope, data);
+        }
+        if data.bytes as usize <= self.transport.whole_max_bytes()
+            && self.transport.send_whole(to, envelope, data)?
+        {
+            return Ok(());
         }
         let number =
             self.tables.borrow_mut().insert(State::SendingKept { of: sent(to, &envelope), _data: kept });

@@ -142,6 +142,29 @@ pub trait Transport {
     /// If it cannot be sent.
     fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused>;
 
+    /// In messages of how many bytes long data is best exchanged, if the next is under way while one is
+    /// worked on.
+    #[inline]
+    fn piece_bytes(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Most bytes of data that [`Self::send_whole`] may take.
+    #[inline]
+    fn whole_max_bytes(&self) -> usize {
+        0
+    }
+
+    /// As [`Self::send_short`], of longer messages, if the path to the target carries them at once. If not,
+    /// nothing is sent, and the result is `false`.
+    ///
+    /// # Errors
+    /// If the message is refused.
+    fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Result<bool, Refused> {
+        let _ = (to, envelope, data);
+        Ok(false)
+    }
+
     /// Starts to send a message whose data stays as it is until the end is reported, with this number.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ pub unsafe fn create(library: &mut Library, function: usize, errhandler: *mut us
     if function == 0 {
         return Err(Error::new(Class::Arg, "comm_errhandler_fn is NULL"));
     }
-    library.errhandlers.push((function, false));
+    library.errhandlers.push((function, 1));
     // SAFETY: the program gave the place.
     unsafe { *errhandler = USER_ERRHANDLER | (library.errhandlers.len() - 1) };
     Ok(())
@@ -54,7 +54,7 @@ pub fn check(library: &mut Library, handle: usize) -> Result<(), Error> {
     let made = library.errhandlers.get(handle.wrapping_sub(USER_ERRHANDLER));
     match handle {
         ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN => Ok(()),
-        _ if made.is_some_and(|handler| !handler.1) => Ok(()),
+        _ if made.is_some_and(|handler| handler.1 > 0) => Ok(()),
         _ => Err(Error::new(
             Class::Errhandler,
             format!("errhandler is {handle:#x}, which is no error handler"),
@@ -102,9 +102,9 @@ pub unsafe fn get_of_file(library: &mut Library, file: usize, errhandler: *mut u
 /// # Safety
 /// The program gave the place.
 pub unsafe fn hand_out(library: &mut Library, handle: usize, errhandler: *mut usize) -> Result<(), Error> {
-    // It is as if it were made again: the program may free it.
+    // It is as if it were made again: the program frees it once more.
     if let Some(handler) = library.errhandlers.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
-        handler.1 = false;
+        handler.1 += 1;
     }
     // SAFETY: the caller's promise.
     unsafe { *errhandler = handle };
@@ -117,7 +117,7 @@ pub unsafe fn free(library: &mut Library, errhandler: *mut usize) -> Result<(), 
     let handle = unsafe { &mut *errhandler };
     check(library, *handle)?;
     if let Some(handler) = library.errhandlers.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
-        handler.1 = true;
+        handler.1 -= 1;
     }
     *handle = ERRHANDLER_NULL;
     Ok(())

@@ -135,8 +135,8 @@ pub struct State {
     pub type_attributes: BTreeMap<usize, Vec<(c_int, usize)>>,
     /// Keys of attributes.
     pub keyvals: Vec<Keyval>,
-    /// Error handlers that the program made: the function, and whether the program has freed it.
-    pub errhandlers: Vec<(usize, bool)>,
+    /// Error handlers that the program made: the function, and how often the program may free it.
+    pub errhandlers: Vec<(usize, u32)>,
     /// Open files.
     pub files: Handles<File>,
     /// The error handler of `MPI_FILE_NULL`, which files have at first.

@@ -402,6 +402,8 @@ impl Library {
     }
 }
 
+// Into the loop of `wait_all`: a call for each request takes a tenth of the message rate.
+#[inline(always)]
 pub unsafe fn wait(library: &mut Library, request: *mut usize, status: *mut Status) -> Result<(), Error> {
     loop {
         // SAFETY: the program gave both.

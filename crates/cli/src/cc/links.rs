@@ -1,7 +1,7 @@
 //! A folder that build tools take for an installed MPI: links to this program, the headers and the libraries,
 //! and files of pkg-config.
 
-use super::{LIBRARY, MPI_LIBRARY};
+use super::{Folders, LIBRARY, MPI_LIBRARY, fortran, mpi_library};
 use crate::Trouble;
 use netloom_study::diagnose::Problem;
 use std::io::{Error, ErrorKind, Write};
@@ -16,20 +16,17 @@ const PACKAGES: [(&str, &str, &str); 3] = [
 ];
 
 /// Makes the folder, or brings its links up to date.
-pub fn install(folder: &Path, headers: &Path, library: &Path, out: &mut dyn Write) -> Result<u8, Trouble> {
-    if !library.join(MPI_LIBRARY).is_file() {
-        let release = if library.ends_with("debug") { "" } else { " --release" };
-        return Err(Problem::new(format!("{MPI_LIBRARY} is not in {}", library.display()))
-            .help(format!("Build it: `cargo build{release} -p netloom-mpi-abi`"))
-            .into());
-    }
-    let folder = make(folder, headers, library)
+pub fn install(folder: &Path, from: &Folders, out: &mut dyn Write) -> Result<u8, Trouble> {
+    let library = from.library.expect("links lead to libraries");
+    mpi_library(library)?;
+    let folder = make(folder, from, library)
         .map_err(|e| Problem::new(format!("cannot make links in {}: {e}", folder.display())))?;
     writeln!(out, "{}", folder.display())?;
     Ok(crate::OK)
 }
 
-fn make(folder: &Path, headers: &Path, library: &Path) -> Result<std::path::PathBuf, Error> {
+fn make(folder: &Path, from: &Folders, library: &Path) -> Result<std::path::PathBuf, Error> {
+    let headers = from.header;
     for name in ["bin", "include", "lib/pkgconfig"] {
         std::fs::create_dir_all(folder.join(name))?;
     }
@@ -49,6 +46,16 @@ fn make(folder: &Path, headers: &Path, library: &Path) -> Result<std::path::Path
     for (file, name, description) in PACKAGES {
         let text = package(name, description, headers, library);
         std::fs::write(folder.join("lib/pkgconfig").join(file), text)?;
+    }
+    if let Some(interfaces) = from.fortran {
+        for name in std::fs::read_dir(interfaces)?.map(|entry| Ok::<_, Error>(entry?.file_name())) {
+            let name = name?;
+            let is_library = name == *fortran::LIBRARY;
+            let place = folder.join(if is_library { "lib" } else { "include" }).join(&name);
+            link(&interfaces.join(&name), &place)?;
+        }
+        let text = fortran_package(interfaces);
+        std::fs::write(folder.join("lib/pkgconfig/mpi-fort.pc"), text)?;
     }
     Ok(folder)
 }
@@ -73,7 +80,6 @@ fn link(to: &Path, at: &Path) -> Result<(), Error> {
 /// A file of pkg-config. The folders are those of the libraries and headers, not those of the links, so a
 /// program that was linked finds them when the links have been removed.
 fn package(name: &str, description: &str, headers: &Path, library: &Path) -> String {
-    let escaped = |path: &Path| path.display().to_string().replace('\\', "\\\\").replace(' ', "\\ ");
     format!(
         "includedir={}\nlibdir={}\n\nName: {name}\nDescription: {description}, of Netloom\nVersion: {}\n\
          Cflags: -I${{includedir}}\nLibs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{name}\n",
@@ -81,4 +87,21 @@ fn package(name: &str, description: &str, headers: &Path, library: &Path) -> Str
         escaped(library),
         env!("CARGO_PKG_VERSION"),
     )
+}
+
+/// The same for programs in Fortran, which need both libraries.
+fn fortran_package(interfaces: &Path) -> String {
+    format!(
+        "fortrandir={}\n\nName: {name}\nDescription: MPI's interfaces for Fortran, of Netloom\nVersion: {}\nRequires: mpi_abi\n\
+         Cflags: -I${{fortrandir}} {}\nLibs: -L${{fortrandir}} -Wl,-rpath,${{fortrandir}} -l{name}\n",
+        escaped(interfaces),
+        env!("CARGO_PKG_VERSION"),
+        fortran::COMPILE_FLAGS.join(" "),
+        name = fortran::LIBRARY_NAME,
+    )
+}
+
+/// A path as pkg-config reads it.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace('\\', "\\\\").replace(' ', "\\ ")
 }

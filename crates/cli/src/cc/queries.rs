@@ -1,8 +1,7 @@
 //! What build tools ask a compiler wrapper, in the words of MPICH's and of Open MPI's.
 
-use super::shell_line;
+use super::{Folders, fortran, shell_line};
 use std::ffi::OsString;
-use std::path::Path;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,23 +60,25 @@ pub fn query(args: &[OsString]) -> Option<(Query, Vec<OsString>)> {
 }
 
 /// The answer; `line` is the whole command line. Flags are those of MPI alone: who asks uses no PAMI.
-pub fn answer(query: Query, compiler: &str, headers: &Path, library: &Path, line: &[OsString]) -> String {
-    let joined = |flag: &str, path: &Path| {
-        let mut word = OsString::from(flag);
-        word.push(path);
-        word
-    };
-    let compile = shell_line(&[joined("-I", headers)]);
-    let link = [joined("-L", library), joined("-Wl,-rpath,", library), "-lmpi_abi".into()];
+pub fn answer(query: Query, compiler: &str, folders: &Folders, line: &[OsString]) -> String {
+    let compile = shell_line(&folders.compile_flags());
+    let mut link = folders.folder_flags();
+    link.push("-lmpi_abi".into());
     let link = shell_line(&link);
+    // Those of Fortran first, as on the command line.
+    let listed = |of: Option<&std::path::Path>, fortran: Option<&std::path::Path>| {
+        let all: Vec<OsString> = fortran.into_iter().chain(of).map(OsString::from).collect();
+        shell_line(&all)
+    };
     match query {
         Query::Command => shell_line(line),
         Query::CompileCommand => format!("{compiler} {compile}"),
         Query::LinkCommand => format!("{compiler} {link}"),
         Query::CompileFlags => compile,
         Query::LinkFlags => link,
-        Query::IncludeFolder => headers.display().to_string(),
-        Query::LibraryFolder => library.display().to_string(),
+        Query::IncludeFolder => listed(Some(folders.header), folders.fortran),
+        Query::LibraryFolder => listed(folders.library, folders.fortran),
+        Query::Library if folders.fortran.is_some() => format!("{} mpi_abi", fortran::LIBRARY_NAME),
         Query::Library => "mpi_abi".into(),
         Query::Compiler => compiler.into(),
         Query::Version => format!("netloom {}, MPI 5.0", env!("CARGO_PKG_VERSION")),
@@ -106,10 +107,11 @@ mod tests {
 
     #[test]
     fn answers_name_the_folders() {
-        let answer = |query| answer(query, "gcc -g", "/i".as_ref(), "/l l".as_ref(), &words("gcc a.c"));
+        let folders = Folders { header: "/i".as_ref(), fortran: None, library: Some("/l l".as_ref()) };
+        let answer = |query| answer(query, "gcc -g", &folders, &words("gcc a.c"));
         assert_eq!(answer(Query::Command), "gcc a.c");
         assert_eq!(answer(Query::CompileCommand), "gcc -g -I/i");
         assert_eq!(answer(Query::LinkFlags), "'-L/l l' '-Wl,-rpath,/l l' -lmpi_abi");
-        assert_eq!(answer(Query::LibraryFolder), "/l l");
+        assert_eq!(answer(Query::LibraryFolder), "'/l l'");
     }
 }

@@ -28,9 +28,19 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder);
-    for name in
-        ["CC", "CXX", "MPI_CC", "MPI_CXX", "MPICH_CC", "MPICH_CXX", "MPIEXEC_TIMEOUT", "LD_LIBRARY_PATH"]
-    {
+    for name in [
+        "CC",
+        "CXX",
+        "FC",
+        "MPI_CC",
+        "MPI_CXX",
+        "MPI_FC",
+        "MPICH_CC",
+        "MPICH_CXX",
+        "MPICH_FC",
+        "MPIEXEC_TIMEOUT",
+        "LD_LIBRARY_PATH",
+    ] {
         command.env_remove(name);
     }
     command
