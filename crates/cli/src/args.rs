@@ -270,7 +270,7 @@ pub enum BenchAction {
     #[command(after_long_help = "Examples:\n  \
         netloom bench memory\n  \
         netloom bench memory --quick --json\n\n\
-        Barriers of all tasks of a program on PAMI on a Blue Gene/Q, 4,096 and 65,536 of them, with eight and with one on each \
+        Barriers of all tasks of a program on PAMI, and of ranks of MPI, on a Blue Gene/Q, 4,096 and 65,536 of them, with eight and with one on each \
         node. Each run is a process of its own: bytes per task are its maximum memory without that of a run with two tasks.")]
     Memory(MemoryBenchArgs),
     /// Measure calls of MPI on this computer, beside other MPI libraries

@@ -1,5 +1,5 @@
-//! `netloom bench memory`: memory of the tasks of a program on PAMI on a simulated Blue Gene/Q, few and many
-//! of them.
+//! `netloom bench memory`: memory of the tasks of a program on PAMI, and of ranks of MPI, on a simulated
+//! Blue Gene/Q, few and many of them.
 //!
 //! The command starts itself once per size, since the maximum memory of a process never decreases.
 
@@ -41,9 +41,13 @@ const SIZES: [Size; 4] = [
     Size { dims: [16, 16, 16, 8, 2], per_node: 1 },
 ];
 
+/// What the tasks are programs of: the name, and the workload's kind.
+const LIBRARIES: [(&str, &str); 2] = [("PAMI", "pami"), ("MPI", "mpi")];
+
 /// A measured figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Case {
+    library: &'static str,
     tasks: u32,
     nodes: u32,
     /// Maximum memory of the run, bytes.
@@ -67,28 +71,41 @@ pub fn bench(
     err: &mut dyn Write,
 ) -> Result<u8, Trouble> {
     if let Some(index) = args.size {
-        let size = *[BASE].iter().chain(&SIZES).nth(index).ok_or_else(|| Problem::new("no such size"))?;
-        writeln!(out, "{}", peak(size, world)?)?;
+        let none = || Problem::new("no such size");
+        let (_, kind) = *LIBRARIES.get(index / (1 + SIZES.len())).ok_or_else(none)?;
+        let of_library = index % (1 + SIZES.len());
+        let size = *[BASE].iter().chain(&SIZES).nth(of_library).ok_or_else(none)?;
+        writeln!(out, "{}", peak(kind, size, world)?)?;
         return Ok(OK);
     }
-    let base = peak_of_another(0)?;
     let mut cases = vec![];
-    // Pairs of few and many tasks: of each the first if it must be quick.
-    let sizes = SIZES.into_iter().enumerate().filter(|(index, _)| !args.quick || index % 2 == 0);
-    for (index, size) in sizes {
-        writeln!(err, "netloom: {} tasks on {} nodes", size.tasks(), size.nodes())?;
-        let peak_memory_bytes = peak_of_another(index + 1)?;
-        let bytes_per_task = peak_memory_bytes.saturating_sub(base) as f64 / f64::from(size.tasks());
-        cases.push(Case { tasks: size.tasks(), nodes: size.nodes(), peak_memory_bytes, bytes_per_task });
+    for (at, (library, _)) in LIBRARIES.into_iter().enumerate() {
+        let first = at * (1 + SIZES.len());
+        let base = peak_of_another(first)?;
+        // Pairs of few and many tasks: of each the first if it must be quick.
+        let sizes = SIZES.into_iter().enumerate().filter(|(index, _)| !args.quick || index % 2 == 0);
+        for (index, size) in sizes {
+            let (tasks, nodes) = (size.tasks(), size.nodes());
+            writeln!(err, "netloom: {library}, {tasks} tasks on {nodes} nodes")?;
+            let peak_memory_bytes = peak_of_another(first + 1 + index)?;
+            let bytes_per_task = peak_memory_bytes.saturating_sub(base) as f64 / f64::from(tasks);
+            cases.push(Case { library, tasks, nodes, peak_memory_bytes, bytes_per_task });
+        }
     }
     if args.json {
         print_json(out, &Figures { cases })?;
         return Ok(OK);
     }
-    let head = ["tasks", "nodes", "memory, B", "bytes per task"].map(str::to_owned);
+    let head = ["library", "tasks", "nodes", "memory, B", "bytes per task"].map(str::to_owned);
     let rows = cases.iter().map(|case| {
         let memory = scaled(case.peak_memory_bytes as f64);
-        vec![case.tasks.to_string(), case.nodes.to_string(), memory, format!("{:.0}", case.bytes_per_task)]
+        vec![
+            case.library.to_owned(),
+            case.tasks.to_string(),
+            case.nodes.to_string(),
+            memory,
+            format!("{:.0}", case.bytes_per_task),
+        ]
     });
     write!(out, "{}", aligned(&head, &rows.collect::<Vec<_>>()))?;
     Ok(OK)
@@ -109,10 +126,10 @@ fn peak_of_another(index: usize) -> Result<u64, Problem> {
 }
 
 /// The maximum memory of this process, which runs one barrier of all tasks.
-fn peak(size: Size, world: &World) -> Result<u64, Problem> {
+fn peak(kind: &str, size: Size, world: &World) -> Result<u64, Problem> {
     let text = format!(
         "name = 'memory'\nmachine = 'bgq'\nset.topology.dims = {:?}\n\
-         workload = {{ kind = 'pami', program = 'collective', operation = 'barrier', rounds = 1, warm_up = 0, processes = {} }}\n\
+         workload = {{ kind = '{kind}', program = 'collective', operation = 'barrier', rounds = 1, warm_up = 0, processes = {} }}\n\
          measure = {{ until = 'finished', per_link = false, window_us = 10 }}\n",
         size.dims, size.per_node
     );

@@ -79,6 +79,7 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
     let Outcome {
         processes,
         failures,
+        deadlock,
         running,
         ended_early,
         simulated_us,
@@ -90,6 +91,9 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
     } = outcome;
     for (task, why) in &failures {
         writeln!(err, "netloom: task {task}: {why}")?;
+    }
+    for sentence in &deadlock {
+        writeln!(err, "netloom: deadlock: {sentence}")?;
     }
     if let Some(why) = &ended_early {
         writeln!(err, "netloom: the simulation ended before the tasks: {why}")?;

@@ -376,8 +376,8 @@ fn the_bench_of_memory_has_bytes_per_task() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let figures: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let cases = figures["cases"].as_array().unwrap();
-    assert_eq!(cases.iter().map(|case| case["tasks"].as_u64()).collect::<Vec<_>>(), [Some(4096); 2]);
-    for (case, most) in cases.iter().zip([30e3, 60e3]) {
+    assert_eq!(cases.iter().map(|case| case["tasks"].as_u64()).collect::<Vec<_>>(), [Some(4096); 4]);
+    for (case, most) in cases.iter().zip([30e3, 60e3, 30e3, 60e3]) {
         assert!((5e3..most).contains(&case["bytes_per_task"].as_f64().unwrap()), "{figures}");
     }
 }

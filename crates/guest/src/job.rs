@@ -9,6 +9,7 @@ use netloom_messaging::pami::guest::interface::Interface;
 use netloom_messaging::pami::guest::process::GuestProcess;
 use netloom_messaging::pami::guest::task::Task;
 use netloom_messaging::transit::Unloaded;
+use netloom_mpi::waits::compare::Job as Deadlock;
 use netloom_node::memory::AddressSpace;
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_node::thread::Thread;
@@ -186,12 +187,18 @@ pub(crate) fn run(
     let ended_ns: BTreeMap<u32, f64> = lock(&made.ends).iter().map(|(&task, end)| (task, end())).collect();
     let last_ns = ended_ns.values().copied().fold(0.0, f64::max);
     for &task in ended_ns.keys() {
-        let is_new = !has_crashed && failures.iter().all(|&(failed, _)| failed != task);
+        let is_new = !has_crashed && !is_over && failures.iter().all(|&(failed, _)| failed != task);
         if let Some(why) = made.statuses[task as usize].fault().filter(|_| is_new) {
             failures.push((task, why));
         }
     }
     failures.sort();
+    let waits = std::mem::take(&mut *lock(&shared.waits));
+    let has_ended = |task: &u32| !has_crashed && failures.iter().all(|(failed, _)| failed != task);
+    let deadlock = match waits.is_empty() {
+        true => vec![],
+        false => Deadlock { ended: (0..tasks).filter(has_ended).collect(), waits }.sentences(),
+    };
     let mut running = vec![];
     if processes.timed_out.is_some() {
         running.extend(lock(&shared.running).iter());
@@ -213,6 +220,7 @@ pub(crate) fn run(
         ended_early: result.partial.filter(|_| failures.is_empty() && !has_crashed && !is_over),
         processes,
         failures,
+        deadlock,
         simulated_us,
         machine: study.machine.shape(),
         tasks_per_node,

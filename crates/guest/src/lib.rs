@@ -88,6 +88,8 @@ pub struct Outcome {
     pub processes: launch::Outcome,
     /// Tasks that failed on the machine, and why.
     pub failures: Vec<(u32, String)>,
+    /// Why tasks of MPI wait for ever, in sentences about all of them, if some do.
+    pub deadlock: Vec<String>,
     /// Tasks that ran, without a call of their library, when the job reached its time limit.
     pub running: Vec<u32>,
     /// Why the simulation ended before the tasks, if it did and no task failed.

@@ -5,10 +5,11 @@
 use crate::memory::{Status, Stores};
 use netloom_messaging::pami::guest::process::Guest;
 use netloom_messaging::pami::guest::{Reply, Requests, Then, ThreadNumber};
+use netloom_mpi::waits::Waits;
 use netloom_node::process::Failure;
 use netloom_shm::channel::{Channel, Channels, Side};
 use netloom_shm::segment::{Segment, State};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,6 +41,8 @@ pub struct Shared {
     pub has_varied: AtomicBool,
     /// Hand-overs to guests.
     pub hand_overs: AtomicU64,
+    /// For what tasks wait that wait for ever, as MPI has it.
+    pub waits: Mutex<BTreeMap<u32, Waits>>,
     /// Guests run on the processor of the thread that simulates their node: two that wait for each other are
     /// served sooner by one processor than by two.
     pub follows: bool,
@@ -310,6 +313,13 @@ impl Guest for GuestLink {
 
     fn end_job(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
+    }
+
+    fn waits_for_ever(&mut self, state: Vec<u8>) {
+        // What a corrupt guest reports is no part of the comparison.
+        if let Some(waits) = Waits::of_bytes(&state) {
+            self.shared.waits.lock().unwrap_or_else(PoisonError::into_inner).insert(self.task, waits);
+        }
     }
 
     fn fault(&self) -> Option<String> {

@@ -53,6 +53,7 @@ async fn ask(mut task: Task, partners: u32, observed: Observed) {
                 with,
                 pieces: &[(space.part(0, bytes), space.address)],
                 is_exposed: true,
+                prefers_packets: false,
                 cookie: 0,
                 is_acknowledged: false,
             };

@@ -553,7 +553,7 @@ proptest! {
             }
             let with = Endpoint::new(o.to, 0).unwrap();
             let (way, is_acknowledged) = (o.way, o.is_acknowledged);
-            let rma = Rma { way, with, pieces: &pieces, is_exposed, cookie: number as u64, is_acknowledged };
+            let rma = Rma { way, with, pieces: &pieces, is_exposed, prefers_packets: false, cookie: number as u64, is_acknowledged };
             tasks[o.from as usize].context.rma(rma).unwrap();
             for &task in &o.polls {
                 tasks[task as usize].step(&world);
@@ -588,7 +588,15 @@ fn puts_are_at_their_targets_when_they_complete() {
         let with = Endpoint::new(1, 0).unwrap();
         let pieces = [(Range { address: 0, bytes: 500 }, 1000 + EXPOSED)];
         let way = Transfer::Put;
-        let rma = Rma { way, with, pieces: &pieces, is_exposed: true, cookie: 7, is_acknowledged };
+        let rma = Rma {
+            way,
+            with,
+            pieces: &pieces,
+            is_exposed: true,
+            prefers_packets: false,
+            cookie: 7,
+            is_acknowledged,
+        };
         tasks[0].context.rma(rma).unwrap();
         if !is_acknowledged {
             tasks[0].context.fence(8);

@@ -38,7 +38,15 @@ fn data(task: u32, bytes: u64) -> Vec<u8> {
 
 fn rma(task: &mut PamiTask, way: Transfer, pieces: &[Piece], is_acknowledged: bool) {
     let with = Endpoint::new(1, 0).expect("few tasks");
-    let rma = Rma { way, with, pieces, is_exposed: true, cookie: way as u64, is_acknowledged };
+    let rma = Rma {
+        way,
+        with,
+        pieces,
+        is_exposed: true,
+        prefers_packets: false,
+        cookie: way as u64,
+        is_acknowledged,
+    };
     task.context().rma(rma).expect("a valid transfer");
 }
 

@@ -133,8 +133,15 @@ fn puts_and_gets_are_copies() {
             for (way, pieces) in [(Transfer::Get, [(window, theirs)]), (Transfer::Put, [(own, their_window)])]
             {
                 let with = endpoint(1);
-                let rma =
-                    Rma { way, with, pieces: &pieces, is_exposed: true, cookie: 5, is_acknowledged: true };
+                let rma = Rma {
+                    way,
+                    with,
+                    pieces: &pieces,
+                    is_exposed: true,
+                    prefers_packets: false,
+                    cookie: 5,
+                    is_acknowledged: true,
+                };
                 task.context().rma(rma).expect("valid");
                 let is_end = |event| {
                     matches!(event, Event::Received(5, Outcome::Done) | Event::Completed(5, Outcome::Done))

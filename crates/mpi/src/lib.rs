@@ -9,6 +9,7 @@
 //! - [`one_sided`] – windows: memory that other processes access.
 //! - [`datatype`], [`op`] – types and predefined reductions.
 //! - [`error`] – error classes.
+//! - [`waits`] – for what a process waits, and why all of them do.
 
 pub mod collective;
 pub mod datatype;
@@ -22,3 +23,4 @@ mod soft_float;
 pub mod topology;
 pub mod transport;
 mod unexpected;
+pub mod waits;

@@ -1,5 +1,6 @@
 //! Matching: posted receives and unexpected messages, each in order (MPI 5.0, section 3.5).
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// `MPI_ANY_SOURCE`.
@@ -56,7 +57,7 @@ impl Envelope {
 }
 
 /// What a receive wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
     /// The context of its communicator.
     pub context: u32,
@@ -148,8 +149,8 @@ impl Matching {
     }
 
     /// Messages that nobody wants yet.
-    pub fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
-        self.unexpected.iter().map(|(envelope, _)| envelope)
+    pub fn unexpected(&self) -> impl Iterator<Item = (&Envelope, u64)> {
+        self.unexpected.iter().map(|(envelope, message)| (envelope, *message))
     }
 
     /// The patterns of the receives that wait.

@@ -7,8 +7,11 @@ use crate::matching::{Envelope, Matching, Pattern};
 use crate::one_sided;
 use crate::transport::{Collective, Memory, MessageEvent, Outcome, Process, Refused, Step, Team, Transport};
 use crate::unexpected::Messages;
+use crate::waits::Sent;
 use std::cell::{Cell, RefCell};
 
+mod begun;
+mod pending;
 mod reports;
 
 /// A request by number. The number of one that has been taken is used again.
@@ -34,11 +37,12 @@ pub struct Ended {
 #[derive(Debug)]
 enum State {
     Free,
-    Sending,
+    Sending(Sent),
     /// Ends when the data may be reused and a receive has taken the message.
     SendingSynchronous(Synchronous),
     /// Nobody asks for its end; the data is kept until then, unless it stays anyway.
     SendingKept {
+        of: Sent,
         _data: Option<Box<[u8]>>,
     },
     /// Waits for a message, or for the rest of its data.
@@ -47,8 +51,13 @@ enum State {
     ReceivingLong(Memory, Ended, Box<[u8]>),
     /// Data arrives where it belongs.
     Arriving(Ended),
-    /// The transport carries out a collective of this context, or makes its team.
-    Collective(u32),
+    /// The transport carries out a collective.
+    Collective {
+        context: u32,
+        number: u32,
+    },
+    /// The transport makes the team of this context.
+    Team(u32),
     Ended(Ended),
 }
 
@@ -57,9 +66,7 @@ enum State {
 struct Synchronous {
     is_sent: bool,
     is_taken: bool,
-    to: Process,
-    context: u32,
-    tag: i32,
+    of: Sent,
 }
 
 #[derive(Debug, Default)]
@@ -110,6 +117,7 @@ pub struct PointToPoint<T> {
     /// Memory that the last collective needed for what it received.
     scratch: RefCell<Vec<u8>>,
     counters: Counters,
+    begun: begun::Histories,
 }
 
 /// What has been done so far.
@@ -162,15 +170,9 @@ impl Tables {
     }
 }
 
-/// From whom a message is wanted, in words.
-fn sender(pattern: &Pattern) -> String {
-    if pattern.source < 0 { "any rank".into() } else { format!("rank {}", pattern.source) }
-}
-
-/// From whom, and with which tag.
-fn wanted(pattern: &Pattern) -> String {
-    let tag = if pattern.tag < 0 { "any tag".into() } else { format!("tag {}", pattern.tag) };
-    format!("{} with {tag}", sender(pattern))
+fn sent(to: Process, envelope: &Envelope) -> Sent {
+    let Envelope { context, tag, bytes, .. } = *envelope;
+    Sent { to, context, tag, bytes }
 }
 
 /// How a receive of a message into space of this length ends.
@@ -196,6 +198,7 @@ impl<T: Transport> PointToPoint<T> {
             scratch: RefCell::default(),
             counters: Counters::default(),
             one_sided: RefCell::default(),
+            begun: begun::Histories::default(),
         }
     }
 
@@ -232,6 +235,22 @@ impl<T: Transport> PointToPoint<T> {
         self.transport.send_short(to, envelope, data).map_err(|refused| Error::new(Class::Other, refused.0))
     }
 
+    /// Sends a message that is longer, if the transport carries it at once; `None` if it does not.
+    #[inline]
+    pub fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Option<Result<(), Error>> {
+        if data.bytes as usize > self.transport.whole_max_bytes() {
+            return None;
+        }
+        match self.transport.send_whole(to, envelope, data) {
+            Ok(false) => None,
+            Ok(true) => {
+                self.begin_send(to, envelope, data);
+                Some(Ok(()))
+            }
+            Err(refused) => Some(Err(Error::new(Class::Other, refused.0))),
+        }
+    }
+
     /// Starts to send; `None` if it has ended.
     ///
     /// # Errors
@@ -240,9 +259,12 @@ impl<T: Transport> PointToPoint<T> {
         if data.bytes as usize <= self.transport.short_max_bytes() {
             return self.send_short(to, envelope, data).map(|()| None);
         }
+        if let Some(sent) = self.send_whole(to, envelope, data) {
+            return sent.map(|()| None);
+        }
         let refused = |e: Refused| Error::new(Class::Other, e.0);
         self.begin_send(to, envelope, data);
-        let number = self.tables.borrow_mut().insert(State::Sending);
+        let number = self.tables.borrow_mut().insert(State::Sending(sent(to, &envelope)));
         let sent = self.transport.send(to, envelope, data, u64::from(number));
         if sent.is_err() {
             self.free(number);
@@ -258,8 +280,7 @@ impl<T: Transport> PointToPoint<T> {
     pub fn send_synchronous(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Number, Error> {
         self.begin_send(to, envelope, data);
         let is_sent = data.bytes as usize <= self.transport.short_max_bytes();
-        let Envelope { context, tag, .. } = envelope;
-        let send = Synchronous { is_sent, is_taken: false, to, context, tag };
+        let send = Synchronous { is_sent, is_taken: false, of: sent(to, &envelope) };
         let number = self.tables.borrow_mut().insert(State::SendingSynchronous(send));
         let envelope = Envelope { acknowledge: number + 1, ..envelope };
         let sent = match is_sent {
@@ -274,10 +295,10 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Makes the request of a send that another thread [carries out](Self::carry_out).
-    pub fn hand_over(&self, data: Memory) -> Number {
+    pub fn hand_over(&self, to: Process, envelope: &Envelope, data: Memory) -> Number {
         self.counters.count_send(data);
         self.transport.spend(Step::Send);
-        self.tables.borrow_mut().insert(State::Sending)
+        self.tables.borrow_mut().insert(State::Sending(sent(to, envelope)))
     }
 
     /// Starts a send that was handed over.
@@ -310,7 +331,13 @@ impl<T: Transport> PointToPoint<T> {
         if data.bytes as usize <= self.transport.short_max_bytes() {
             return self.transport.send_short(to, envelope, data);
         }
-        let number = self.tables.borrow_mut().insert(State::SendingKept { _data: kept });
+        if data.bytes as usize <= self.transport.whole_max_bytes()
+            && self.transport.send_whole(to, envelope, data)?
+        {
+            return Ok(());
+        }
+        let number =
+            self.tables.borrow_mut().insert(State::SendingKept { of: sent(to, &envelope), _data: kept });
         let sent = self.transport.send(to, envelope, data, u64::from(number));
         if sent.is_err() {
             self.free(number);
@@ -382,15 +409,9 @@ impl<T: Transport> PointToPoint<T> {
         found
     }
 
-    /// A probe has looked for a message: [`Self::probed`] says for which, if it is not there.
+    /// A probe has looked for a message, which is [pending](Self::pending) if it is not there.
     pub fn note_probe(&self, pattern: &Pattern, is_there: bool) {
         self.probed.set((!is_there).then_some(*pattern));
-    }
-
-    /// For what the last probe looked in vain, in words; see [`Self::unfinished`].
-    pub fn probed(&self, name: impl Fn(u32) -> String) -> Option<String> {
-        let pattern = self.probed.get()?;
-        Some(format!("message from {} of {}", wanted(&pattern), name(pattern.context)))
     }
 
     /// Ends a receive, if no message has matched it yet.
@@ -434,55 +455,13 @@ impl<T: Transport> PointToPoint<T> {
         tables.requests[number as usize] = State::Free;
         tables.free.push(number);
     }
-
-    /// Requests that have not ended, and messages that nobody has received, in words; of a context, `name` is
-    /// that of its communicator.
-    pub fn unfinished(&self, name: impl Fn(u32) -> String) -> Vec<String> {
-        // Another thread may be in the middle of something.
-        let (Ok(tables), Ok(one_sided)) = (self.tables.try_borrow(), self.one_sided.try_borrow()) else {
-            return vec!["a call of another thread".into()];
-        };
-        let mut list: Vec<String> = vec![];
-        for (pattern, _) in tables.matching.posted() {
-            let of = name(pattern.context);
-            // The odd contexts are those of collectives.
-            list.push(match pattern.context % 2 {
-                0 => format!("receive from {} of {of}", wanted(pattern)),
-                _ => format!("collective operation of {of}: message of {}", sender(pattern)),
-            });
-        }
-        match tables.requests.iter().filter(|state| matches!(state, State::Sending)).count() {
-            0 => {}
-            1 => list.push("a send that has not ended".into()),
-            sends => list.push(format!("{sends} sends that have not ended")),
-        }
-        for state in &tables.requests {
-            if let State::SendingSynchronous(send) = state {
-                let Synchronous { is_taken, to, context, tag, .. } = *send;
-                let why = if is_taken { "whose data is under way" } else { "that no receive has taken" };
-                list.push(format!("synchronous send to task {to} with tag {tag} of {} {why}", name(context)));
-            }
-        }
-        list.extend(one_sided.unfinished(&name));
-        for state in &tables.requests {
-            if let State::Collective(context) = state {
-                list.push(format!("collective operation of {}: other ranks", name(*context)));
-            }
-        }
-        for envelope in tables.matching.unexpected().filter(|envelope| envelope.context % 2 == 0) {
-            let of = name(envelope.context);
-            let (bytes, from, tag) = (envelope.bytes, envelope.source, envelope.tag);
-            list.push(format!("{bytes} B from rank {from} with tag {tag} of {of} that no receive wants"));
-        }
-        list
-    }
 }
 
 /// Collectives of the transport.
 impl<T: Transport> PointToPoint<T> {
     /// Starts to make a team of a group, if the transport has collectives for it.
     pub fn create_team(&self, group: &Group) -> Option<(Team, Number)> {
-        let number = self.tables.borrow_mut().insert(State::Collective(group.context));
+        let number = self.tables.borrow_mut().insert(State::Team(group.context));
         let team = self.transport.create_team(group, u64::from(number));
         if team.is_none() {
             self.free(number);
@@ -515,27 +494,27 @@ impl<T: Transport> PointToPoint<T> {
         self.is_blocking.get()
     }
 
-    /// Starts a collective of a team, which is that of a context; `None` if messages are to do it.
+    /// Starts a collective of a team, the `number`-th of a context; `None` if messages are to do it.
     ///
     /// # Errors
     /// If the transport refuses it.
     pub fn start_collective(
         &self,
         team: Team,
-        context: u32,
+        (context, number): (u32, u32),
         collective: &Collective,
     ) -> Result<Option<Number>, Error> {
-        let number = self.hand_over_collective(context);
+        let number = self.hand_over_collective(context, number);
         let started = self.carry_out_collective(number, team, collective);
         let is_started = started.map_err(|refused| Error::new(Class::Other, refused.0))?;
         Ok(is_started.then_some(number))
     }
 
-    /// Makes the request of a collective of a context that another thread [carries
+    /// Makes the request of a collective, the `number`-th of a context, that another thread [carries
     /// out](Self::carry_out_collective).
-    pub fn hand_over_collective(&self, context: u32) -> Number {
+    pub fn hand_over_collective(&self, context: u32, number: u32) -> Number {
         self.transport.spend(Step::Collective);
-        self.tables.borrow_mut().insert(State::Collective(context))
+        self.tables.borrow_mut().insert(State::Collective { context, number })
     }
 
     /// Starts a collective that was handed over; returns false, and frees its request, if messages are to do

@@ -142,6 +142,29 @@ pub trait Transport {
     /// If it cannot be sent.
     fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused>;
 
+    /// In messages of how many bytes long data is best exchanged, if the next is under way while one is
+    /// worked on.
+    #[inline]
+    fn piece_bytes(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Most bytes of data that [`Self::send_whole`] may take.
+    #[inline]
+    fn whole_max_bytes(&self) -> usize {
+        0
+    }
+
+    /// As [`Self::send_short`], of longer messages, if the path to the target carries them at once. If not,
+    /// nothing is sent, and the result is `false`.
+    ///
+    /// # Errors
+    /// If the message is refused.
+    fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Result<bool, Refused> {
+        let _ = (to, envelope, data);
+        Ok(false)
+    }
+
     /// Starts to send a message whose data stays as it is until the end is reported, with this number.
     ///
     /// # Errors
@@ -217,6 +240,17 @@ pub trait Transport {
     /// The software takes a step.
     #[inline]
     fn spend(&self, _step: Step) {}
+
+    /// The process does something that involves no other one: where those that wait in vain are found, it does
+    /// not.
+    #[inline]
+    fn acts(&self) {}
+
+    /// The call of the program that this thread is in, where waits for ever are reported.
+    #[inline]
+    fn call(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Copies the bytes into memory of this process.
     fn store(&self, bytes: &[u8], to: u64);

@@ -124,6 +124,10 @@ proptest! {
             let operation = job.operation(rank);
             collective::reduce_scatter(&operation, &mut data(rank), &lengths, &mut own, &Sum).await.unwrap();
             assert!(own == expected, "reduce-scatter");
+            let mut words = data(rank);
+            collective::all_reduce(&job.operation(rank), &mut words, &Sum).await.unwrap();
+            let expected: Vec<u8> = (0..all).flat_map(|at| sum(at).to_ne_bytes()).collect();
+            assert!(words == expected, "all-reduce in parts");
             let lengths = vec![2 * maps; size as usize];
             let mut data: Vec<u8> = (0..size).flat_map(|_| operand(rank, maps)).collect();
             let mut own = vec![0; 2 * maps];

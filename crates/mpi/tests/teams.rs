@@ -8,6 +8,7 @@ use netloom_mpi::matching::{Envelope, Pattern};
 use netloom_mpi::op::{Op, reduce};
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Collective, Memory, Outcome, Process, Refused, Team, Transport};
+use netloom_mpi::waits::{Begun, Pending, Sent, Stage};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
@@ -80,6 +81,9 @@ impl Transport for Port {
     }
     fn advance(&self) {}
     fn poll(&self) {}
+    fn call(&self) -> Option<&'static str> {
+        Some("MPI_Allreduce")
+    }
     fn store(&self, bytes: &[u8], to: u64) {
         bytes_of(Memory { address: to, bytes: bytes.len() as u64 }).copy_from_slice(bytes);
     }
@@ -233,8 +237,12 @@ fn how_a_collective_of_the_transport_ends_is_told_and_for_what_it_waits() {
     let mut waits = Box::pin(collective::all_reduce(&operation, &mut data, &combine));
     job.ranks[0].set_blocking(true);
     assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    let name = |context| format!("communicator {context}");
-    assert_eq!(job.ranks[0].unfinished(name), ["collective operation of communicator 5: other ranks"]);
+    let pending = job.ranks[0].pending(false);
+    assert_eq!(pending, [Pending::Collective { context: 4, number: 1, from: None }]);
+    let begun = Begun { number: 1, call: "MPI_Allreduce".into(), root: None, bytes: Some(8) };
+    assert_eq!(job.ranks[0].begun(4), (1, vec![begun]));
+    job.ranks[0].forget_collectives(4);
+    assert_eq!(job.ranks[0].begun(4), (0, vec![]));
 }
 
 #[test]
@@ -243,24 +251,23 @@ fn a_synchronous_send_says_for_whose_receive_it_waits() {
     let nothing = Memory { address: 0, bytes: 0 };
     let envelope = Envelope { context: 4, source: 0, tag: 8, bytes: 0, acknowledge: 0 };
     let number = job.ranks[0].send_synchronous(1, envelope, nothing).unwrap();
-    let name = |context| format!("communicator {context}");
-    let expected = "synchronous send to task 1 with tag 8 of communicator 4 that no receive has taken";
-    assert_eq!(job.ranks[0].unfinished(name), [expected]);
+    let sent = Sent { to: 1, context: 4, tag: 8, bytes: 0 };
+    assert_eq!(job.ranks[0].pending(false), [Pending::Send { sent, stage: Stage::Unmatched }]);
     // The receiver answers, in the context that is for answers.
     let answer = Envelope { context: u32::MAX, acknowledge: number + 1, ..envelope };
     job.ranks[0].arrived(1, answer, &[]);
-    assert!(job.ranks[0].unfinished(name).is_empty());
+    assert_eq!(job.ranks[0].pending(false), []);
 }
 
 #[test]
 fn a_probe_says_for_what_it_looked_in_vain() {
     let rank = &Job::new().ranks[1];
-    let name = |context| format!("communicator {context}");
-    assert_eq!(rank.probed(name), None);
+    assert_eq!(rank.pending(true), []);
     let pattern = Pattern { context: 4, source: 0, tag: 8 };
     assert_eq!(rank.probe(&pattern), None);
-    assert_eq!(rank.probed(name).unwrap(), "message from rank 0 with tag 8 of communicator 4");
+    assert_eq!(rank.pending(true), [Pending::Probe(pattern)]);
+    assert_eq!(rank.pending(false), []);
     rank.arrived(0, Envelope { context: 4, source: 0, tag: 8, bytes: 0, acknowledge: 0 }, &[]);
     assert!(rank.probe(&pattern).is_some());
-    assert_eq!(rank.probed(name), None);
+    assert_eq!(rank.pending(true), [Pending::Unexpected { from: 0, of: pattern, bytes: 0 }]);
 }

@@ -17,7 +17,7 @@
 //!    a fastbox only after it has read the announcement (`is_open`).
 #![allow(unsafe_code)]
 
-use crate::queue::{Full, Message, Queue, Reader, Writer};
+use crate::queue::{Full, Message, PAYLOAD_MAX, Queue, Reader, Writer};
 use crate::segment::{SLOTS as QUEUE_SLOTS, TaskQueue};
 use crate::sync::{AtomicU32, Ordering};
 
@@ -29,6 +29,13 @@ pub const BOXES: usize = if IS_MODEL { 1 } else { 4 };
 
 /// Messages in a fastbox: few, so that the first caches hold them.
 const SLOTS: usize = if IS_MODEL { 2 } else { 64 };
+
+/// Slots behind the last one, for messages that are longer than a slot: up to 4 KiB with the headers of all
+/// protocols.
+const BEHIND: usize = if IS_MODEL { 0 } else { 7 };
+
+/// Messages of one writer.
+type BoxQueue = Queue<SLOTS, BEHIND>;
 
 /// Contexts of which a writer keeps account.
 pub const DESTINATIONS: usize = if IS_MODEL { 1 } else { 8 };
@@ -46,7 +53,7 @@ pub const ANNOUNCEMENT: u64 = u64::MAX;
 #[repr(C, align(128))]
 struct Fastbox {
     is_open: AtomicU32,
-    queue: Queue<SLOTS>,
+    queue: BoxQueue,
 }
 
 /// What others write to a context: its queue and its fastboxes. All bytes zero is valid.
@@ -66,13 +73,13 @@ impl Inbox {
     }
 
     /// The fastbox of a writer, if it has one.
-    fn of(&self, writer: u32) -> Option<&Queue<SLOTS>> {
+    fn of(&self, writer: u32) -> Option<&BoxQueue> {
         let place = self.owners.iter().position(|owner| owner.load(Ordering::Relaxed) == writer)?;
         Some(&self.boxes[place].queue)
     }
 
     /// A fastbox for a writer that has none, if there is one left and `announce` succeeds.
-    fn claim(&self, writer: u32, announce: impl FnOnce(u8) -> Result<(), Full>) -> Option<&Queue<SLOTS>> {
+    fn claim(&self, writer: u32, announce: impl FnOnce(u8) -> Result<(), Full>) -> Option<&BoxQueue> {
         let (place, owner) = self.owners.iter().enumerate().find(|(_, owner)| {
             owner.compare_exchange(0, writer, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         })?;
@@ -88,7 +95,7 @@ impl Inbox {
 enum Path<'a> {
     /// By the queue, so many messages up to now.
     Queue(u32),
-    Fastbox(Writer<'a, SLOTS>),
+    Fastbox(Writer<'a, SLOTS, BEHIND>),
 }
 
 /// The fastboxes that a writer has in the inboxes of others.
@@ -145,6 +152,16 @@ impl<'a> Fastboxes<'a> {
         }
     }
 
+    /// Most bytes of the next message to a destination.
+    #[inline]
+    pub fn longest(&self, destination: u32) -> usize {
+        let known = self.paths.iter().find(|(known, _)| *known == destination);
+        match known {
+            Some((_, Path::Fastbox(_))) => BoxQueue::LONG_MAX,
+            _ => PAYLOAD_MAX,
+        }
+    }
+
     /// Writes a message to a destination of which there is no account.
     #[cold]
     fn push_first(
@@ -180,7 +197,7 @@ pub struct InboxReader<'a> {
     inbox: &'a Inbox,
     queue: Reader<'a, QUEUE_SLOTS>,
     /// The fastboxes that are open.
-    boxes: Vec<Reader<'a, SLOTS>>,
+    boxes: Vec<Reader<'a, SLOTS, BEHIND>>,
     /// Where the next message is: 0 the queue, `n` the fastbox `n - 1`.
     source: usize,
     /// Messages from there in a row.

@@ -18,7 +18,12 @@
 //! 3. Only the reader reads that slot, after it has loaded the turn `n + 1` (acquire), until it publishes a
 //!    head above `n` (release), which the next writer of the slot loads (acquire).
 //!
-//! A queue that one writer alone writes to needs no claims: [`Writer`] counts by itself, and `tail` stays 0.
+//! A queue that one writer alone writes to needs no claims: [`Writer`] counts by itself, and `tail` stays 0. Its
+//! messages may be longer than a slot ([`Queue::LONG_MAX`]): the bytes go on over the slots that follow, also
+//! over their turns, and over `BEHIND` more slots behind the last one, so that a message is always one piece.
+//! 4. Whoever looks at a turn looks at one where a message begins. Before a message is published, the turn
+//!    where the next one begins is not the one that the reader will expect there, although bytes of an earlier
+//!    message may have been in its place (`Writer::covered`).
 //!
 //! A writer that ends between its claim and its turn would stop the queue. So a writer can record a claim
 //! before it makes it, and the reader leaves out what only a writer recorded that has ended:
@@ -33,6 +38,10 @@ use std::mem::MaybeUninit;
 
 /// Longest message of a slot, bytes.
 pub const PAYLOAD_MAX: usize = 560;
+
+/// A slot, and what it has before its payload, bytes.
+const SLOT_B: usize = PAYLOAD_MAX + HEAD_B;
+const HEAD_B: usize = 16;
 
 /// How far ahead the reader fetches slots when messages wait: a line takes as long as several messages.
 const READ_AHEAD: u64 = 8;
@@ -56,18 +65,22 @@ struct Slot {
     payload: UnsafeCell<[MaybeUninit<u8>; PAYLOAD_MAX]>,
 }
 
-/// A queue of `SLOTS` messages. All bytes zero is a valid empty queue.
+/// A queue of `SLOTS` messages, with memory of `BEHIND` more for long ones. All bytes zero is a valid empty
+/// queue.
 #[repr(C)]
-pub struct Queue<const SLOTS: usize> {
+pub struct Queue<const SLOTS: usize, const BEHIND: usize = 0> {
     tail: Line<AtomicU64>,
     head: Line<AtomicU64>,
     slots: [Slot; SLOTS],
+    behind: [Slot; BEHIND],
 }
+#[cfg(not(all(loom, test)))]
+const _: () = assert!(size_of::<Slot>() == SLOT_B);
 
 // SAFETY: cells are accessed as the invariants say.
-unsafe impl<const SLOTS: usize> Sync for Queue<SLOTS> {}
+unsafe impl<const SLOTS: usize, const BEHIND: usize> Sync for Queue<SLOTS, BEHIND> {}
 // SAFETY: the same.
-unsafe impl<const SLOTS: usize> Send for Queue<SLOTS> {}
+unsafe impl<const SLOTS: usize, const BEHIND: usize> Send for Queue<SLOTS, BEHIND> {}
 
 /// Copies bytes; short ones without a call.
 ///
@@ -97,14 +110,50 @@ unsafe fn copy(from: &[u8], to: *mut u8) {
 }
 
 #[inline(always)]
-fn check_length(parts: [&[u8]; 2]) {
+fn check_length(parts: [&[u8]; 2], max: usize) -> usize {
     let length = parts[0].len() + parts[1].len();
-    assert!(length <= PAYLOAD_MAX, "{length} B in a slot of {PAYLOAD_MAX} B");
+    assert!(length <= max, "{length} B in a message of at most {max} B");
+    length
 }
 
-impl<const SLOTS: usize> Queue<SLOTS> {
-    /// Number of messages after which the reader publishes how far it has read.
+impl<const SLOTS: usize, const BEHIND: usize> Queue<SLOTS, BEHIND> {
+    /// Longest message of a [`Writer`], bytes.
+    pub const LONG_MAX: usize = PAYLOAD_MAX + BEHIND * SLOT_B;
+
+    /// Number of slots after which the reader publishes how far it has read.
     const STRIDE: u64 = if SLOTS >= 8 { SLOTS as u64 / 8 } else { 1 };
+
+    /// Slots of a message of this length.
+    #[inline(always)]
+    fn slots_of(length: usize) -> u64 {
+        if BEHIND == 0 || length <= PAYLOAD_MAX { 1 } else { (length + HEAD_B).div_ceil(SLOT_B) as u64 }
+    }
+
+    /// Length of the n-th message, bytes. Another process may be malicious, so it is bounded.
+    ///
+    /// # Safety
+    /// It has been written, by the caller or for it (invariant 3).
+    #[inline(always)]
+    unsafe fn length_of(&self, n: u64) -> usize {
+        let slot = &self.slots[n as usize % SLOTS];
+        // SAFETY: the caller's promise.
+        slot.length.with(|at| unsafe { *at } as usize).min(Self::LONG_MAX)
+    }
+
+    /// Where the bytes of the n-th message are if it is long: with all memory behind them.
+    #[cfg(not(all(loom, test)))]
+    #[inline(always)]
+    fn long(&self, n: u64) -> *mut u8 {
+        let at = std::mem::offset_of!(Self, slots) + (n as usize % SLOTS) * SLOT_B + HEAD_B;
+        // SAFETY: within this value. All bytes of slots are in cells.
+        unsafe { std::ptr::from_ref(self).cast_mut().cast::<u8>().add(at) }
+    }
+
+    /// The models have no long messages.
+    #[cfg(all(loom, test))]
+    fn long(&self, _: u64) -> *mut u8 {
+        unreachable!("cells of the model are not bytes")
+    }
 
     /// Whether the n-th message has been written, of those that `SLOTS` messages have not followed.
     #[inline(always)]
@@ -152,7 +201,7 @@ impl<const SLOTS: usize> Queue<SLOTS> {
         parts: [&[u8]; 2],
         record: impl Fn(Option<u64>),
     ) -> Result<(), Full> {
-        check_length(parts);
+        let length = check_length(parts, PAYLOAD_MAX);
         let mut tail = self.tail.0.load(Ordering::Relaxed);
         loop {
             // The difference is negative if others have filled the queue since `tail` was loaded.
@@ -170,7 +219,7 @@ impl<const SLOTS: usize> Queue<SLOTS> {
             }
         }
         // SAFETY: just claimed; the length was checked.
-        unsafe { self.write(tail, word, parts) };
+        unsafe { self.write(tail, word, parts, length) };
         record(None);
         Ok(())
     }
@@ -178,74 +227,111 @@ impl<const SLOTS: usize> Queue<SLOTS> {
     /// Writes the n-th message to its slot.
     ///
     /// # Safety
-    /// The caller has claimed it (invariant 2), and the parts have at most [`PAYLOAD_MAX`] bytes.
+    /// The caller has claimed it (invariant 2), with as many slots as it takes; the parts have `length` bytes.
     #[inline(always)]
-    unsafe fn write(&self, n: u64, word: u64, parts: [&[u8]; 2]) {
+    unsafe fn write(&self, n: u64, word: u64, parts: [&[u8]; 2], length: usize) {
         let slot = &self.slots[n as usize % SLOTS];
-        let length = parts[0].len() + parts[1].len();
         // SAFETY: the caller's promise.
         slot.length.with_mut(|at| unsafe { *at = length as u32 });
         slot.word.with_mut(|at| unsafe { *at = word });
-        slot.payload.with_mut(|at| unsafe {
-            let at = at.cast::<u8>();
+        let fill = |at: *mut u8| unsafe {
             copy(parts[0], at);
             copy(parts[1], at.add(parts[0].len()));
-        });
+        };
+        if BEHIND == 0 || length <= PAYLOAD_MAX {
+            slot.payload.with_mut(|at| fill(at.cast()));
+        } else {
+            fill(self.long(n));
+        }
         slot.turn.store(n.wrapping_add(1) as u32, Ordering::Release);
     }
 }
 
 /// The only writer of a queue. It claims slots without a locked instruction, which would wait until the line
 /// of the slot before has come from the reader's core.
-pub struct Writer<'a, const SLOTS: usize> {
-    queue: &'a Queue<SLOTS>,
-    /// Messages written so far.
+pub struct Writer<'a, const SLOTS: usize, const BEHIND: usize = 0> {
+    queue: &'a Queue<SLOTS, BEHIND>,
+    /// Slots written so far.
     tail: u64,
-    /// Messages read when this was last looked at.
+    /// Slots read when this was last looked at.
     head: u64,
+    /// Slots, a bit for each, where bytes of a long message may be in place of a turn.
+    covered: u64,
 }
 
-impl<'a, const SLOTS: usize> Writer<'a, SLOTS> {
+impl<'a, const SLOTS: usize, const BEHIND: usize> Writer<'a, SLOTS, BEHIND> {
+    const CHECK: () = assert!(BEHIND == 0 || (SLOTS <= 64 && BEHIND < SLOTS), "a bit for each slot");
+
     /// The writer of a queue, from where the last one stopped.
     ///
     /// # Safety
     /// Nobody else writes to the queue, then or before but by a `Writer`.
-    pub unsafe fn new(queue: &'a Queue<SLOTS>) -> Self {
+    pub unsafe fn new(queue: &'a Queue<SLOTS, BEHIND>) -> Self {
+        let () = Self::CHECK;
         let head = queue.head.0.load(Ordering::Acquire);
         let mut tail = head;
         while tail.wrapping_sub(head) < SLOTS as u64 && queue.is_written(tail) {
-            tail = tail.wrapping_add(1);
+            // SAFETY: it is written, and nobody writes now.
+            tail = tail.wrapping_add(Queue::<SLOTS, BEHIND>::slots_of(unsafe { queue.length_of(tail) }));
         }
-        Writer { queue, tail, head }
+        // The last one may have written long messages.
+        Writer { queue, tail, head, covered: if BEHIND == 0 { 0 } else { u64::MAX } }
     }
 
-    /// As [`Queue::push`].
+    /// As [`Queue::push`], for messages of up to [`Queue::LONG_MAX`] bytes.
     ///
     /// # Errors
     /// If the queue is full.
     ///
     /// # Panics
-    /// If the parts have more than [`PAYLOAD_MAX`] bytes.
+    /// If the parts have more bytes.
     #[inline(always)]
     pub fn push(&mut self, word: u64, parts: [&[u8]; 2]) -> Result<(), Full> {
-        check_length(parts);
-        if self.tail.wrapping_sub(self.head) >= SLOTS as u64 {
+        let length = check_length(parts, Queue::<SLOTS, BEHIND>::LONG_MAX);
+        let next = self.tail.wrapping_add(Queue::<SLOTS, BEHIND>::slots_of(length));
+        if next.wrapping_sub(self.head) > SLOTS as u64 {
             self.head = self.queue.head.0.load(Ordering::Acquire);
-            if self.tail.wrapping_sub(self.head) >= SLOTS as u64 {
+            if next.wrapping_sub(self.head) > SLOTS as u64 {
                 return Err(Full);
             }
         }
-        // SAFETY: nobody else claims; the slot is free (invariant 1), and the length was checked.
-        unsafe { self.queue.write(self.tail, word, parts) };
-        self.tail = self.tail.wrapping_add(1);
+        if BEHIND > 0 && self.covered != 0 {
+            self.uncover(next);
+        }
+        // SAFETY: nobody else claims; the slots are free (invariant 1), and there are as many as it takes.
+        unsafe { self.queue.write(self.tail, word, parts, length) };
+        if BEHIND > 0 && length > PAYLOAD_MAX {
+            self.cover(next);
+        }
+        self.tail = next;
         Ok(())
+    }
+
+    /// Before a message up to `next` is written: the message there has not been written, and its turn says
+    /// so (invariant 4). The slot is free, or it is the reader's next, in which a message begins.
+    fn uncover(&mut self, next: u64) {
+        let [begin, end] = [self.tail, next].map(|n| 1 << (n as usize % SLOTS));
+        if self.covered & end != 0 && next.wrapping_sub(self.head) < SLOTS as u64 {
+            let before = next.wrapping_sub(SLOTS as u64).wrapping_add(1) as u32;
+            self.queue.slots[next as usize % SLOTS].turn.store(before, Ordering::Relaxed);
+            self.covered &= !end;
+        }
+        self.covered &= !begin;
+    }
+
+    /// A message up to `next` lies over the turns of all its slots but the first. Those at the start of the
+    /// queue that it leaves out have the turns that they had.
+    fn cover(&mut self, next: u64) {
+        let first = self.tail as usize % SLOTS;
+        let end = (first + next.wrapping_sub(self.tail) as usize).min(SLOTS);
+        (first + 1..end).for_each(|slot| self.covered |= 1 << slot);
     }
 }
 
 /// The reader of a queue.
-pub struct Reader<'a, const SLOTS: usize> {
-    queue: &'a Queue<SLOTS>,
-    /// Messages read so far.
+pub struct Reader<'a, const SLOTS: usize, const BEHIND: usize = 0> {
+    queue: &'a Queue<SLOTS, BEHIND>,
+    /// Slots read so far.
     head: u64,
     /// The head that writers see.
     published: u64,
@@ -262,12 +348,12 @@ pub struct Message<'a> {
     pub payload: &'a [u8],
 }
 
-impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
+impl<'a, const SLOTS: usize, const BEHIND: usize> Reader<'a, SLOTS, BEHIND> {
     /// The reader of a queue, from where the last one stopped.
     ///
     /// # Safety
     /// A queue has one reader at a time.
-    pub unsafe fn new(queue: &'a Queue<SLOTS>) -> Self {
+    pub unsafe fn new(queue: &'a Queue<SLOTS, BEHIND>) -> Self {
         let head = queue.head.0.load(Ordering::Acquire);
         Reader { queue, head, published: head, fetched: head }
     }
@@ -286,11 +372,15 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     #[inline(always)]
     pub unsafe fn message(&self) -> Message<'_> {
         let slot = &self.queue.slots[self.head as usize % SLOTS];
-        // SAFETY: invariant 3; the writer initialised the first `length` bytes. Another process may be
-        // malicious, so the length is bounded.
-        let length = slot.length.with(|at| unsafe { *at } as usize).min(PAYLOAD_MAX);
+        // SAFETY: invariant 3; the writer initialised the first `length` bytes.
+        let length = unsafe { self.queue.length_of(self.head) };
         let word = slot.word.with(|at| unsafe { *at });
-        let payload = slot.payload.with(|at| unsafe { std::slice::from_raw_parts(at.cast(), length) });
+        let bytes = |at: *const u8| unsafe { std::slice::from_raw_parts(at, length) };
+        let payload = if BEHIND == 0 || length <= PAYLOAD_MAX {
+            slot.payload.with(|at| bytes(at.cast()))
+        } else {
+            bytes(self.queue.long(self.head))
+        };
         Message { word, payload }
     }
 
@@ -303,8 +393,8 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     /// Frees the slot of the message that [`Self::next`] returned.
     #[inline]
     pub fn release(&mut self) {
-        self.head = self.head.wrapping_add(1);
-        if self.head.is_multiple_of(Queue::<SLOTS>::STRIDE) {
+        self.head = self.after(self.head);
+        if self.head.wrapping_sub(self.published) >= Queue::<SLOTS, BEHIND>::STRIDE {
             self.publish();
         }
         if (self.fetched.wrapping_sub(self.head) as i64) < 0 {
@@ -313,10 +403,20 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
         // While the last slot that was fetched is written, others wait behind it.
         for _ in 0..2 {
             if self.fetched.wrapping_sub(self.head) < READ_AHEAD && self.queue.is_written(self.fetched) {
-                self.fetched = self.fetched.wrapping_add(1);
+                self.fetched = self.after(self.fetched);
                 self.queue.prepare_to_read(self.fetched);
             }
         }
+    }
+
+    /// Where the message after the n-th begins, which has been written, or is left out.
+    #[inline(always)]
+    fn after(&self, n: u64) -> u64 {
+        if BEHIND == 0 {
+            return n.wrapping_add(1);
+        }
+        // SAFETY: it has been written.
+        n.wrapping_add(Queue::<SLOTS, BEHIND>::slots_of(unsafe { self.queue.length_of(n) }))
     }
 
     /// Lets writers see that all messages so far have been read: a reader that finds no more does so, so that
@@ -354,291 +454,31 @@ impl<'a, const SLOTS: usize> Reader<'a, SLOTS> {
     }
 }
 
-impl<const SLOTS: usize> Drop for Reader<'_, SLOTS> {
+impl<const SLOTS: usize, const BEHIND: usize> Drop for Reader<'_, SLOTS, BEHIND> {
     fn drop(&mut self) {
         self.queue.head.0.store(self.head, Ordering::Release);
     }
 }
 
 #[cfg(test)]
-impl<const SLOTS: usize> Queue<SLOTS> {
+impl<const SLOTS: usize, const BEHIND: usize> Queue<SLOTS, BEHIND> {
     pub(crate) fn new() -> Self {
+        let slot = || Slot {
+            turn: AtomicU32::new(0),
+            length: UnsafeCell::new(0),
+            word: UnsafeCell::new(0),
+            payload: UnsafeCell::new([MaybeUninit::uninit(); PAYLOAD_MAX]),
+        };
         Queue {
             tail: Line(AtomicU64::new(0)),
             head: Line(AtomicU64::new(0)),
-            slots: std::array::from_fn(|_| Slot {
-                turn: AtomicU32::new(0),
-                length: UnsafeCell::new(0),
-                word: UnsafeCell::new(0),
-                payload: UnsafeCell::new([MaybeUninit::uninit(); PAYLOAD_MAX]),
-            }),
+            slots: std::array::from_fn(|_| slot()),
+            behind: std::array::from_fn(|_| slot()),
         }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-
-    #[test]
-    fn messages_arrive_in_order_and_a_full_queue_is_reported() {
-        let queue = Queue::<16>::new();
-        // SAFETY: the only reader.
-        let mut reader = unsafe { Reader::new(&queue) };
-        assert!(reader.next().is_none());
-        for lap in 0..5u64 {
-            for n in 0..16 {
-                queue.push(lap * 16 + n, [&[n as u8; 3], b"x"]).unwrap();
-            }
-            assert_eq!(queue.push(0, [&[], &[]]), Err(Full));
-            assert!(reader.has_claimed());
-            for n in 0..16 {
-                let message = reader.next().unwrap();
-                assert_eq!(
-                    (message.word, message.payload),
-                    (lap * 16 + n, &[n as u8, n as u8, n as u8, b'x'][..])
-                );
-                reader.release();
-            }
-            assert!(reader.next().is_none() && !reader.has_claimed());
-        }
-    }
-
-    #[test]
-    fn what_a_writer_claimed_and_never_wrote_is_left_out() {
-        let queue = Queue::<16>::new();
-        // SAFETY: the only reader.
-        let mut reader = unsafe { Reader::new(&queue) };
-        queue.push(7, [&[], &[]]).unwrap();
-        // Number 1 is claimed and lost.
-        queue.tail.0.fetch_add(1, Ordering::Relaxed);
-        queue.push(8, [&[], &[]]).unwrap();
-        assert!(!reader.skip_lost(|_| panic!("a message is there")));
-        assert_eq!(reader.next().unwrap().word, 7);
-        reader.release();
-        assert!(reader.next().is_none() && !reader.skip_lost(|_| false));
-        assert!(reader.skip_lost(|n| n == 1));
-        assert_eq!(reader.next().unwrap().word, 8);
-        reader.release();
-        assert!(!reader.skip_lost(|_| panic!("nothing is claimed")));
-        let records = std::cell::RefCell::new(vec![]);
-        queue.push_recorded(0, [&[], &[]], |n| records.borrow_mut().push(n)).unwrap();
-        assert_eq!(records.into_inner(), [Some(3), None]);
-    }
-
-    #[test]
-    fn a_reader_resumes_where_the_last_one_stopped() {
-        let queue = Queue::<64>::new();
-        for n in 0..200 {
-            queue.push(n, [&[], &[]]).unwrap();
-            // SAFETY: the only reader.
-            let mut reader = unsafe { Reader::new(&queue) };
-            assert_eq!(reader.next().unwrap().word, n);
-            reader.release();
-        }
-    }
-
-    #[test]
-    fn an_only_writer_resumes_where_the_last_one_stopped() {
-        let queue = Queue::<16>::new();
-        let mut sent = 0..;
-        let mut read = 0..;
-        for count in [3, 16, 0, 1, 9, 16, 2, 40] {
-            // SAFETY: one writer at a time, and the only reader.
-            let (mut writer, mut reader) = unsafe { (Writer::new(&queue), Reader::new(&queue)) };
-            let accepted = (0..count).take_while(|_| {
-                let n = sent.start;
-                let is_accepted = writer.push(n, [&[], &[]]).is_ok();
-                sent.start += u64::from(is_accepted);
-                is_accepted
-            });
-            let accepted = accepted.count();
-            assert!(accepted == count || sent.start - read.start == 16, "{accepted} of {count}");
-            for _ in 0..accepted / 2 + 1 {
-                let Some(message) = reader.next() else { break };
-                assert_eq!(Some(message.word), read.next());
-                reader.release();
-            }
-        }
-        // SAFETY: the only reader.
-        let mut reader = unsafe { Reader::new(&queue) };
-        while let Some(message) = reader.next() {
-            assert_eq!(Some(message.word), read.next());
-            reader.release();
-        }
-        assert_eq!(read, sent);
-    }
-
-    #[test]
-    fn four_writers_lose_nothing_and_keep_their_order() {
-        const COUNT: u64 = if cfg!(miri) { 50 } else { 100_000 };
-        let queue = Arc::new(Queue::<64>::new());
-        let writers: Vec<_> = (0..4u64)
-            .map(|writer| {
-                let queue = Arc::clone(&queue);
-                std::thread::spawn(move || {
-                    for n in 0..COUNT {
-                        let payload = n.to_le_bytes().repeat(1 + (n % 60) as usize);
-                        while queue.push(writer << 32 | n, [&payload, &[]]).is_err() {
-                            std::thread::yield_now();
-                        }
-                    }
-                })
-            })
-            .collect();
-        // SAFETY: the only reader.
-        let mut reader = unsafe { Reader::new(&queue) };
-        let mut next = [0; 4];
-        while next.iter().sum::<u64>() < 4 * COUNT {
-            let Some(message) = reader.next() else {
-                std::thread::yield_now();
-                continue;
-            };
-            let (writer, n) = (message.word as usize >> 32, message.word & 0xffff_ffff);
-            assert_eq!(n, next[writer], "of writer {writer}");
-            assert_eq!(message.payload, n.to_le_bytes().repeat(1 + (n % 60) as usize));
-            next[writer] += 1;
-            reader.release();
-        }
-        writers.into_iter().for_each(|writer| writer.join().unwrap());
     }
 }
 
 #[cfg(all(test, loom))]
-mod loom_tests {
-    use super::*;
-    use loom::sync::Arc;
-
-    /// Two writers of two messages each into two slots: each slot is used twice, and writers meet a full
-    /// queue.
-    #[test]
-    fn loom_two_writers() {
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(3);
-        model.check(|| {
-            let queue = Arc::new(Queue::<2>::new());
-            let writers: Vec<_> = (0..2u64)
-                .map(|writer| {
-                    let queue = Arc::clone(&queue);
-                    loom::thread::spawn(move || {
-                        (0..2)
-                            .map(|n| queue.push(writer << 8 | n, [&[n as u8], &[]]).is_ok())
-                            .collect::<Vec<_>>()
-                    })
-                })
-                .collect();
-            // SAFETY: the only reader.
-            let mut reader = unsafe { Reader::new(&queue) };
-            let mut seen = vec![];
-            for _ in 0..2 {
-                if let Some(message) = reader.next() {
-                    assert_eq!(message.payload, [message.word as u8]);
-                    seen.push(message.word);
-                    reader.release();
-                }
-            }
-            let accepted: Vec<Vec<bool>> = writers.into_iter().map(|w| w.join().unwrap()).collect();
-            while let Some(message) = reader.next() {
-                seen.push(message.word);
-                reader.release();
-            }
-            for (writer, accepted) in accepted.iter().enumerate() {
-                let sent = (0..2).filter(|&n| accepted[n]).map(|n| (writer as u64) << 8 | n as u64);
-                let got = seen.iter().copied().filter(|word| word >> 8 == writer as u64);
-                assert!(sent.eq(got), "{accepted:?} {seen:?}");
-            }
-        });
-    }
-
-    /// An only writer of four messages into two slots, which stops and resumes in the middle.
-    #[test]
-    fn loom_an_only_writer() {
-        loom::model(|| {
-            let queue = Arc::new(Queue::<2>::new());
-            let writes = {
-                let queue = Arc::clone(&queue);
-                loom::thread::spawn(move || {
-                    let mut accepted = 0;
-                    for _ in 0..2 {
-                        // SAFETY: the only writer.
-                        let mut writer = unsafe { Writer::new(&queue) };
-                        for _ in 0..2 {
-                            accepted += u64::from(writer.push(accepted, [&[accepted as u8], &[]]).is_ok());
-                        }
-                    }
-                    accepted
-                })
-            };
-            // SAFETY: the only reader.
-            let mut reader = unsafe { Reader::new(&queue) };
-            let mut seen = 0;
-            let mut read_all = |seen: &mut u64| {
-                while let Some(message) = reader.next() {
-                    assert_eq!((message.word, message.payload), (*seen, &[*seen as u8][..]));
-                    *seen += 1;
-                    reader.release();
-                }
-            };
-            read_all(&mut seen);
-            let accepted = writes.join().unwrap();
-            read_all(&mut seen);
-            assert_eq!(seen, accepted);
-        });
-    }
-
-    /// A writer that ends before, after or without its claim, beside one that lives: the message of the
-    /// latter arrives, and nothing blocks the reader.
-    #[test]
-    fn loom_a_writer_that_ends() {
-        loom::model(|| {
-            let shared = Arc::new((Queue::<2>::new(), [0; 2].map(AtomicU64::new), AtomicU32::new(0)));
-            let set = |record: &AtomicU64, n: Option<u64>| {
-                record.store(n.map_or(0, |n| n + 1), Ordering::Release);
-            };
-            let dies = {
-                let shared = Arc::clone(&shared);
-                loom::thread::spawn(move || {
-                    let (queue, records, has_ended) = &*shared;
-                    let tail = queue.tail.0.load(Ordering::Relaxed);
-                    set(&records[0], Some(tail));
-                    let claim = |from: u64| {
-                        queue.tail.0.compare_exchange(from, from + 1, Ordering::Release, Ordering::Relaxed)
-                    };
-                    let _ = claim(tail);
-                    has_ended.store(1, Ordering::Release);
-                })
-            };
-            let lives = {
-                let shared = Arc::clone(&shared);
-                loom::thread::spawn(move || {
-                    shared.0.push_recorded(5, [b"x", &[]], |n| set(&shared.1[1], n)).unwrap();
-                })
-            };
-            let (queue, records, has_ended) = &*shared;
-            let is_lost = |n: u64| {
-                let [ended, living] = [0, 1].map(|at| records[at].load(Ordering::Acquire) == n + 1);
-                has_ended.load(Ordering::Acquire) == 1 && ended && !living
-            };
-            // SAFETY: the only reader.
-            let mut reader = unsafe { Reader::new(queue) };
-            reader.skip_lost(is_lost);
-            let mut found = 0;
-            if reader.next().is_some() {
-                found += 1;
-                reader.release();
-            }
-            dies.join().unwrap();
-            lives.join().unwrap();
-            reader.skip_lost(is_lost);
-            if let Some(message) = reader.next() {
-                assert_eq!((message.word, message.payload), (5, &b"x"[..]));
-                found += 1;
-                reader.release();
-            }
-            reader.skip_lost(is_lost);
-            assert_eq!(found, 1);
-            assert!(!reader.has_claimed());
-        });
-    }
-}
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -289,6 +289,18 @@ impl Buffer {
         })
     }
 
+    /// The arrays of a reduction, of what another address has and of what this one has, if both are
+    /// [plain](Self::plain).
+    pub fn plain_arrays(&self, other: *const c_void) -> Option<[Array; 2]> {
+        let Memory { address, bytes } = self.plain(PLAIN_BYTES_MAX)?;
+        let other = match other as usize {
+            IN_PLACE => address,
+            other if bytes == 0 || other > IN_PLACE => other as u64,
+            _ => return None,
+        };
+        Some([other, address].map(|address| Array { address, bytes: bytes as usize, layout: None }))
+    }
+
     /// The array of its elements, for a reduction.
     pub fn array(&self) -> Result<Array, Error> {
         if let Some(Memory { address, bytes }) = self.plain(PLAIN_BYTES_MAX) {

@@ -2,6 +2,7 @@
 //! polled, within the call or as a request. All that the program gives but its data is read when it is
 //! planned.
 
+use crate::abi::IN_PLACE;
 use crate::buffer::{Array, Buffer, Counted, Operand, Pieces, Space, check_apart};
 use crate::library::{CommId, Library};
 use crate::operations::{Reduction, combining};
@@ -64,6 +65,13 @@ pub unsafe fn bcast(
 
 /// The operand of this rank, and where its result goes.
 fn operand(sendbuf: *const c_void, recvbuf: &Buffer) -> Result<[Array; 2], Error> {
+    // Most are such; the others are described in full, and checked.
+    if let Some([from, result]) = recvbuf.plain_arrays(sendbuf) {
+        if sendbuf as usize != IN_PLACE {
+            from.check_apart(&result)?;
+        }
+        return Ok([from, result]);
+    }
     let from = recvbuf.at("sendbuf", sendbuf);
     if from.is_in_place() {
         return Ok([recvbuf.array()?, recvbuf.array()?]);

@@ -81,6 +81,7 @@ pub fn idup(library: &mut Library, comm: CommId) -> (usize, impl Future<Output =
     let (group, errhandler) = (library.of(comm).group.clone(), library.of(comm).errhandler);
     let handle = library.place_comm(Comm::new(group, None, errhandler));
     library.set_parts(handle, comm);
+    let call = crate::waiting::current();
     let agreement = UnderWay::new(Rc::clone(&library.contexts));
     let future = async move {
         let context = match of_comm {
@@ -89,7 +90,9 @@ pub fn idup(library: &mut Library, comm: CommId) -> (usize, impl Future<Output =
         };
         // SAFETY: whoever polls it has nothing of the library borrowed.
         let library = unsafe { crate::library::library() };
-        library.expect("requests end before the library does").set_context(handle, context);
+        let mut library = library.expect("requests end before the library does");
+        library.set_context(handle, context);
+        library.note_maker(context, call);
         Ok(())
     };
     (handle, future)
@@ -97,7 +100,7 @@ pub fn idup(library: &mut Library, comm: CommId) -> (usize, impl Future<Output =
 
 /// Contexts of the operations that make a communicator without its parent's other members: the parent's, with
 /// this bit, so that they meet no others.
-pub const WITHIN_GROUP: u32 = 1 << 31;
+pub use netloom_mpi::waits::WITHIN_GROUP;
 
 /// A communicator of a group, which its members make without the other members of `comm`.
 pub unsafe fn create_group(
@@ -314,7 +317,7 @@ pub fn free(library: &mut Library, comm: CommId) {
     library.forget_parent(comm);
     let freed = library.comms[comm.0].take().expect("it was found");
     library.free_comms.push(comm.0);
-    crate::waiting::names().remove(&freed.group.context);
+    library.note_freed(freed.group.context);
     if let Some(team) = freed.team {
         library.point_to_point.transport().free_team(team);
     }
@@ -323,6 +326,8 @@ pub fn free(library: &mut Library, comm: CommId) {
 pub unsafe fn set_name(library: &mut Library, comm: CommId, name: *const c_char) -> Result<(), Error> {
     // SAFETY: the program gave a string.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    let context = library.of(comm).group.context;
+    library.note_name(context, &name);
     library.of(comm).name = Some(name);
     Ok(())
 }

@@ -20,6 +20,9 @@ impl Library {
         if let Some(remote) = &remote {
             self.note_members(remote.iter());
         }
+        if let Some(comm) = Self::comm_at(handle).and_then(|at| self.comms[at].as_ref()) {
+            self.note_remote(comm.group.context, remote.as_ref());
+        }
         let Some(comm) = Self::comm_at(handle).and_then(|at| self.comms[at].as_mut()) else { return };
         comm.remote = remote;
         // The transport has no collectives between groups.

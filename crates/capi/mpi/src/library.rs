@@ -43,7 +43,7 @@ const NUMBERS: usize = 0x00ff_ffff;
 
 /// Contexts of each communicator: those of its messages and of its collectives, and those within the groups
 /// of an intercommunicator.
-pub const CONTEXTS: u32 = 4;
+pub use netloom_mpi::waits::CONTEXTS;
 const WITHIN: u32 = 2;
 /// Partitioned messages have the context that collectives within the groups leave free.
 pub const PARTITIONED: u32 = 2;
@@ -355,8 +355,11 @@ impl Library {
 
     /// Gives a communicator its context.
     pub fn set_context(&mut self, handle: usize, context: u32) {
-        crate::waiting::names().insert(context, format!("communicator {handle:#x}"));
-        self.of(CommId(handle & NUMBERS)).group.context = context;
+        let comm = CommId(handle & NUMBERS);
+        self.of(comm).group.context = context;
+        let (group, remote) = (self.of(comm).group.clone(), self.of(comm).remote.clone());
+        self.note_communicator(&group);
+        self.note_remote(context, remote.as_ref());
     }
 
     /// Gives a communicator the other group and the topology of another one.

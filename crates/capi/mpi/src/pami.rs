@@ -6,8 +6,8 @@ mod algorithms;
 mod geometries;
 
 use crate::pami_interface::abi::{
-    Configuration, DispatchFunction, DispatchHints, EventFunction, MemoryRegion, Receive, RegionPart, Rget,
-    Rma, Rput, Send, SendEvents, SendImmediate, attribute, iovec,
+    Configuration, DispatchFunction, DispatchHints, EventFunction, HINT_DISABLE, MemoryRegion, Receive,
+    RegionPart, Rget, Rma, Rput, Send, SendEvents, SendImmediate, attribute, iovec,
 };
 use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
@@ -72,10 +72,20 @@ unsafe extern "C" {
 }
 
 const SUCCESS: c_int = 0;
+const AGAIN: c_int = crate::pami_interface::abi::EAGAIN;
 /// The dispatch identifier of messages.
 const MESSAGE: usize = 1;
 /// Header and data of an immediate send.
 const IMMEDIATE_B: usize = 512;
+/// Data of a message that PAMI sends whole where it can: 4 KiB, and the header of a put.
+const WHOLE_B: usize = 4096 + 256;
+/// Data of puts and gets that go natively through packets, if the target has a core to take them: more are
+/// faster in one copy by the kernel.
+const PACKETS_B: u64 = 64 << 10;
+/// Data of a message that goes through packets, whose reader finds it in the caches.
+const PIECE_B: usize = 32 << 10;
+/// A hint of PAMI's: the field `use_rdma`, disabled.
+const NO_RDMA: u32 = HINT_DISABLE << 16;
 /// Polls after which a wait looks at other things again. On a simulated node they are one wait.
 const POLLS: usize = 10_000;
 
@@ -90,9 +100,16 @@ pub struct Pami {
     world: Option<World>,
     is_simulated: bool,
     short_max_bytes: Cell<usize>,
+    /// Sends whole messages, where there is such an extension, of up to this length.
+    send_whole: Option<SendWhole>,
+    whole_max_bytes: Cell<usize>,
+    /// Most data of a put or get that goes through packets although the memory can be reached.
+    packets_max_bytes: u64,
     transfer_min_bytes: usize,
     /// Takes steps of this library's software, on a simulated machine.
     spend: Option<Spend>,
+    /// Hears that this library does something by itself, likewise.
+    acts: Option<unsafe extern "C" fn()>,
     geometries: Geometries,
     /// The endpoints of processes to which messages were sent last.
     endpoints: [Cell<Option<(Process, u32)>>; ENDPOINTS],
@@ -104,8 +121,10 @@ pub struct Pami {
 const ENDPOINTS: usize = 16;
 
 type Spend = unsafe extern "C" fn(u64);
+type HasOwnCore = unsafe extern "C" fn() -> bool;
+type SendWhole = unsafe extern "C" fn(*mut c_void, *mut SendImmediate) -> c_int;
 
-type Listener = PointToPoint<Pami>;
+pub type Listener = PointToPoint<Pami>;
 
 /// A symbol of an extension, if PAMI has it for this job.
 fn symbol(client: *mut c_void, extension: &CStr, name: &CStr) -> Option<*mut c_void> {
@@ -171,7 +190,13 @@ impl Pami {
             let is_simulated = place(client).0.contains(ON_MACHINE);
             let spend = symbol(client, c"NETLOOM_mpi_steps", c"spend");
             let spend = spend.map(|symbol| std::mem::transmute::<*mut c_void, Spend>(symbol));
+            let send_whole = symbol(client, c"NETLOOM_whole_messages", c"send");
+            let send_whole = send_whole.map(|symbol| std::mem::transmute::<*mut c_void, SendWhole>(symbol));
+            let acts = symbol(client, c"NETLOOM_mpi_steps", c"acts");
+            let acts = acts.map(|symbol| std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(symbol));
             let geometries = Geometries::new(Settings::new(is_simulated));
+            let has_own_core = symbol(client, c"NETLOOM_whole_messages", c"has_own_core")
+                .is_some_and(|symbol| std::mem::transmute::<*mut c_void, HasOwnCore>(symbol)());
             // A simulated network moves data by itself; the kernel of this computer takes longer than a
             // message.
             let transfer_min_bytes = if is_simulated { 0 } else { IMMEDIATE_B };
@@ -184,8 +209,12 @@ impl Pami {
                 world: World::of_environment().filter(|of| (of.first..of.first + of.count).contains(&own)),
                 is_simulated,
                 short_max_bytes,
+                send_whole,
+                whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
+                packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
                 transfer_min_bytes,
                 spend,
+                acts,
                 geometries,
                 endpoints: [const { Cell::new(None) }; ENDPOINTS],
                 origin: Cell::new(None),
@@ -206,10 +235,14 @@ impl Pami {
                 let short_max = most.value.intval.min(IMMEDIATE_B).saturating_sub(Envelope::BYTES);
                 listener.transport().short_max_bytes.set(short_max);
             }
-            type Text = unsafe extern "C" fn(*mut c_char, usize) -> usize;
-            type Describe = unsafe extern "C" fn(Option<Text>);
-            if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", c"describe") {
-                std::mem::transmute::<*mut c_void, Describe>(symbol)(Some(crate::waiting::describe));
+            type Write = unsafe extern "C" fn(*mut c_char, usize) -> usize;
+            type Set = unsafe extern "C" fn(Option<Write>);
+            let functions: [(&CStr, Write); 2] =
+                [(c"describe", crate::waiting::describe), (c"state", crate::waiting::state)];
+            for (name, function) in functions {
+                if let Some(symbol) = symbol(listener.transport().client, c"NETLOOM_waiting", name) {
+                    std::mem::transmute::<*mut c_void, Set>(symbol)(Some(function));
+                }
             }
         }
     }
@@ -243,6 +276,7 @@ impl Pami {
     /// From now on a send has ended only when its packets have left: what is sent last must not be lost.
     pub fn send_all(&self) {
         self.short_max_bytes.set(0);
+        self.whole_max_bytes.set(0);
     }
 
     /// Leaves the job.
@@ -310,7 +344,8 @@ impl Pami {
     fn transfer(&self, with: Process, memory: Memory, number: u64) -> Result<(Rma, MemoryRegion), Refused> {
         let region = self.region(memory).ok_or_else(|| Refused(reason("PAMI_Memregion_create")))?;
         let (dest, bytes, cookie) = (self.endpoint(with)?, memory.bytes as usize, number as *mut c_void);
-        Ok((Rma { dest, hints: 0, bytes, cookie, done_fn: Some(transferred) }, region))
+        let hints = if memory.bytes <= self.packets_max_bytes { NO_RDMA } else { 0 };
+        Ok((Rma { dest, hints, bytes, cookie, done_fn: Some(transferred) }, region))
     }
 
     #[inline]
@@ -388,6 +423,28 @@ impl Transport for Pami {
         match unsafe { PAMI_Send_immediate(self.context, &mut send) } {
             SUCCESS => Ok(()),
             _ => Err(Refused(reason("PAMI_Send_immediate"))),
+        }
+    }
+
+    fn piece_bytes(&self) -> usize {
+        if self.packets_max_bytes == 0 { usize::MAX } else { PIECE_B }
+    }
+
+    #[inline]
+    fn whole_max_bytes(&self) -> usize {
+        self.whole_max_bytes.get()
+    }
+
+    #[inline]
+    fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Result<bool, Refused> {
+        let Some(send_whole) = self.send_whole else { return Ok(false) };
+        let header = envelope.to_bytes();
+        let mut send = self.immediate(to, &header, data)?;
+        // SAFETY: header and data are there during the call.
+        match unsafe { send_whole(self.context, &mut send) } {
+            SUCCESS => Ok(true),
+            AGAIN => Ok(false),
+            _ => Err(Refused(reason("a send of a whole message"))),
         }
     }
 
@@ -469,6 +526,19 @@ impl Transport for Pami {
     #[inline]
     fn observe(&self, event: MessageEvent) {
         crate::profile::observe(event);
+    }
+
+    #[inline]
+    fn acts(&self) {
+        if let Some(acts) = self.acts {
+            // SAFETY: a function of PAMI's extension.
+            unsafe { acts() };
+        }
+    }
+
+    #[inline]
+    fn call(&self) -> Option<&'static str> {
+        self.is_simulated.then(crate::waiting::current)
     }
 
     #[inline]

@@ -41,8 +41,8 @@ impl Library {
         if dest == PROC_NULL { Ok(()) } else { self.check_rank("dest", comm, dest, 0) }
     }
 
-    /// Sends a message that is short and needs no packing within the call. `None` if it is not such a
-    /// message, or not a valid one: then nothing has been done.
+    /// Sends a message that the transport takes at once and that needs no packing within the call. `None` if
+    /// it is not such a message, or not a valid one: then nothing has been done.
     #[inline]
     fn send_short(
         &mut self,
@@ -51,12 +51,17 @@ impl Library {
         tag: c_int,
         comm: CommId,
     ) -> Option<Result<(), Error>> {
-        let data = buf.plain(self.point_to_point.transport().short_max_bytes())?;
+        let transport = self.point_to_point.transport();
+        let short_max = transport.short_max_bytes();
+        let data = buf.plain(short_max.max(transport.whole_max_bytes()))?;
         let of = self.of(comm);
         let to = u32::try_from(dest).ok().filter(|&dest| tag >= 0 && dest < of.peers())?;
         let (to, context, source) = (of.peer(to), of.group.context, of.group.rank as i32);
         let envelope = Envelope { context, source, tag, bytes: data.bytes, acknowledge: 0 };
-        Some(self.point_to_point.send_short(to, envelope, data))
+        match data.bytes as usize <= short_max {
+            true => Some(self.point_to_point.send_short(to, envelope, data)),
+            false => self.point_to_point.send_whole(to, envelope, data),
+        }
     }
 
     /// Starts to receive a message that needs no unpacking; `None` as for [`Self::send_short`].

@@ -75,6 +75,7 @@ pub fn begin_library(name: &'static str, level: c_int) -> c_int {
     // SAFETY: no other thread is in a call; the function is called once, with what is given here.
     unsafe {
         set_state(state);
+        library().expect("it runs now").note_predefined();
         static IS_SET: Once = Once::new();
         IS_SET.call_once(|| {
             on_exit(ends, std::process::id() as usize as *mut c_void);

@@ -1,7 +1,9 @@
 //! For what a call waits, in words: asked when a rank of a simulated machine waits for ever.
 
-use crate::library::CONTEXTS;
+pub mod known;
+
 use crate::pami::listener;
+use netloom_mpi::waits::Waits;
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -73,53 +75,68 @@ pub fn in_function<R>(function: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The calls that threads are in, by name.
-fn call_names() -> String {
-    // SAFETY: it was a reference.
-    let name_in = |call: &Name| unsafe { call.load(Ordering::Relaxed).as_ref() }.copied();
+/// The call that this thread is in.
+pub fn current() -> &'static str {
+    let name_in = |call: &Name| {
+        // SAFETY: it was a reference.
+        unsafe { call.load(Ordering::Relaxed).as_ref() }.copied()
+    };
+    let name = match crate::threads::is_shared() {
+        true => OWN.try_with(|own| name_in(own)).ok().flatten(),
+        false => name_in(&CALL),
+    };
+    name.unwrap_or("MPI")
+}
+
+/// The calls that threads are in, by name, and how many threads are in each.
+fn calls_of_threads() -> Vec<(String, u32)> {
     if !crate::threads::is_shared() {
-        return name_in(&CALL).unwrap_or("MPI").into();
+        return vec![(current().into(), 1)];
     }
     let mut counts = BTreeMap::<_, u32>::new();
     for call in calls().iter().filter(|call| Arc::strong_count(call) > 1) {
-        if let Some(name) = name_in(call) {
+        // SAFETY: as above.
+        if let Some(name) = unsafe { call.load(Ordering::Relaxed).as_ref() }.copied() {
             *counts.entry(name).or_default() += 1;
         }
     }
-    let words = counts.into_iter().map(|(name, threads)| match threads {
-        1 => name.into(),
-        _ => format!("{name} of {threads} threads"),
-    });
-    let words = words.collect::<Vec<String>>().join(", ");
-    if words.is_empty() { "MPI".into() } else { words }
+    counts.into_iter().map(|(name, threads)| (name.into(), threads)).collect()
 }
 
-/// Names of communicators, by context: those that the program made have their handles.
-pub fn names() -> MutexGuard<'static, BTreeMap<u32, String>> {
-    static NAMES: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
-    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn name_of(context: u32) -> String {
-    match context & !(CONTEXTS - 1) & !crate::communicators::WITHIN_GROUP {
-        0 => "MPI_COMM_WORLD".into(),
-        CONTEXTS => "MPI_COMM_SELF".into(),
-        other => names().get(&other).cloned().unwrap_or_else(|| "a communicator that is freed".into()),
-    }
-}
-
-/// What `NETLOOM_waiting` asks for.
-pub unsafe extern "C" fn describe(text: *mut c_char, length: usize) -> usize {
-    let call = call_names();
-    let mut list = listener().map(|listener| listener.unfinished(name_of)).unwrap_or_default();
+fn waits() -> Waits {
+    let calls = calls_of_threads();
+    let Some(listener) = listener() else { return Waits { calls, ..Waits::default() } };
     // A probe is no request.
-    if call.contains("robe") {
-        list.extend(listener().and_then(|listener| listener.probed(name_of)));
+    let probes = calls.iter().any(|(name, _)| name.contains("robe"));
+    Waits {
+        calls,
+        pending: listener.pending(probes),
+        communicators: known::communicators(listener),
+        locked_by: listener.locked_by(),
     }
-    let words =
-        format!("{call}: {}", if list.is_empty() { "nothing is under way".into() } else { list.join(", ") });
-    let bytes = &words.as_bytes()[..words.len().min(length)];
+}
+
+/// What `NETLOOM_waiting` asks for in words.
+pub unsafe extern "C" fn describe(text: *mut c_char, length: usize) -> usize {
+    let waits = waits();
+    let list = waits.pending_in_words();
+    let what = if list.is_empty() { "nothing is under way".into() } else { list.join(", ") };
+    let words = format!("{}: {what}", waits.calls_in_words());
     // SAFETY: the caller gave the place.
-    unsafe { text.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    unsafe { write(words.as_bytes(), text, length) }
+}
+
+/// The same as bytes.
+pub unsafe extern "C" fn state(bytes: *mut c_char, length: usize) -> usize {
+    // SAFETY: the caller gave the place.
+    unsafe { write(&waits().to_bytes(length), bytes, length) }
+}
+
+/// # Safety
+/// There is place for this length.
+unsafe fn write(bytes: &[u8], to: *mut c_char, length: usize) -> usize {
+    let bytes = &bytes[..bytes.len().min(length)];
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     bytes.len()
 }

@@ -7,6 +7,7 @@ use jobs::{alone, compile, job, libraries, machine, run_guests};
 use netloom_shm::launch::{Job, launch, share_core};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Status, and all that was written.
 fn native(program: &Path, ranks: u32) -> (u8, String) {
@@ -152,6 +153,38 @@ fn a_simulated_target_may_sleep() {
     assert!(status == 0 && simulated_us > 1e6, "{status}, {simulated_us} us\n{output}");
 }
 
+/// Some of them with 64 ranks; all with `NETLOOM_LONG=1`.
+#[test]
+fn programs_check_their_data_as_64_guests() {
+    const SOME: &[&str] = &["communicators", "grids", "groups", "hello", "requests", "ring"];
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let is_long = std::env::var("NETLOOM_LONG").is_ok_and(|value| value == "1");
+    for &name in if is_long { CHECKED } else { SOME } {
+        let program = compile(&source(name), folder.path());
+        let job = Job { time_limit: Some(Duration::from_secs(900)), ..job(&program, 64) };
+        let (outcome, out, err) = run_guests(&machine(4, 1), job);
+        assert_eq!(outcome.processes.status(), 0, "{name}:\n{out}{err}{:#?}", outcome.failures);
+        if is_long {
+            eprintln!("{name}: {:.1} s", outcome.wall.as_secs_f64());
+        }
+    }
+}
+
+/// Calls that involve no other rank, and probes in vain between which a program may do anything, are no wait
+/// for ever however many there are; and the former take no more time than a poll.
+#[test]
+fn calls_that_return_are_no_wait_for_ever() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile(&source("own_window"), folder.path());
+    let (status, simulated_us, output) = simulated(&program, 2, 1, 1);
+    assert!(status == 0 && simulated_us < 50e3, "{status}, {simulated_us} us\n{output}");
+    let (outcome, out, err) =
+        run_guests(&machine(1, 1), Job { arguments: vec!["2000".into()], ..job(&program, 2) });
+    assert_eq!(outcome.processes.status(), 0, "{out}{err}{:?}", outcome.failures);
+}
+
 #[test]
 fn programs_check_their_data_as_guests() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
@@ -216,53 +249,6 @@ fn errors_end_the_job_with_rank_call_argument_and_value() {
     assert!(output.contains("what it has written"), "{output}");
     let (status, _, output) = simulated(&program, 2, 1, 1);
     assert!(status == 1 && output.contains("rank 0 ends without MPI_Finalize"), "{status}\n{output}");
-}
-
-#[test]
-fn ranks_that_wait_for_ever_are_told() {
-    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    share_core();
-    let program = compile(&source("waits_for_ever"), folder.path());
-    let (status, _, output) = simulated(&program, 3, 1, 1);
-    for rank in 0..3 {
-        let from = (rank + 1) % 3;
-        let told = format!("MPI_Recv: receive from rank {from} with tag 42 of MPI_COMM_WORLD");
-        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
-        assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
-        let begin = format!("({rank}, \"MPI_Recv: waits for ever: it has waited for 1.0 s");
-        assert!(line.is_some_and(|line| line.starts_with(&begin)), "{output}");
-    }
-    // A probe, and a synchronous send.
-    let program = compile(&source("waits_in_a_probe"), folder.path());
-    let (status, _, output) = simulated(&program, 2, 1, 1);
-    let probe = ["MPI_Probe: ", "message from rank 1 with tag 42 of MPI_COMM_WORLD"];
-    let send =
-        ["MPI_Ssend: ", "synchronous send to task 0 with tag 43 of MPI_COMM_WORLD that no receive has taken"];
-    for (rank, told) in [(0, probe), (1, send)] {
-        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
-        let is_told = line.is_some_and(|line| told.iter().all(|words| line.contains(words)));
-        assert!(status != 0 && is_told, "{status}\n{output}");
-    }
-    // Each thread of a rank.
-    let program = compile(&source("waits_in_threads"), folder.path());
-    let (status, _, output) = simulated(&program, 2, 1, 1);
-    for (rank, tag) in [(0, 40), (0, 41), (0, 42), (1, 40), (1, 41), (1, 42)] {
-        let told = format!("receive from rank {} with tag {tag} of MPI_COMM_WORLD", 1 - rank);
-        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
-        assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
-        let calls = "MPI_Recv, MPI_Wait of 2 threads: ";
-        assert!(line.is_some_and(|line| line.contains(calls)), "{output}");
-    }
-    // In the network, and over messages: the nodes of three ranks are no box.
-    let program = compile(&source("waits_in_a_collective"), folder.path());
-    for ranks in [4, 3] {
-        let (status, _, output) = simulated(&program, ranks, 1, 1);
-        for rank in 1..ranks {
-            let told = "MPI_Bcast: collective operation of communicator 0x1000002: other ranks";
-            let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
-            assert!(status != 0 && line.is_some_and(|line| line.contains(told)), "{status}\n{output}");
-        }
-    }
 }
 
 /// PAMI's algorithms natively, which programs take there only if they are asked to; and MPI's own on a
@@ -341,19 +327,6 @@ fn the_network_is_faster_than_messages() {
         outcome.simulated_us
     });
     assert!(network_us < 0.75 * messages_us, "{network_us} us and {messages_us} us");
-}
-
-#[test]
-fn ranks_that_wait_for_a_lock_are_told() {
-    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    share_core();
-    let program = compile(&source("waits_for_lock"), folder.path());
-    let (status, _, output) = simulated(&program, 3, 1, 1);
-    for (rank, told) in [(0, "process 0"), (2, "process 0")] {
-        let told = format!("MPI_Win_lock: window 0x9000000: the lock of {told}");
-        let line = output.lines().find(|line| line.starts_with(&format!("({rank}, ")));
-        assert!(status != 0 && line.is_some_and(|line| line.contains(&told)), "{status}\n{output}");
-    }
 }
 
 #[test]

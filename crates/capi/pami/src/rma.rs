@@ -67,7 +67,9 @@ pub fn start(
     };
     let cookie = context.callbacks().insert(callback);
     let with = Endpoint(rma.dest);
-    let operation = Operation { way, with, pieces: &[piece], is_exposed, cookie, is_acknowledged };
+    let prefers_packets = DispatchHints(rma.hints).use_rdma() == HINT_DISABLE;
+    let pieces = &[piece];
+    let operation = Operation { way, with, pieces, is_exposed, prefers_packets, cookie, is_acknowledged };
     match context.core().rma(operation) {
         Ok(()) => SUCCESS,
         Err(reason) => {

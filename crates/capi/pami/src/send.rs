@@ -76,6 +76,28 @@ pub unsafe extern "C" fn PAMI_Send_immediate(handle: *mut c_void, send: *mut Sen
     }
 }
 
+/// As an immediate send, of as much as the path to the target carries at once; otherwise the result is
+/// `EAGAIN`, and nothing is sent.
+///
+/// # Safety
+/// As for `PAMI_Send_immediate`.
+pub unsafe fn send_whole(handle: *mut c_void, send: *mut SendImmediate) -> Result {
+    const CALL: &str = "NETLOOM_whole_messages";
+    // SAFETY: the caller's promise.
+    let Some((context, send)) = (unsafe { enter(CALL, handle).zip(send.as_ref()) }) else {
+        return fail(INVAL, format!("{CALL}: context or parameters are NULL"));
+    };
+    // SAFETY: the caller's promise.
+    let Some((header, data)) = (unsafe { bytes(&send.header).zip(bytes(&send.data)) }) else {
+        return fail(INVAL, format!("{CALL}: a buffer with a length is NULL"));
+    };
+    match context.core().send_whole(Endpoint(send.dest), send.dispatch as u16, [header, data]) {
+        Ok(true) => SUCCESS,
+        Ok(false) => EAGAIN,
+        Err(reason) => invalid(CALL, reason),
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Send(handle: *mut c_void, parameters: *mut Send) -> Result {
     // SAFETY: the program gave them.

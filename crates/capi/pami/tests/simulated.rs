@@ -45,6 +45,26 @@ fn programs_check_their_data_on_a_simulated_machine() {
     }
 }
 
+/// Some of them with 64 tasks; all with `NETLOOM_LONG=1`.
+#[test]
+fn programs_check_their_data_as_64_guests() {
+    const SOME: [&str; 6] = ["clients", "collective_layouts", "contexts", "geometry", "post", "queries"];
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let is_long = std::env::var("NETLOOM_LONG").is_ok_and(|value| value == "1");
+    for source in sources() {
+        let name = source.file_stem().unwrap().to_string_lossy().into_owned();
+        if OTHERS.contains(&name.as_str()) || !is_long && !SOME.contains(&name.as_str()) {
+            continue;
+        }
+        let begin = std::time::Instant::now();
+        check(&compile(&source, folder.path()), On { tasks: 64, per_node: 4, limit_s: 900, ..PAIR });
+        if is_long {
+            eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
+        }
+    }
+}
+
 /// PAMI_Send_immediate between neighbours: 1.18 us (Kumar et al., Table 1), however a program polls.
 #[test]
 fn a_guest_has_the_latency_of_the_paper() {

@@ -86,9 +86,11 @@ fn compiler_of(launcher: &Path) -> PathBuf {
     launcher.with_file_name(format!("mpicc{suffix}"))
 }
 
+/// The last line that says something: messages may have rules around them.
 fn last_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("without a message.").trim().to_owned()
+    let says = |line: &&str| line.contains(char::is_alphanumeric);
+    text.lines().rev().find(says).unwrap_or("without a message.").trim().to_owned()
 }
 
 impl Other {
@@ -102,6 +104,8 @@ impl Other {
         let mut command = Command::new(&self.launcher);
         // MPICH and Open MPI have these.
         command.args(["--bind-to", "core", "-n", &ranks.to_string()]).arg(&self.program).args(arguments);
+        // Open MPI refuses to run for root, as in a container, unless both of these are set.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         if let Some(libraries) = &self.libraries {
             command.env("LD_LIBRARY_PATH", libraries);
         }
@@ -169,7 +173,7 @@ mod tests {
         script(&at("same/bin/mpiexec"), "echo \"$LD_LIBRARY_PATH $*\"");
         std::fs::create_dir_all(at("same/lib")).unwrap();
         std::fs::write(at("same/lib").join(ABI_LIBRARY), "").unwrap();
-        script(&at("own/bin/mpiexec"), "echo 'no slots' >&2; exit 3");
+        script(&at("own/bin/mpiexec"), "printf -- '----\\nno slots\\n----\\n' >&2; exit 3");
         script(&at("own/bin/mpicc"), "test -n \"$4\"");
         script(&at("bare/bin/mpiexec"), "");
         let launchers = ["same", "own", "bare", "none"].map(|name| at(name).join("bin/mpiexec"));

@@ -202,7 +202,7 @@ impl Rank {
         let context = hash(to, WORLD, self.process.contexts);
         if library.locking == Locking::ThreadOptimised {
             // The request comes from a pool of the thread: no lock.
-            let number = lock(&self.process.state).mpi.hand_over(data);
+            let number = lock(&self.process.state).mpi.hand_over(to, &envelope, data);
             if self.process.is_advanced_by_others() {
                 self.process.post(context, Work::Send { number, to, envelope, data }).await;
                 return Request(Some(number));
@@ -243,7 +243,7 @@ impl Rank {
     async fn collective(&mut self, collective: Collective) {
         let team = self.team.expect("the network has a group of all ranks");
         self.enter().await;
-        let number = lock(&self.process.state).mpi.hand_over_collective(OF_COLLECTIVES);
+        let number = lock(&self.process.state).mpi.hand_over_collective(OF_COLLECTIVES, 0);
         if self.process.is_advanced_by_others() {
             self.process.post(0, Work::Collective { number, team, collective }).await;
         } else {

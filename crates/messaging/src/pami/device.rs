@@ -178,6 +178,12 @@ pub trait PamiDevice {
     /// Most bytes of a packet.
     fn packet_max(&self) -> usize;
 
+    /// Most bytes of the next packet with data to an endpoint: perhaps more.
+    #[inline]
+    fn data_max(&self, _to: Endpoint) -> usize {
+        self.packet_max()
+    }
+
     /// The context's own endpoint.
     fn endpoint(&self) -> Endpoint;
 
@@ -202,7 +208,7 @@ pub trait PamiDevice {
     /// # Errors
     /// If there is no space; then nothing was sent.
     fn inject_data(&mut self, to: Endpoint, head: Head, data: Range) -> Result<(u64, Begun), Full> {
-        let part = data.bytes.min(self.packet_max() as u64);
+        let part = data.bytes.min(self.data_max(to) as u64);
         self.inject_memory(to, head, &[], data.part(0, part))?;
         Ok((part, Begun::Done))
     }

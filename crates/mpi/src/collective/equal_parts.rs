@@ -28,6 +28,7 @@ pub async fn gather_equal<T: Transport>(
     if !is_by_tree(size, length) {
         return gather(operation, own, parts, root).await;
     }
+    operation.note(Some(root), None);
     let place = shifted(operation.rank(), root, size);
     let above = parent(place, size);
     let ranks = above.map_or(size, |(_, ranks)| ranks);
@@ -71,6 +72,7 @@ pub async fn scatter_equal<T: Transport>(
     if !is_by_tree(size, length) {
         return scatter(operation, parts, own, root).await;
     }
+    operation.note(Some(root), None);
     let place = shifted(operation.rank(), root, size);
     let mut subtree;
     match parent(place, size) {

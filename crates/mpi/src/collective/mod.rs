@@ -65,6 +65,7 @@ impl<T: Transport> Operation<T> {
     #[inline]
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
         let tag = (number & 0x7fff_ffff) as i32;
+        point_to_point.collective_begins(group.context, tag as u32);
         Operation {
             point_to_point,
             group,
@@ -124,12 +125,21 @@ impl<T: Transport> Operation<T> {
     }
 
     async fn by_team(&self, team: Team, collective: Collective) -> Result<bool, Error> {
-        match self.point_to_point.start_collective(team, self.group.context + 1, &collective)? {
+        let of = (self.group.context, self.tag as u32);
+        match self.point_to_point.start_collective(team, of, &collective)? {
             Some(number) => {
                 self.wait(number).await?;
                 self.check_lengths().map(|()| true)
             }
             None => Ok(false),
+        }
+    }
+
+    /// Notes what must be the same at all ranks, for reports of those that wait for ever.
+    #[inline]
+    fn note(&self, root: Option<u32>, bytes: Option<usize>) {
+        if self.remote.is_none() {
+            self.point_to_point.note_collective(self.group.context, self.tag as u32, root, bytes);
         }
     }
 

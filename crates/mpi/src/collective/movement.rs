@@ -35,6 +35,7 @@ pub async fn broadcast<T: Transport>(
     data: &mut [u8],
     root: u32,
 ) -> Result<(), Error> {
+    operation.note(Some(root), Some(data.len()));
     let by_transport = Collective::Broadcast { root: operation.process(root), data: memory(data) };
     if operation.by_transport(by_transport).await? {
         return Ok(());
@@ -75,6 +76,7 @@ pub async fn gather<T: Transport>(
     parts: Vec<&mut [u8]>,
     root: u32,
 ) -> Result<(), Error> {
+    operation.note(Some(root), None);
     if operation.rank() != root {
         return operation.send(root, own).await;
     }
@@ -102,6 +104,7 @@ pub async fn scatter<T: Transport>(
     own: &mut [u8],
     root: u32,
 ) -> Result<(), Error> {
+    operation.note(Some(root), None);
     if operation.rank() != root {
         return operation.receive(root, own).await;
     }

@@ -8,6 +8,8 @@ use crate::datatype::Predefined;
 use crate::error::Error;
 use crate::op::Op;
 use crate::transport::Transport;
+use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Combines: the first operand is replaced by first op second.
 pub trait Combine {
@@ -40,6 +42,7 @@ pub async fn reduce<T: Transport>(
     root: u32,
     combine: &impl Combine,
 ) -> Result<(), Error> {
+    operation.note(Some(root), Some(data.len()));
     if operation.reduced_by_transport(data, Some(root), combine).await? {
         return Ok(());
     }
@@ -74,8 +77,44 @@ async fn reduce_along_tree<T: Transport>(
     }
 }
 
+/// The ranks of a step in which pairs exchange data: a power of two takes part, and of the first ranks each
+/// odd one of those beyond it joins the one before it.
+struct Pairs {
+    /// How many take part.
+    whole: u32,
+    /// How many have one that joins them.
+    joined: u32,
+}
+
+impl Pairs {
+    fn of(size: u32) -> Self {
+        let whole = 1 << size.ilog2();
+        Pairs { whole, joined: size - whole }
+    }
+
+    /// Whether a rank joins the one before it.
+    fn joins(&self, rank: u32) -> bool {
+        rank < 2 * self.joined && rank % 2 == 1
+    }
+
+    /// Whether a rank, which takes part, has one that joins it.
+    fn is_joined(&self, rank: u32) -> bool {
+        rank < 2 * self.joined
+    }
+
+    /// The number of a rank among those that take part.
+    fn number(&self, rank: u32) -> u32 {
+        if self.is_joined(rank) { rank / 2 } else { rank - self.joined }
+    }
+
+    fn rank(&self, number: u32) -> u32 {
+        if number < self.joined { 2 * number } else { number + self.joined }
+    }
+}
+
 /// Combines the data of all ranks at all of them, in place: by the transport, or by recursive doubling, where
-/// ranks beyond a power of two join a neighbour; long data, by reduce and broadcast.
+/// ranks beyond a power of two join a neighbour; long data in parts, each at one rank, or by reduce and
+/// broadcast.
 ///
 /// # Errors
 /// As [`reduce`].
@@ -86,33 +125,34 @@ pub async fn all_reduce<T: Transport>(
 ) -> Result<(), Error> {
     /// From this length on, each step of recursive doubling sends more than a tree does in all, bytes.
     const TREE_FROM: usize = 64 << 10;
-    if operation.reduced_by_transport(data, None, combine).await? {
+    operation.note(None, Some(data.len()));
+    if operation.team.is_some() && operation.reduced_by_transport(data, None, combine).await? {
         return Ok(());
     }
     let (rank, size) = (operation.rank(), operation.size());
     if data.len() >= TREE_FROM {
+        if let Some((_, of)) = combine.predefined() {
+            return Box::pin(all_reduce_parts(operation, data, of.size, combine)).await;
+        }
         // In boxes, so that the path of short data is a small future.
         Box::pin(reduce_along_tree(operation, data, 0, combine)).await?;
         return Box::pin(broadcast_along_tree(operation, data, 0)).await;
     }
-    let whole = 1 << size.ilog2();
-    // Of the first ranks, each odd one joins the one before it.
-    let joined = size - whole;
-    if rank < 2 * joined && rank % 2 == 1 {
+    let pairs = Pairs::of(size);
+    if pairs.joins(rank) {
         operation.send(rank - 1, data).await?;
         return operation.receive(rank - 1, data).await;
     }
     let mut other = operation.point_to_point.take_scratch(data.len());
-    if rank < 2 * joined {
+    if pairs.is_joined(rank) {
         operation.receive(rank + 1, &mut other).await?;
         combine.combine(data, &other)?;
     }
-    let number = if rank < 2 * joined { rank / 2 } else { rank - joined };
-    let rank_of = |number: u32| if number < joined { 2 * number } else { number + joined };
+    let number = pairs.number(rank);
     let mut distance = 1;
-    while distance < whole {
+    while distance < pairs.whole {
         let partner = number ^ distance;
-        let with = rank_of(partner);
+        let with = pairs.rank(partner);
         operation.exchange(with, data, with, &mut other).await?;
         if partner < number {
             // The partner's ranks come first.
@@ -124,7 +164,79 @@ pub async fn all_reduce<T: Transport>(
         distance *= 2;
     }
     operation.point_to_point.give_scratch(other);
-    if rank < 2 * joined { operation.send(rank + 1, data).await } else { Ok(()) }
+    if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
+}
+
+/// Takes the first bytes of a range, at most so many.
+fn take_first(range: &mut Range<usize>, bytes: usize) -> Range<usize> {
+    let first = range.start..range.start.saturating_add(bytes).min(range.end);
+    range.start = first.end;
+    first
+}
+
+/// The same for an operation whose operands may be combined in any order, of elements of this length: each
+/// rank combines a part of the data, which is halved in each step, and all gather the parts in the reverse
+/// order (Rabenseifner). Each rank so sends and combines about as much as one rank has, however many there
+/// are.
+async fn all_reduce_parts<T: Transport>(
+    operation: &Operation<T>,
+    data: &mut [u8],
+    element_bytes: usize,
+    combine: &impl Combine,
+) -> Result<(), Error> {
+    let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
+    if pairs.joins(rank) {
+        operation.send(rank - 1, data).await?;
+        return operation.receive(rank - 1, data).await;
+    }
+    let mut other = operation.point_to_point.take_scratch(data.len());
+    if pairs.is_joined(rank) {
+        operation.receive(rank + 1, &mut other).await?;
+        combine.combine(data, &other)?;
+    }
+    let number = pairs.number(rank);
+    // Of whole elements: what a piece brings is combined while it is in the caches.
+    let pieces = operation.point_to_point.transport().piece_bytes() / element_bytes;
+    let piece_bytes = pieces.max(1).saturating_mul(element_bytes);
+    let (mut own, mut distance) = (0..data.len(), 1);
+    // The partner of each step, and the part that it has had since.
+    let mut steps: SmallVec<[(u32, Range<usize>); 16]> = SmallVec::new();
+    while distance < pairs.whole {
+        let with = pairs.rank(number ^ distance);
+        let middle = own.start + own.len() / element_bytes / 2 * element_bytes;
+        let halves = [own.start..middle, middle..own.end];
+        let [kept, given] = match (number & distance, halves) {
+            (0, halves) => halves,
+            (_, [first, second]) => [second, first],
+        };
+        let [mut to_send, mut to_combine] = [given.clone(), kept.clone()];
+        while !(to_send.is_empty() && to_combine.is_empty()) {
+            let [sent, combined] = [&mut to_send, &mut to_combine].map(|rest| take_first(rest, piece_bytes));
+            let space = &mut other[..combined.len()];
+            operation.exchange(with, &data[sent], with, space).await?;
+            combine.combine(&mut data[combined], space)?;
+        }
+        steps.push((with, given));
+        own = kept;
+        distance *= 2;
+    }
+    operation.point_to_point.give_scratch(other);
+    for (with, theirs) in steps.into_iter().rev() {
+        let (mine, space) = if own.end <= theirs.start {
+            let (first, second) = data.split_at_mut(theirs.start);
+            (&mut first[own.clone()], &mut second[..theirs.len()])
+        } else {
+            let (first, second) = data.split_at_mut(own.start);
+            (&mut second[..own.len()], &mut first[theirs.clone()])
+        };
+        let [mut to_send, mut to_receive] = [0..mine.len(), 0..space.len()];
+        while !(to_send.is_empty() && to_receive.is_empty()) {
+            let [sent, received] = [&mut to_send, &mut to_receive].map(|rest| take_first(rest, piece_bytes));
+            operation.exchange(with, &mine[sent], with, &mut space[received]).await?;
+        }
+        own = own.start.min(theirs.start)..own.end.max(theirs.end);
+    }
+    if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
 }
 
 /// Combines the data of the ranks up to this one, in place; of those before it, if `is_exclusive`, where rank

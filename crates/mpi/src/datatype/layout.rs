@@ -10,8 +10,18 @@ use std::sync::Arc;
 enum Node {
     /// Bytes that follow one another.
     Run { at: isize, bytes: usize },
-    /// The same so many times, a stride apart.
-    Repeat { at: isize, count: usize, stride: isize, body: Arc<Vec<Node>> },
+    /// A loop.
+    Repeat { at: isize, of: Arc<Loop> },
+}
+// A type may have thousands of them, which are read for each message.
+const _: () = assert!(size_of::<Node>() == 24);
+
+/// The same so many times, a stride apart.
+#[derive(Debug, PartialEq)]
+struct Loop {
+    count: usize,
+    stride: isize,
+    body: Arc<Vec<Node>>,
 }
 
 impl Node {
@@ -78,10 +88,14 @@ impl Layout {
             [] => return Layout::default(),
             [Node::Run { at, bytes: one }] if stride == *one as isize => Node::Run { at: *at, bytes },
             // A loop that goes on where it has ended is one loop.
-            [Node::Repeat { at, count: inner, stride: step, body }] if stride == *inner as isize * step => {
-                Node::Repeat { at: *at, count: inner * count, stride: *step, body: Arc::clone(body) }
+            [Node::Repeat { at, of }] if stride == of.count as isize * of.stride => {
+                let (count, stride, body) = (of.count * count, of.stride, Arc::clone(&of.body));
+                Node::Repeat { at: *at, of: Arc::new(Loop { count, stride, body }) }
             }
-            _ => Node::Repeat { at: 0, count, stride, body: Arc::clone(&self.nodes) },
+            _ => {
+                let body = Arc::clone(&self.nodes);
+                Node::Repeat { at: 0, of: Arc::new(Loop { count, stride, body }) }
+            }
         };
         Layout { nodes: Arc::new(vec![node]), bytes }
     }
@@ -185,9 +199,11 @@ impl Layout {
 
 fn span(nodes: &[Node]) -> Option<[isize; 2]> {
     let spans = nodes.iter().filter_map(|node| match node {
-        Node::Run { bytes: 0, .. } | Node::Repeat { count: 0, .. } => None,
+        Node::Run { bytes: 0, .. } => None,
         &Node::Run { at, bytes } => Some([at, at.saturating_add_unsigned(bytes)]),
-        Node::Repeat { at, count, stride, body } => {
+        Node::Repeat { of, .. } if of.count == 0 => None,
+        Node::Repeat { at, of } => {
+            let Loop { count, stride, body } = &**of;
             let last = stride.saturating_mul(isize::try_from(count - 1).unwrap_or(isize::MAX));
             let [first, end] = span(body)?.map(|of| of.saturating_add(*at));
             Some([first.saturating_add(last.min(0)), end.saturating_add(last.max(0))])
@@ -200,7 +216,8 @@ fn for_each(nodes: &[Node], base: isize, f: &mut impl FnMut(Runs)) {
     for node in nodes {
         match node {
             &Node::Run { at, bytes } => f(Runs { at: base + at, stride: 0, count: 1, bytes }),
-            Node::Repeat { at, count, stride, body } => {
+            Node::Repeat { at, of } => {
+                let Loop { count, stride, body } = &**of;
                 let start = base + at;
                 if let [Node::Run { at, bytes }] = body[..] {
                     f(Runs { at: start + at, stride: *stride, count: *count, bytes });
@@ -218,15 +235,29 @@ fn for_each(nodes: &[Node], base: isize, f: &mut impl FnMut(Runs)) {
 ///
 /// # Safety
 /// All can be read and written, and do not overlap.
-#[inline]
+#[inline(always)]
 unsafe fn copy_runs(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match bytes {
+            _ if count != 1 => copy_several(from, to, count, bytes),
             // Blocks of different lengths come one by one: few choices, since each may be guessed wrong.
-            16..=32 if count == 1 => copy_ends::<u128>(from, to, 1, bytes),
-            33..=64 if count == 1 => copy_ends::<[u128; 2]>(from, to, 1, bytes),
-            _ if count == 1 => to.0.copy_from_nonoverlapping(from.0, bytes),
+            16..=32 => copy_ends::<u128>(from, to, 1, bytes),
+            33..=64 => copy_ends::<[u128; 2]>(from, to, 1, bytes),
+            _ => to.0.copy_from_nonoverlapping(from.0, bytes),
+        }
+    }
+}
+
+/// The same of more than one, or none.
+///
+/// # Safety
+/// As [`copy_runs`].
+#[inline(never)]
+unsafe fn copy_several(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
             4 => copy_words::<u32>(from, to, count),
             8 => copy_words::<u64>(from, to, count),
             16 => copy_words::<u128>(from, to, count),
@@ -235,6 +266,7 @@ unsafe fn copy_runs(from: (*const u8, isize), to: (*mut u8, isize), count: usize
             9..16 => copy_ends::<u64>(from, to, count, bytes),
             17..32 => copy_ends::<u128>(from, to, count, bytes),
             33..64 => copy_ends::<[u128; 2]>(from, to, count, bytes),
+            65..=512 => copy_blocks(from, to, count, bytes),
             _ => {
                 for n in 0..count as isize {
                     let to = to.0.wrapping_offset(n * to.1);
@@ -254,6 +286,24 @@ unsafe fn copy_words<W>(from: (*const u8, isize), to: (*mut u8, isize), count: u
         let [from, to] = [from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1).cast_const()];
         // SAFETY: the caller's promise.
         unsafe { to.cast_mut().cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
+    }
+}
+
+/// Copies runs in blocks, of which the last one may overlap the one before it.
+///
+/// # Safety
+/// As [`copy_runs`]; runs are at least as long as a block.
+unsafe fn copy_blocks(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
+    type Block = [u128; 4];
+    let last = bytes - size_of::<Block>();
+    for n in 0..count as isize {
+        let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
+        // SAFETY: the caller's promise.
+        let copy = |at: usize| unsafe {
+            to.add(at).cast::<Block>().write_unaligned(from.add(at).cast::<Block>().read_unaligned());
+        };
+        (0..last).step_by(size_of::<Block>()).for_each(copy);
+        copy(last);
     }
 }
 

@@ -10,31 +10,38 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Lock {
     is_exclusive: bool,
-    holders: u32,
+    holders: Vec<Process>,
     waiting: VecDeque<(Process, bool)>,
 }
 
 impl Lock {
     /// An origin wants it; returns whether it has it now. Otherwise it waits.
     pub fn request(&mut self, from: Process, is_exclusive: bool) -> bool {
-        let is_free = self.holders == 0 || !is_exclusive && !self.is_exclusive;
+        let is_free = self.holders.is_empty() || !is_exclusive && !self.is_exclusive;
         if is_free {
-            self.grant(is_exclusive);
+            self.grant(from, is_exclusive);
         } else {
             self.waiting.push_back((from, is_exclusive));
         }
         is_free
     }
 
-    fn grant(&mut self, is_exclusive: bool) {
+    fn grant(&mut self, to: Process, is_exclusive: bool) {
         self.is_exclusive = is_exclusive;
-        self.holders += 1;
+        self.holders.push(to);
+    }
+
+    /// Those that have it.
+    pub fn holders(&self) -> &[Process] {
+        &self.holders
     }
 
     /// A holder releases it; returns who has it now that waited: the first, and if it shares it, all that do.
-    pub fn release(&mut self) -> Vec<Process> {
-        self.holders = self.holders.saturating_sub(1);
-        let Some(&(first, is_exclusive)) = self.waiting.front().filter(|_| self.holders == 0) else {
+    pub fn release(&mut self, holder: Process) -> Vec<Process> {
+        if let Some(at) = self.holders.iter().position(|&of| of == holder) {
+            self.holders.swap_remove(at);
+        }
+        let Some(&(first, is_exclusive)) = self.waiting.front().filter(|_| self.holders.is_empty()) else {
             return vec![];
         };
         let granted: Vec<Process> = match is_exclusive {
@@ -48,7 +55,7 @@ impl Lock {
                 shared
             }
         };
-        granted.iter().for_each(|_| self.grant(is_exclusive));
+        granted.iter().for_each(|&to| self.grant(to, is_exclusive));
         granted
     }
 }
@@ -64,13 +71,15 @@ mod tests {
         assert!(!lock.request(3, true));
         // It does not wait behind the exclusive one.
         assert!(lock.request(4, false));
-        assert_eq!([lock.release(), lock.release()], [[], []]);
-        assert_eq!(lock.release(), [3]);
+        assert_eq!(lock.holders(), [1, 2, 4]);
+        // Who does not hold it releases nothing.
+        assert_eq!([4, 1, 3].map(|of| lock.release(of)), [[], [], []]);
+        assert_eq!(lock.release(2), [3]);
         assert!(!lock.request(5, false) && !lock.request(6, true) && !lock.request(7, false));
-        assert_eq!(lock.release(), [5, 7]);
-        assert_eq!(lock.release(), []);
-        assert_eq!(lock.release(), [6]);
-        assert_eq!(lock.release(), []);
+        assert_eq!(lock.release(3), [5, 7]);
+        assert_eq!(lock.release(7), []);
+        assert_eq!(lock.release(5), [6]);
+        assert_eq!(lock.release(6), []);
         assert!(lock.request(8, true));
     }
 

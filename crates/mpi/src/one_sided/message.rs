@@ -104,7 +104,7 @@ pub struct Header {
 }
 
 /// A part of fixed length: offset, reduction and type, the length of one run, the length of another layout.
-const FIXED: usize = 28;
+pub(super) const FIXED: usize = 28;
 
 impl Header {
     /// As bytes.

@@ -273,6 +273,7 @@ impl<T: Transport> PointToPoint<T> {
         loop {
             let Some(next) = self.one_sided.borrow_mut().outgoing.pop_front() else { return };
             if next.to == self.transport().own() {
+                self.transport().acts();
                 let mut tables = self.one_sided.borrow_mut();
                 match &next.data {
                     Payload::Bytes(bytes) => {

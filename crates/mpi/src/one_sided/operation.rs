@@ -1,6 +1,6 @@
 //! Operations of an origin: put, get, accumulates.
 
-use super::message::{Header, Kind, Label, Token};
+use super::message::{FIXED, Header, Kind, Label, Token};
 use super::state::{Access, Held, take_one};
 use super::target::{Exposed, Place, Reply, carry_out, exclusively, write};
 use super::{Window, wrong_synchronization};
@@ -137,7 +137,8 @@ impl<T: Transport> Window<T> {
 
     fn operate(&self, to: Process, kind: Kind, token: Token, header: Header, data: &[&[u8]]) {
         let bytes: usize = data.iter().map(|part| part.len()).sum();
-        let mut message = Vec::with_capacity(64 + bytes);
+        // Of just this length if the data of the target is one piece, so it is not moved again.
+        let mut message = Vec::with_capacity(FIXED + bytes);
         header.encode(&mut message);
         data.iter().for_each(|part| message.extend_from_slice(part));
         if token == NO_TOKEN {

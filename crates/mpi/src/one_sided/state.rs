@@ -6,6 +6,7 @@ use super::target::{Exposed, OutOfRange, Place, Reply, carry_out_message};
 use crate::error::{Class, Error};
 use crate::matching::Envelope;
 use crate::transport::{Memory, Process};
+use crate::waits::{self, OfWindow};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What an origin may access.
@@ -362,7 +363,7 @@ impl Tables {
                 }
             }
             Kind::Unlock => {
-                let granted = state.lock.release();
+                let granted = state.lock.release(from);
                 self.answer(from, window, token);
                 granted.into_iter().for_each(|to| self.grant(to, window));
             }
@@ -431,19 +432,20 @@ impl Tables {
         self.end(token, end);
     }
 
-    /// What this process waits for, in words; of a window, by its number, `name` is the name.
-    pub fn unfinished(&self, name: impl Fn(u32) -> String) -> Vec<String> {
+    /// Who has the locks of this process.
+    pub fn locks(&self) -> impl Iterator<Item = (u32, &[Process])> {
+        self.windows.iter().map(|(&window, state)| (window, state.lock.holders()))
+    }
+
+    /// What this process waits for.
+    pub fn pending(&self) -> Vec<waits::Pending> {
         let mut list = vec![];
-        for (&id, state) in &self.windows {
-            let of = name(id);
-            for (process, target) in &state.targets {
+        for (&context, state) in &self.windows {
+            let mut add = |what, process| list.push(waits::Pending::Window { context, what, process });
+            for (&process, target) in &state.targets {
                 match target {
-                    Target { lock: Held::Asked, .. } => {
-                        list.push(format!("{of}: the lock of process {process}"));
-                    }
-                    Target { results: 1.., .. } => {
-                        list.push(format!("{of}: operations at process {process}"));
-                    }
+                    Target { lock: Held::Asked, .. } => add(OfWindow::Lock, process),
+                    Target { results: 1.., .. } => add(OfWindow::Results, process),
                     _ => {}
                 }
             }
@@ -452,12 +454,11 @@ impl Tables {
                     !state.posts.contains_key(target)
                         && !state.targets.get(target).is_some_and(|of| of.is_posted)
                 };
-                let missing = group.iter().filter(is_missing);
-                list.extend(missing.map(|target| format!("{of}: MPI_Win_post of process {target}")));
+                group.iter().filter(is_missing).for_each(|&target| add(OfWindow::Post, target));
             }
             let origins = state.posted_to.iter().flatten();
             let missing = origins.filter(|&origin| !state.completed.contains_key(origin));
-            list.extend(missing.map(|origin| format!("{of}: MPI_Win_complete of process {origin}")));
+            missing.for_each(|&origin| add(OfWindow::Complete, origin));
         }
         list
     }

@@ -63,6 +63,12 @@ pub struct Sender<'a> {
 }
 
 impl Sender<'_> {
+    /// Most bytes of the next message to a context of a task: more if it goes to a fastbox.
+    #[inline]
+    pub fn longest(&self, to: u32, queue: usize) -> usize {
+        self.boxes.longest(number_of(to, queue))
+    }
+
     /// Writes a message to a context of a task, and wakes that task if it sleeps: to the owner's fastbox
     /// there if it has one, or to the queue. See [`Queue::push`]; the word is not
     /// [`ANNOUNCEMENT`](crate::fastbox::ANNOUNCEMENT).

@@ -117,7 +117,7 @@ pub unsafe fn open(
     });
     let (file, (shared, _), position) = agree(library, &members.operation(&point_to_point), opened)?;
 
-    crate::waiting::names().insert(context, format!("file {}", path.display()));
+    library.note_file(&members.group, &path);
     let errhandler = library.null_file_errhandler;
     let made = library.files.insert(File {
         file,
@@ -157,7 +157,7 @@ pub unsafe fn close(library: &mut Library, fh: *mut usize) -> Result<(), Error> 
         agree(library, &operation, own)
     });
     let closed = library.files.remove(*handle).expect("it was found");
-    crate::waiting::names().remove(&closed.members.group.context);
+    library.note_freed(closed.members.group.context);
     *handle = FILE_NULL;
     deleted
 }

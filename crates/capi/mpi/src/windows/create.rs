@@ -152,7 +152,7 @@ fn add(library: &mut Library, comm: CommId, parts: Parts) -> Result<usize, Error
         facts: Box::new(Facts { size: bytes as isize, unit, flavor, model: UNIFIED }),
         memory,
     });
-    crate::waiting::names().insert(context, format!("window {handle:#x}"));
+    library.note_window(window.group());
     library.block_on(window.barrier())?;
     Ok(handle)
 }
@@ -326,7 +326,7 @@ pub unsafe fn free(win: *mut usize) -> Result<(), Error> {
         let mut library = library();
         let window = library.window(id);
         let end = library.block_on(window.free());
-        crate::waiting::names().remove(&window.group().context);
+        library.note_freed(window.group().context);
         drop(library.windows.remove(*win));
         *win = WIN_NULL;
         end

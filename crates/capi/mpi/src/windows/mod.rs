@@ -95,6 +95,8 @@ pub unsafe fn get_group(library: &mut Library, win: WinId, group: *mut usize) ->
 pub unsafe fn set_name(library: &mut Library, win: WinId, name: *const c_char) -> Result<(), Error> {
     // SAFETY: the program gave a string.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    let context = library.window(win).group().context;
+    library.note_name(context, &name);
     library.of_win(win).name = Some(name);
     Ok(())
 }

@@ -10,7 +10,7 @@ use netloom_messaging::pami::device::{
     Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
 use netloom_messaging::pami::guest::hub::{Hub, Link, Shared};
-use netloom_messaging::pami::guest::{Arrived, Reach, Reply, Request, Requests, Then, ThreadNumber};
+use netloom_messaging::pami::guest::{Arrived, Reach, Reply, Report, Request, Requests, Then, ThreadNumber};
 use netloom_messaging::pami::message_unit::pieces_per_descriptor;
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::channel::{Channel, Channels, Side};
@@ -158,14 +158,16 @@ impl Link for ChannelLink {
         }
     }
 
-    fn report(&self) -> Vec<String> {
+    fn report(&self) -> Report {
         let live: Vec<usize> = live().iter().copied().collect();
         // SAFETY: they are live, and the simulator asks a thread that waits.
-        live.iter()
+        let lines = live
+            .iter()
             .filter_map(|&handle| unsafe { context(handle as *mut c_void) })
             .flat_map(Context::unfinished)
             .chain(crate::extensions::described())
-            .collect()
+            .collect();
+        Report { lines, state: crate::extensions::waiting_state() }
     }
 
     fn starts_computing(&mut self) {

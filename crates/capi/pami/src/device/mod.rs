@@ -138,6 +138,11 @@ impl PamiDevice for Device {
     }
 
     #[inline]
+    fn data_max(&self, to: Endpoint) -> usize {
+        of!(self, device => device.data_max(to))
+    }
+
+    #[inline]
     fn endpoint(&self) -> Endpoint {
         of!(self, device => device.endpoint())
     }

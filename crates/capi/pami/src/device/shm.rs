@@ -109,6 +109,11 @@ impl PamiDevice for ShmDevice {
     }
 
     #[inline]
+    fn data_max(&self, to: Endpoint) -> usize {
+        self.sender.longest(to.task(), self.first_queue + to.offset() as usize)
+    }
+
+    #[inline]
     fn endpoint(&self) -> Endpoint {
         self.endpoint
     }

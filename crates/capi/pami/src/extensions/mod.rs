@@ -10,6 +10,7 @@
 //! - `mpi_steps` – steps of MPI's software take time on a simulated machine.
 //! - `threads` – threads share a context under its lock.
 //! - `waiting` – a library above tells for what it waits.
+//! - `whole_messages` – sends of several packets that are done at once.
 
 mod async_progress;
 mod compute;
@@ -20,8 +21,9 @@ mod profile;
 mod threads;
 mod torus;
 mod waiting;
+mod whole_messages;
 
-pub use waiting::described;
+pub use waiting::{described, state as waiting_state};
 
 use crate::abi::*;
 use crate::client::{Job, fail, job};
@@ -38,7 +40,7 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 10] = [
+static LIST: [Extension; 11] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
@@ -49,6 +51,7 @@ static LIST: [Extension; 10] = [
     mpi_steps::EXTENSION,
     threads::EXTENSION,
     waiting::EXTENSION,
+    whole_messages::EXTENSION,
 ];
 
 /// Always there.

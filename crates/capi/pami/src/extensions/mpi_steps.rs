@@ -14,13 +14,24 @@ pub const EXTENSION: Extension = Extension {
             .is_none()
             .then_some("steps take time here; a simulated machine (`netloom mpirun`) is told them")
     },
-    symbols: &["spend"],
-    symbol: |_, _| spend as *mut c_void,
+    symbols: &["spend", "acts"],
+    symbol: |_, name| match name {
+        "spend" => spend as *mut c_void,
+        _ => acts as *mut c_void,
+    },
 };
 
 /// Symbol `spend`: the calling thread takes a step, by its number.
 unsafe extern "C" fn spend(number: u64) {
     if let Some(simulated) = job().ok().and_then(|job| job.simulated) {
         guest::lock(simulated).spend(Step::Mpi(number));
+    }
+}
+
+/// Symbol `acts`: the library above has done something that involves no other task, so the calling thread does
+/// not poll in vain.
+unsafe extern "C" fn acts() {
+    if let Some(simulated) = job().ok().and_then(|job| job.simulated) {
+        guest::lock(simulated).acts();
     }
 }

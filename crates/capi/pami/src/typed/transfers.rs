@@ -183,8 +183,15 @@ unsafe fn start(
             break;
         }
         let cookie = context.callbacks().insert(callback);
-        let operation =
-            Operation { way: transfer, with: to, pieces: &batch, is_exposed, cookie, is_acknowledged };
+        let operation = Operation {
+            way: transfer,
+            with: to,
+            pieces: &batch,
+            is_exposed,
+            prefers_packets: false,
+            cookie,
+            is_acknowledged,
+        };
         context.core().rma(operation).expect("there is such an endpoint");
         reports += 1;
     }

@@ -115,6 +115,9 @@ pub struct Rma<'a> {
     pub pieces: &'a [Piece],
     /// Whether the target has exposed its memory, and the addresses are those that it exposed.
     pub is_exposed: bool,
+    /// Whether the data should go through packets, which the target takes when it advances, although the
+    /// device reaches its memory.
+    pub prefers_packets: bool,
     /// The program's number for it, reported by [`Event::Sent`] of a put and by [`Event::Received`] of a get.
     pub cookie: u64,
     /// Whether [`Event::Completed`] is to report that the target has all data of a put.

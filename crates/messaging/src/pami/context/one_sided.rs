@@ -66,7 +66,9 @@ impl<D: PamiDevice> Context<D> {
     pub fn rma(&mut self, rma: Rma) -> Result<(), Invalid> {
         self.check(rma.with, 0, 0, 0)?;
         self.device.spend(Step::Send);
-        if self.device.reaches_all() {
+        if self.device.reaches_all() && rma.prefers_packets {
+            self.rma_by_packets(&rma);
+        } else if self.device.reaches_all() {
             match self.move_at_once(&rma) {
                 Err(Remote::Unsupported) => self.rma_by_packets(&rma),
                 moved => self.end_rma(&rma, Outcome::of(moved)),

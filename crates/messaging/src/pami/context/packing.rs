@@ -94,18 +94,22 @@ impl<D: PamiDevice> Context<D> {
         request: u64,
         pieces: &mut Pieces<Piece>,
     ) -> Result<(), Full> {
-        let room = (self.device.packet_max() - WORD) as u64;
         while !pieces.is_empty() {
+            let room = (self.device.data_max(to) - WORD) as u64;
             let taken = pieces.first(room, PLACE_B as u64, usize::MAX);
             let is_last = pieces.ends_with(&taken);
-            let mut packet = integers([if is_last { request } else { NO_REQUEST }]);
-            for &(data, remote) in &taken[..taken.len() - 1] {
-                packet.extend(integers([remote, data.bytes]));
-                self.device.load(data, &mut packet);
+            let mut packet = self.spare.packet();
+            packet.extend(if is_last { request } else { NO_REQUEST }.to_le_bytes());
+            let place = |(data, remote): Piece| [remote, data.bytes].map(u64::to_le_bytes);
+            for &piece in &taken[..taken.len() - 1] {
+                packet.extend(place(piece).as_flattened());
+                self.device.load(piece.0, &mut packet);
             }
-            let (data, remote) = taken[taken.len() - 1];
-            packet.extend(integers([remote, data.bytes]));
-            self.device.inject_memory(to, head, &packet, data)?;
+            let last = taken[taken.len() - 1];
+            packet.extend(place(last).as_flattened());
+            let injected = self.device.inject_memory(to, head, &packet, last.0);
+            self.spare.keep_packet(packet);
+            injected?;
             pieces.remove(&taken);
         }
         Ok(())
@@ -158,14 +162,17 @@ impl<D: PamiDevice> Context<D> {
         receiver: u64,
         data: &mut Pieces<Range>,
     ) -> Result<(), Full> {
-        let room = (self.device.packet_max() - WORD) as u64;
         while !data.is_empty() {
+            let room = (self.device.data_max(to) - WORD) as u64;
             let taken = data.first(room, 0, usize::MAX);
-            let mut packet = integers([receiver]);
+            let mut packet = self.spare.packet();
+            packet.extend(receiver.to_le_bytes());
             for &range in &taken[..taken.len() - 1] {
                 self.device.load(range, &mut packet);
             }
-            self.device.inject_memory(to, head, &packet, taken[taken.len() - 1])?;
+            let injected = self.device.inject_memory(to, head, &packet, taken[taken.len() - 1]);
+            self.spare.keep_packet(packet);
+            injected?;
             data.remove(&taken);
         }
         Ok(())

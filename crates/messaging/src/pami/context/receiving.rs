@@ -127,7 +127,8 @@ impl<D: PamiDevice> Context<D> {
     pub(super) fn acknowledge(&mut self, to: Endpoint, request: u64, outcome: Outcome) {
         if request != NO_REQUEST {
             let head = self.head(Kind::Acknowledgement, 0, 0);
-            let bytes = integers([request, u64::from(outcome != Outcome::Done)]);
+            let mut bytes = self.spare.packet();
+            bytes.extend([request, u64::from(outcome != Outcome::Done)].map(u64::to_le_bytes).as_flattened());
             self.submit(to, Waiting::Packet { head, bytes });
         }
     }

@@ -27,7 +27,7 @@ impl Spare {
         }
     }
 
-    fn keep_packet(&mut self, mut bytes: Vec<u8>) {
+    pub fn keep_packet(&mut self, mut bytes: Vec<u8>) {
         if self.packets.len() < Self::PACKETS_MAX && bytes.capacity() <= Self::PACKET_B_MAX {
             bytes.clear();
             self.packets.push(bytes);
@@ -35,7 +35,7 @@ impl Spare {
     }
 
     /// Memory for a packet, empty.
-    fn packet(&mut self) -> Vec<u8> {
+    pub fn packet(&mut self) -> Vec<u8> {
         self.packets.pop().unwrap_or_default()
     }
 }
@@ -76,6 +76,28 @@ impl<D: PamiDevice> Context<D> {
             return Ok(true);
         }
         Ok(self.send_later(to, head, [header, data], may_wait))
+    }
+
+    /// The same, also of more than one packet usually holds, if the path to the target carries it at once. If
+    /// not, nothing is sent, and the result is `false`.
+    ///
+    /// # Errors
+    /// If it is invalid.
+    #[inline]
+    pub fn send_whole(
+        &mut self,
+        to: Endpoint,
+        dispatch: u16,
+        [header, data]: [&[u8]; 2],
+    ) -> Result<bool, Invalid> {
+        self.check(to, dispatch, 0, 0)?;
+        let is_free = self.waiting.is_empty() || !self.waiting.contains_key(&to);
+        if !is_free || header.len() + data.len() > self.device.data_max(to) {
+            return Ok(false);
+        }
+        self.device.spend(Step::Immediate);
+        let head = self.head(Kind::Immediate, dispatch, header.len());
+        Ok(self.device.inject(to, head, [header, data]).is_ok())
     }
 
     #[cold]
@@ -201,7 +223,7 @@ impl<D: PamiDevice> Context<D> {
             Waiting::Packet { head, bytes } => self.device.inject(to, *head, [bytes, &[]]),
             Waiting::Eager { head, start, data, sent, cookie } => {
                 if let Some(bytes) = start {
-                    let room = (self.device.packet_max() - bytes.len()) as u64;
+                    let room = (self.device.data_max(to) - bytes.len()) as u64;
                     let part = data.bytes.min(room);
                     self.device.inject_memory(to, *head, bytes, data.part(0, part))?;
                     start.take().into_iter().for_each(|bytes| self.spare.keep_packet(bytes));

@@ -1,7 +1,7 @@
 //! A guest's side: what its threads did, what has arrived for its contexts, and the time.
 
 use super::profile::Mark;
-use super::{Arrived, ContextNumber, Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
+use super::{Arrived, ContextNumber, Contexts, Facts, Reply, Report, Request, Requests, Then, ThreadNumber};
 use crate::pami::device::{Range, Step, Ticket};
 use crate::pami::message_unit::memory::Mapping;
 use netloom_node::program::lock;
@@ -21,8 +21,8 @@ pub trait Link {
     /// Hands over for the last time.
     fn leave(&mut self, requests: &Requests);
 
-    /// What the guest waits for, a line for each thing.
-    fn report(&self) -> Vec<String>;
+    /// What the guest waits for.
+    fn report(&self) -> Report;
 
     /// The thread begins to compute.
     fn starts_computing(&mut self);
@@ -174,6 +174,13 @@ impl<L: Link> Hub<L> {
             self.now_ns += self.facts().clock_ns;
         } else {
             self.has_operations = true;
+        }
+    }
+
+    /// The library does something without other tasks.
+    pub fn acts(&mut self) {
+        if self.list.last() != Some(&Request::Acts) {
+            self.list.push(Request::Acts);
         }
     }
 

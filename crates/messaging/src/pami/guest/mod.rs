@@ -10,6 +10,7 @@
 //!
 //! - [`hub`] – the guest's side.
 //! - [`interface`] – what carries the messages of a task on its node.
+//! - `patience` – when a thread waits for ever.
 //! - [`process`] – the simulator's side: a hardware thread.
 //! - [`profile`] – what a profile records of a thread.
 //! - [`task`] – what the hardware threads of a task share.
@@ -17,6 +18,7 @@
 
 pub mod hub;
 pub mod interface;
+mod patience;
 pub mod process;
 pub mod profile;
 pub mod task;
@@ -103,8 +105,11 @@ pub enum Request {
     Start(ThreadNumber),
     /// The program is at a point that a profile records. It takes no time.
     Mark(Mark),
-    /// What the guest waits for, a line for each thing.
-    Report(Vec<String>),
+    /// The program's library did something that involves no other task, so a poll that follows is not another
+    /// one in vain. It takes no time.
+    Acts,
+    /// What the guest waits for, since it was asked.
+    Report(Report),
     /// A thread that is blocked or polls goes on, or does not begin to wait.
     Unpark(ThreadNumber),
     /// A packet is sent.
@@ -182,6 +187,16 @@ pub enum Request {
         /// The guest's number of it.
         ticket: Ticket,
     },
+}
+
+/// What a guest waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// In words, a line for each thing.
+    pub lines: Vec<String>,
+    /// As the library above PAMI has it (of MPI `netloom_mpi::waits::Waits`), to be compared with what others
+    /// report; empty if there is none.
+    pub state: Vec<u8>,
 }
 
 /// When a guest goes on.

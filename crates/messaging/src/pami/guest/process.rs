@@ -13,7 +13,7 @@ use netloom_node::process::{Failure, Operations, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 /// The way to a thread of a guest. `Ok(None)`: it still runs, and others must not wait for it.
@@ -49,6 +49,9 @@ pub trait Guest: Send {
     /// The task has failed, so the others must end too.
     fn end_job(&mut self);
 
+    /// The task waits for ever, and this is what the library above PAMI waits for, as it has it.
+    fn waits_for_ever(&mut self, _state: Vec<u8>) {}
+
     /// Why memory of the guest could not be accessed, if it could not.
     fn fault(&self) -> Option<String>;
 }
@@ -69,29 +72,6 @@ pub struct Settings {
     pub patience: Microticks,
     /// Until when at least a guest computes or sleeps, ticks.
     pub busy_until: Arc<AtomicU64>,
-}
-
-/// Parts of a patience: computing and sleeping that is shorter than one is taken for a part of a poll.
-const SHORT_PARTS: u64 = 100_000;
-/// Patiences after which nobody waits any more for others that compute or sleep: they may do so in a loop
-/// without end.
-const PATIENCES: u64 = 100;
-
-impl Settings {
-    /// Notes that a guest computes or sleeps for this long, from now on.
-    pub(super) fn set_busy(&self, now: Microticks, time: Microticks) {
-        if time.ticks() > self.patience.ticks() / SHORT_PARTS {
-            self.busy_until.fetch_max((now + time).ticks(), Ordering::Relaxed);
-        }
-    }
-
-    /// Whether nothing will come for who has waited in vain for this long. What others did a patience ago is
-    /// seen here, on any number of threads: no two nodes are as far apart in simulated time.
-    pub(super) fn lasts_for_ever(&self, waited: Microticks, now: Microticks) -> bool {
-        let busy_until = Microticks::of_ticks(self.busy_until.load(Ordering::Relaxed));
-        let is_idle = now.saturating_sub(busy_until) >= self.patience;
-        waited >= self.patience && (is_idle || waited.ticks() / PATIENCES >= self.patience.ticks())
-    }
 }
 
 /// The longest wait of a thread that polls in vain, before it may look at something else.
@@ -128,11 +108,14 @@ struct State {
     /// As many as would have been enough in one wait before a packet came last.
     usual: u32,
     waited: Microticks,
+    /// What of it counts.
+    counted: Microticks,
     seen_progress: u64,
     /// The begin of the last, and when it ends.
     began: Microticks,
     ends: Option<Microticks>,
     reads_clock: bool,
+    has_acted: bool,
     /// Its own turns that may have changed what other threads look at, and those of others when it looked
     /// last.
     turns: u64,
@@ -156,10 +139,12 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
             usual: 0,
             awaited: Contexts::default(),
             waited: Microticks::ZERO,
+            counted: Microticks::ZERO,
             seen_progress: 0,
             began: Microticks::ZERO,
             ends: None,
             reads_clock: false,
+            has_acted: false,
             turns: 0,
             seen_turns: 0,
             is_told: false,
@@ -243,6 +228,10 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
             }
             Then::Go => return self.answer(task, now),
             Then::Wait(contexts, polls) => {
+                if std::mem::take(&mut self.state.has_acted) {
+                    task.settings.set_active(now);
+                    self.moves(task);
+                }
                 let others = task.polled_by_others(self.number);
                 self.state.awaited = contexts.or(Contexts::ALL.without(others));
                 if task.has_arrivals(self.state.awaited) {
@@ -285,7 +274,8 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
     /// It does not wait in vain any more.
     fn moves(&mut self, task: &Task<I>) {
         let state = &mut self.state;
-        (state.in_vain, state.waited, state.seen_progress) = (0, Microticks::ZERO, task.progress);
+        (state.in_vain, state.seen_progress) = (0, task.progress);
+        (state.waited, state.counted) = (Microticks::ZERO, Microticks::ZERO);
     }
 
     /// Its wait has ended: what it does next, unless it goes on as if it began to wait.
@@ -338,10 +328,16 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
                 }
                 Ok(None)
             }
-            (Then::Wait(contexts, _), Resumed::TimedOut) if !task.has_arrivals(self.state.awaited) => {
+            (Then::Wait(contexts, polls), Resumed::TimedOut) if !task.has_arrivals(self.state.awaited) => {
+                let lasted = now - self.state.began;
                 self.state.in_vain += 1;
-                self.state.waited += now - self.state.began;
-                if task.settings.lasts_for_ever(self.state.waited, now) {
+                self.state.waited += lasted;
+                self.state.counted += task.settings.counted(polls, lasted);
+                if self.state.counted < task.settings.patience && self.state.counted < self.state.waited {
+                    // Others do not give up before it is known that it polls without end.
+                    task.settings.set_active(now);
+                }
+                if task.settings.lasts_for_ever(self.state.counted, now) {
                     let (call, does) = match task.contexts(contexts).count() {
                         0 => ("sched_yield", "given way".to_string()),
                         1 => ("PAMI_Context_advance", "polled a context".to_string()),
@@ -434,10 +430,14 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
         self.state.waits_for_ever = true;
         let reply = Reply { wants_report: true, ..Reply::at(task.ns(now)) };
         let requests = self.guest.exchange(&reply, false)?;
-        let reports = requests.into_iter().flat_map(|requests| requests.list);
-        let lines: Vec<String> = reports
-            .flat_map(|request| if let Request::Report(lines) = request { lines } else { vec![] })
-            .collect();
+        let mut lines = vec![];
+        for request in requests.into_iter().flat_map(|requests| requests.list) {
+            let Request::Report(report) = request else { continue };
+            lines.extend(report.lines);
+            if !report.state.is_empty() {
+                self.guest.waits_for_ever(report.state);
+            }
+        }
         let unfinished = match lines.is_empty() {
             true => String::new(),
             false => format!("; unfinished: {}", lines.join(", ")),
@@ -504,6 +504,7 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
                 return Err(Failure::new("memory", why));
             }
             self.state.reads_clock |= matches!(request, Request::Spend(Software::Clock));
+            self.state.has_acted |= request == Request::Acts;
             self.profile.expect(task, &request)?;
             task.execute(request)?;
         }
@@ -544,7 +545,10 @@ fn only_polls(requests: &Requests) -> bool {
 
 /// Whether a request does nothing that another thread could wait for.
 fn takes_time_only(request: &Request) -> bool {
-    matches!(request, Request::Spend(_) | Request::Compute(_) | Request::Report(_) | Request::Mark(_))
+    matches!(
+        request,
+        Request::Spend(_) | Request::Compute(_) | Request::Report(_) | Request::Mark(_) | Request::Acts
+    )
 }
 
 pub(super) fn invalid(reason: impl std::fmt::Display) -> Failure {

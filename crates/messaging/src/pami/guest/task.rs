@@ -232,7 +232,7 @@ impl<I: Interface> Task<I> {
             Request::Close(number) => self.contexts.retain(|(n, _)| *n != number),
             Request::Spend(step) => self.interface.thread().spend(self.settings.costs.of(step)),
             // Marks are the hardware thread's.
-            Request::Report(_) | Request::Mark(_) => {}
+            Request::Report(_) | Request::Mark(_) | Request::Acts => {}
             Request::Compute(ns) => {
                 let time = self.time(ns);
                 self.settings.set_busy(self.interface.thread().now(), time);

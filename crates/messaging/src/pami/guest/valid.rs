@@ -93,6 +93,7 @@ impl<I: Interface> Task<I> {
             | Request::Start(_)
             | Request::Report(_)
             | Request::Mark(_)
+            | Request::Acts
             | Request::Unpark(_) => {}
         }
         if sums.ns > HAND_OVER_NS {

@@ -1,6 +1,6 @@
 //! Layouts as bytes, which one process sends to another: the tree of loops, in words of eight bytes.
 
-use super::{Layout, Node};
+use super::{Layout, Loop, Node};
 use std::sync::Arc;
 
 /// The first word of a run; that of a loop is 1 + the number of nodes of its body.
@@ -14,9 +14,10 @@ fn encode(nodes: &[Node], to: &mut Vec<u8>) {
     for node in nodes {
         match node {
             Node::Run { at, bytes } => put(&[RUN, *at as u64, *bytes as u64], to),
-            Node::Repeat { at, count, stride, body } => {
-                put(&[1 + body.len() as u64, *at as u64, *count as u64, *stride as u64], to);
-                encode(body, to);
+            Node::Repeat { at, of } => {
+                let words = [1 + of.body.len() as u64, *at as u64, of.count as u64, of.stride as u64];
+                put(&words, to);
+                encode(&of.body, to);
             }
         }
     }
@@ -57,7 +58,8 @@ fn decode(bytes: &mut &[u8], depth: u32) -> Option<(Node, usize)> {
         data = data.checked_add(more)?;
     }
     let data = data.checked_mul(count).filter(|&data| data > 0)?;
-    Some((Node::Repeat { at, count, stride, body: Arc::new(body) }, data))
+    let of = Arc::new(Loop { count, stride, body: Arc::new(body) });
+    Some((Node::Repeat { at, of }, data))
 }
 
 impl Layout {

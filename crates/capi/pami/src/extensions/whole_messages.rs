@@ -1,0 +1,31 @@
+//! `NETLOOM_whole_messages`: sends of more data than [`PAMI_Send_immediate`](crate::send::PAMI_Send_immediate)
+//! takes, which are done when the call returns, where the path to the target carries them at once. Their
+//! dispatch function gets all data at once too. An extension of this library, for MPI.
+
+use super::Extension;
+use crate::abi::{Result, SendImmediate};
+use crate::client::job;
+use crate::send::send_whole;
+use std::ffi::c_void;
+
+pub const EXTENSION: Extension = Extension {
+    name: "NETLOOM_whole_messages",
+    refusal: |job| job.simulated.map(|_| "a simulated network has packets of one length"),
+    symbols: &["send", "has_own_core"],
+    symbol: |_, name| match name {
+        "send" => send as *mut c_void,
+        _ => has_own_core as *mut c_void,
+    },
+};
+
+/// Symbol `has_own_core`: whether no other task runs on this one's cores, so that those it sends to take
+/// messages at once.
+unsafe extern "C" fn has_own_core() -> bool {
+    job().is_ok_and(|job| !job.is_oversubscribed())
+}
+
+/// Symbol `send`: sends, or returns `PAMI_EAGAIN` if the path does not carry the message at once.
+unsafe extern "C" fn send(context: *mut c_void, send: *mut SendImmediate) -> Result {
+    // SAFETY: the caller gave them.
+    unsafe { send_whole(context, send) }
+}
