@@ -163,8 +163,9 @@ pub fn compile(language: &Language, call: &CompilerArgs, out: &mut dyn Write) ->
     })?;
     let variables: &[_] = if call.wrapper { &language.wrapper_variables } else { &[language.variable] };
     let named = variables.iter().filter_map(|name| std::env::var(name).ok());
-    let compiler =
-        named.into_iter().find(|name| !name.trim().is_empty()).unwrap_or_else(|| language.usual.into());
+    let mut named = named.into_iter().filter(|name| !name.trim().is_empty());
+    let compiler = named.find(|name| !(language.is_fortran && fortran::is_own(name)));
+    let compiler = compiler.unwrap_or_else(|| language.usual.into());
     // Who asks for the compiler's version compiles nothing.
     let has_file = call.args.iter().any(|word| !word.as_encoded_bytes().starts_with(b"-"));
     let asked = queries::query(&call.args);

@@ -94,6 +94,13 @@ fn build_tools_find_what_is_needed() {
     assert_eq!(output(command(at.join("links/bin/mpiexec"), &at).args(["-n", "3", "./hello"])), "3 ranks\n");
     let version = output(command(&mpifort, &at).arg("--version"));
     assert_eq!(version, output(command("gfortran", &at).arg("--version")));
+    // Variables that name this program.
+    output(
+        command(&mpifort, &at).env("FC", &mpifort).env("MPI_FC", &mpifort).args(["-o", "again", "hello.o"]),
+    );
+    let netloom = at.join("own/bin/netloom");
+    let own = format!("{} fc", netloom.display());
+    output(command(&netloom, &at).env("FC", own).args(["fc", "-o", "again", "hello.o"]));
     let ask = |question: &str| output(command(&mpifort, &at).arg(question)).trim_end().to_owned();
     let folders = ask("-showme:incdirs");
     let interfaces = folders.split(' ').next().unwrap();

@@ -19,7 +19,7 @@ static MPI_Count elements(const CFI_cdesc_t * of, int rank)
   return count;
 }
 
-/* The type of the first elements of so many dimensions. */
+/* The type of the first `count` elements of the first `rank` dimensions. */
 static int describe(const CFI_cdesc_t * of, int rank, MPI_Count count, MPI_Datatype element, MPI_Datatype * made)
 {
   if (rank == 0) return PMPI_Type_contiguous_c(1, element, made);

@@ -155,21 +155,21 @@ SAME(session_get_nth_pset_f08_, session_get_nth_pset_, ());
 
 /* Functions of the program. */
 
-static inline int no_more(const char * what, int * result)
+static inline int no_more(void)
 {
   int code = MPI_ERR_NO_MEM;
-  if (CALL(Add_error_code)(MPI_ERR_NO_MEM, &code) == MPI_SUCCESS) CALL(Add_error_string)(code, what);
-  return *result = CALL(Comm_call_errhandler)(MPI_COMM_SELF, code) == MPI_SUCCESS ? code : code;
+  if (PMPI_Add_error_code(MPI_ERR_NO_MEM, &code) == MPI_SUCCESS)
+    PMPI_Add_error_string(code, "a program in Fortran may have 64 different functions of a kind, and has more");
+  PMPI_Comm_call_errhandler(MPI_COMM_SELF, code);
+  return code;
 }
-
-#define NO_MORE "a program in Fortran may have 64 different functions of a kind, and has more"
 
 static inline void create_op(void (*function)(void), int is_long, int * commute, int * op, int * ierror)
 {
   void * c      = user_function(function, is_long);
   int    result = MPI_SUCCESS;
   MPI_Op made;
-  if (!c) no_more(NO_MORE, &result);
+  if (!c) result = no_more();
   else
   {
     result = is_long ? CALL(Op_create_c)((MPI_User_function_c *) c, to_c_logical(*commute), &made)
@@ -196,7 +196,7 @@ EXPORT void NAME(op_create_c_f08_)(void (*function)(void), int * commute, int * 
     void *         c      = error_function(function, index);                                                        \
     int            result = MPI_SUCCESS;                                                                            \
     MPI_Errhandler made;                                                                                            \
-    if (!c) no_more(NO_MORE, &result);                                                                              \
+    if (!c) result = no_more();                                                                              \
     else if ((result = CALL(kind##_create_errhandler)((MPI_##kind##_errhandler_function *) c, &made)) == MPI_SUCCESS) \
       *errhandler = MPI_Errhandler_toint(made);                                                                     \
     end(result, ierror);                                                                                            \

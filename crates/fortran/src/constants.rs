@@ -65,9 +65,8 @@ pub fn read(header: &str) -> Vec<Constant> {
     list
 }
 
-/// Variables whose addresses have a meaning: their names, their types and shapes, and the symbols of the
-/// linker, with which C compares.
-pub const ADDRESSES: [(&str, &str, &str); 9] = [
+/// Variables whose addresses have a meaning: names, types and shapes.
+pub const ADDRESSES: [(&str, &str, &str); 8] = [
     ("MPI_BOTTOM", "integer", ""),
     ("MPI_IN_PLACE", "integer", ""),
     ("MPI_BUFFER_AUTOMATIC", "integer", ""),
@@ -76,7 +75,6 @@ pub const ADDRESSES: [(&str, &str, &str); 9] = [
     ("MPI_ERRCODES_IGNORE", "integer", "(1)"),
     ("MPI_ARGV_NULL", "character(len=1)", "(1)"),
     ("MPI_ARGVS_NULL", "character(len=1)", "(1, 1)"),
-    ("MPI_DISPLACEMENT_CURRENT", "", ""),
 ];
 
 /// The name of the common block of an address; the symbol has an underscore after it.
@@ -98,7 +96,7 @@ pub fn module(constants: &[Constant]) -> String {
         let _ = writeln!(text, "  integer, parameter :: {} = {}", constant.name, constant.value);
     }
     text.push_str("\n  ! Addresses with a meaning.\n");
-    for (name, kind, shape) in ADDRESSES.iter().filter(|of| !of.1.is_empty()) {
+    for (name, kind, shape) in ADDRESSES {
         let kind = if kind.starts_with("character") { "character(kind=c_char)" } else { kind };
         let bound = format!("{kind}, bind(C, name=\"{}_\") :: {name}{shape}", common_block(name));
         text.push_str(&statement(2, &bound));

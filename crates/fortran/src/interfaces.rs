@@ -243,7 +243,7 @@ pub const EXTRA_INTERFACES: [&str; 2] = [
      integer :: f_status(MPI_STATUS_SIZE)\n      integer, optional :: ierror\n    end subroutine\n",
 ];
 
-/// What tells a variable's size, of any type.
+/// The function that returns a variable's size, of any type.
 pub fn sizeof_interface(name: &str, symbol: &str, indent: usize) -> String {
     let interface = Interface {
         arguments: ["x", "size", "ierror"].map(String::from).to_vec(),

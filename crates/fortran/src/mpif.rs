@@ -35,7 +35,7 @@ pub fn header(functions: &[Function], constants: &[Constant]) -> String {
         ("MPI_STATUS_IGNORE", "integer", "(MPI_STATUS_SIZE)"),
         ("MPI_STATUSES_IGNORE", "integer", "(MPI_STATUS_SIZE,1)"),
     ];
-    for (name, kind, shape) in ADDRESSES.iter().filter(|of| !of.1.is_empty()).chain(&statuses) {
+    for (name, kind, shape) in ADDRESSES.iter().chain(&statuses) {
         let kind = if kind.starts_with("character") { "character*1" } else { kind };
         line(&format!("{kind} {name}{shape}"));
         line(&format!("common /{}/ {name}", common_block(name)));

@@ -291,7 +291,7 @@ fn number(bare: &str, is_long: bool) -> Number {
     }
 }
 
-/// Whether both have the same parameters to Fortran, so that a generic name can have only one of them.
+/// Whether a function and its twin have the same parameters to Fortran, so that a generic name can have only one of them.
 pub fn is_ambiguous(function: &Function) -> bool {
     parameters(function).all(|of| {
         let size = |is_long| match role(function, of, is_long) {

@@ -27,7 +27,7 @@ fn is_own(function: &Function, buffer: &str) -> bool {
     }
 }
 
-/// Whether a request tells when a call's buffers are no longer used.
+/// Whether a request is done when a call's buffers are no longer used.
 fn has_request(function: &Function) -> bool {
     let is_persistent = function.name.contains("_init");
     !is_persistent && function.parameters.iter().any(|of| of.kind == "*request")

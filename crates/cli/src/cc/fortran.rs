@@ -31,16 +31,20 @@ struct Compiler<'a> {
 impl<'a> Compiler<'a> {
     fn find(command: &'a str, variable: &str) -> Result<Self, Problem> {
         let words: Vec<&str> = command.split_whitespace().collect();
-        // Where the variable names this program, the usual compiler follows.
-        let output = Command::new(words[0]).arg("-dumpfullversion").env_remove(variable).output();
-        let output = output.map_err(|e| {
+        let ask = |question| {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).arg(question).env_remove(variable).output()
+        };
+        let output = ask("-dumpfullversion").map_err(|e| {
             Problem::new(format!("cannot run the Fortran compiler `{}`: {e}", words[0]))
                 .help(FORTRAN.missing(variable))
         })?;
         let version = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string();
+        let named = ask("--version").map(|output| output.stdout).unwrap_or_default();
+        let is_gnu = named.starts_with(b"GNU Fortran");
         let help = format!("Set {variable} to GNU Fortran {VERSION_MIN} or later");
         let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-        match major.filter(|_| is_gnu(words[0], variable)) {
+        match major.filter(|_| is_gnu) {
             Some(major) if major >= VERSION_MIN => Ok(Compiler { words, version }),
             Some(_) => {
                 let what =
@@ -51,20 +55,10 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The compiler's file, whatever it was called.
-    fn path(&self) -> PathBuf {
-        let named = PathBuf::from(self.words[0]);
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        let in_path =
-            || std::env::split_paths(&folders).map(|folder| folder.join(&named)).find(|at| at.is_file());
-        let found = if named.components().count() > 1 { Some(named.clone()) } else { in_path() };
-        found.and_then(|found| found.canonicalize().ok()).unwrap_or(named)
-    }
-
     /// The name of the folder: another compiler, other sources and another library have another one.
     fn folder_name(&self, header: &str, library: &Path) -> String {
         let mut hasher = DefaultHasher::new();
-        (self.path(), &self.words[1..], &self.version, header, library).hash(&mut hasher);
+        (program(self.words[0]), &self.words[1..], &self.version, header, library).hash(&mut hasher);
         for source in sources() {
             (source.name, source.text).hash(&mut hasher);
         }
@@ -72,7 +66,10 @@ impl<'a> Compiler<'a> {
     }
 
     fn run(&self, folder: &Path, args: &[OsString]) -> Result<(), Problem> {
-        let mut command = Command::new(self.words[0]);
+        // A path is one from the folder of the call.
+        let is_path = Path::new(self.words[0]).components().count() > 1;
+        let named = if is_path { std::path::absolute(self.words[0]).ok() } else { None };
+        let mut command = Command::new(named.unwrap_or_else(|| self.words[0].into()));
         command.args(&self.words[1..]).args(args).current_dir(folder);
         let what = || format!("the Fortran interfaces are not compiled by `{}`", self.words[0]);
         let output = command.output().map_err(|e| Problem::new(format!("{}: {e}", what())))?;
@@ -85,9 +82,20 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn is_gnu(command: &str, variable: &str) -> bool {
-    let output = Command::new(command).arg("--version").env_remove(variable).output();
-    output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).starts_with("GNU Fortran"))
+/// The file of a command, whatever it was called.
+fn program(command: &str) -> PathBuf {
+    let named = PathBuf::from(command);
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let in_path =
+        || std::env::split_paths(&folders).map(|folder| folder.join(&named)).find(|at| at.is_file());
+    let found = if named.components().count() > 1 { Some(named.clone()) } else { in_path() };
+    found.and_then(|found| found.canonicalize().ok()).unwrap_or(named)
+}
+
+/// Whether a command is this program, as after `FC=mpifort ./configure`: then the usual compiler is meant.
+pub fn is_own(command: &str) -> bool {
+    let own = std::env::current_exe().and_then(|own| own.canonicalize()).ok();
+    command.split_whitespace().next().is_some_and(|first| own == Some(program(first)))
 }
 
 /// Folders in which interfaces are kept: beside the library, or the user's.
