@@ -281,11 +281,11 @@ impl Call<'_> {
                         matches!(&*of.kind, "data" | "space") && (back == 2 && all[at - 1].kind == "count")
                     })
                 };
-                if let Some(buffer) = is_counted(2).filter(|_| self.buffers == Buffers::Descriptors) {
-                    if passed == Passed::In && of.kind == "type" {
-                        *self.arguments.last_mut().expect("one was added") =
-                            format!("{}_c.type", buffer.name);
-                    }
+                if let Some(buffer) = is_counted(2).filter(|_| self.buffers == Buffers::Descriptors)
+                    && passed == Passed::In
+                    && of.kind == "type"
+                {
+                    *self.arguments.last_mut().expect("one was added") = format!("{}_c.type", buffer.name);
                 }
             }
             Role::Status(Passed::In) => {
