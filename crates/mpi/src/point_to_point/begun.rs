@@ -58,7 +58,7 @@ impl<T: Transport> PointToPoint<T> {
     #[inline]
     pub(crate) fn note_collective(&self, context: u32, number: u32, root: Option<u32>, bytes: Option<usize>) {
         // The groups of an intercommunicator have roots and lengths of their own.
-        if self.transport.call().is_none() || context % CONTEXTS != 0 {
+        if self.transport.call().is_none() || !context.is_multiple_of(CONTEXTS) {
             return;
         }
         let mut histories = self.begun.0.borrow_mut();
