@@ -12,7 +12,7 @@ static void open_file(void)
 /* The file's bytes, without a view. */
 static void check_bytes(const void * expected, int bytes, MPI_Offset at)
 {
-  char       got[4096];
+  static char got[1 << 16];
   MPI_File   plain;
   MPI_Status status;
   CHECK(bytes <= (int) sizeof got);
@@ -35,7 +35,7 @@ static void initial(void)
 static void interleaved(void)
 {
   enum { BLOCKS = 40 };
-  int          own[2 * BLOCKS], got[2 * BLOCKS], all[2 * BLOCKS * 8], count;
+  int          own[2 * BLOCKS], got[2 * BLOCKS], all[2 * BLOCKS * 64], count;
   MPI_Datatype filetype, pair, type;
   MPI_Offset   at, bytes, disp;
   MPI_Status   status;
@@ -98,7 +98,7 @@ static void matrix(void)
   enum { ROWS = 30, COLUMNS = 4 };
   int          whole[2] = {ROWS, COLUMNS * size}, part[2] = {ROWS, COLUMNS}, from[2] = {0, COLUMNS * rank};
   int          padded[2] = {ROWS + 2, COLUMNS + 2}, inner[2] = {1, 1};
-  double       own[ROWS + 2][COLUMNS + 2], got[ROWS + 2][COLUMNS + 2], row[COLUMNS * 8];
+  double       own[ROWS + 2][COLUMNS + 2], got[ROWS + 2][COLUMNS + 2], row[COLUMNS * 64];
   MPI_Datatype filetype, memory;
   MPI_Status   status;
   MPI_File_set_size(file, 0);

@@ -1,7 +1,7 @@
 /* Graph topologies, and collectives of neighborhoods: on grids, rings of any length, graphs and distributed graphs. */
 #include "common.h"
 
-enum { MOST = 16 };
+enum { MOST = 128 };
 static int rank, size;
 
 /* Exchanges by all forms; `from[k]` is the rank and the block that block k receives, rank -1 if none. */

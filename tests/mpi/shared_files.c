@@ -8,7 +8,7 @@ enum { ROUNDS = 50 };
 /* All append records of different lengths: each is there once and whole. */
 static void appended(MPI_File file)
 {
-  int        record[8], length = rank % 3 + 1, seen[8] = {0}, next[8] = {0};
+  int        record[8], length = rank % 3 + 1, seen[64] = {0}, next[64] = {0};
   MPI_Offset at, bytes;
   MPI_Status status;
   for (int round = 0; round < ROUNDS; round++)
@@ -100,7 +100,7 @@ static void taken(MPI_File file)
 /* One rank after the other, with different lengths. */
 static void ordered(MPI_File file)
 {
-  int        own[10], got[10], before = 0, all = 0;
+  int        own[64], got[64], before = 0, all = 0;
   MPI_Offset at;
   MPI_Status status;
   for (int n = 0; n < size; n++)

@@ -10,7 +10,7 @@ use netloom_fabric::collective::Operation;
 use netloom_guest::link::decode;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{Collective, Combine, Range, Step, Transfer};
-use netloom_messaging::pami::guest::{Contexts, Request, Requests, Then};
+use netloom_messaging::pami::guest::{Contexts, Report, Request, Requests, Then};
 use netloom_messaging::pami::packet::{Head, Kind};
 use proptest::prelude::*;
 use scripted::{MEMORY, Script, TASKS, encode, opens, run, run_with_messages};
@@ -110,7 +110,8 @@ fn usual() -> Vec<Requests> {
         (Request::Spend(Step::Copy(100)), Then::Wait(Contexts::ALL, 10)),
         (Request::Compute(1000.0), Then::Sleep(1000.0)),
         (Request::Start(1), Then::Block(Some(1000.0))),
-        (Request::Report(vec!["nothing".into()]), Then::Go),
+        (Request::Report(Report { lines: vec!["nothing".into()], state: vec![0xff; 9] }), Then::Go),
+        (Request::Acts, Then::Wait(Contexts::ALL, 1)),
         (Request::Unpark(1), Then::Go),
         (Request::Inject { from, to, head: head(), bytes: vec![1; 40] }, Then::Go),
         (Request::Inject { from, to: endpoint(0), head: head(), bytes: vec![1; 40] }, Then::Go),

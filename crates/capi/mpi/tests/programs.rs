@@ -162,7 +162,7 @@ fn programs_check_their_data_as_64_guests() {
     let is_long = std::env::var("NETLOOM_LONG").is_ok_and(|value| value == "1");
     for &name in if is_long { CHECKED } else { SOME } {
         let program = compile(&source(name), folder.path());
-        let job = Job { time_limit: Some(Duration::from_secs(900)), ..job(&program, 64) };
+        let job = Job { time_limit: Some(Duration::from_secs(3600)), ..job(&program, 64) };
         let (outcome, out, err) = run_guests(&machine(4, 1), job);
         assert_eq!(outcome.processes.status(), 0, "{name}:\n{out}{err}{:#?}", outcome.failures);
         if is_long {
