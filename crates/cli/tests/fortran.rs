@@ -87,7 +87,7 @@ fn build_tools_find_what_is_needed() {
     }
     let (_folder, at) = installed("own");
     let hello =
-        std::fs::canonicalize(&sources().into_iter().find(|of| of.ends_with("hello.f90")).unwrap()).unwrap();
+        std::fs::canonicalize(sources().into_iter().find(|of| of.ends_with("hello.f90")).unwrap()).unwrap();
     let mpifort = at.join("links/bin/mpifort");
     output(command(&mpifort, &at).args(["-c", "-o", "hello.o"]).arg(&hello));
     output(command(at.join("links/bin/mpif90"), &at).args(["-o", "hello", "hello.o"]));
