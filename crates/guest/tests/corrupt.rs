@@ -111,7 +111,6 @@ fn usual() -> Vec<Requests> {
         (Request::Compute(1000.0), Then::Sleep(1000.0)),
         (Request::Start(1), Then::Block(Some(1000.0))),
         (Request::Report(Report { lines: vec!["nothing".into()], state: vec![0xff; 9] }), Then::Go),
-        (Request::Acts, Then::Wait(Contexts::ALL, 1)),
         (Request::Unpark(1), Then::Go),
         (Request::Inject { from, to, head: head(), bytes: vec![1; 40] }, Then::Go),
         (Request::Inject { from, to: endpoint(0), head: head(), bytes: vec![1; 40] }, Then::Go),
@@ -132,6 +131,7 @@ fn usual() -> Vec<Requests> {
         (collective(Collective::Rectangle { root: 0, data: OWN }), Then::Wait(Contexts::ALL, 1000)),
         (collective(sum), Then::Wait(Contexts::ALL, 1000)),
         (collective(to_first), Then::WakeUp(Contexts::ALL)),
+        (Request::Acts, Then::Wait(Contexts::ALL, 1)),
         (Request::Unpark(0), Then::EndThread),
     ];
     requests.into_iter().map(|(request, then)| Requests { list: vec![request], then }).collect()
