@@ -142,8 +142,8 @@ pub trait Transport {
     /// If it cannot be sent.
     fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused>;
 
-    /// In messages of how many bytes long data is best exchanged, if the next is under way while one is
-    /// worked on.
+    /// The length of messages, bytes, in which long data is best exchanged if each is worked on when it has
+    /// arrived.
     #[inline]
     fn piece_bytes(&self) -> usize {
         usize::MAX

@@ -3,12 +3,14 @@
 //! name, so that a program that uses PAMI beside MPI has one.
 
 mod algorithms;
+mod functions;
 mod geometries;
 
 use crate::pami_interface::abi::{
-    Configuration, DispatchFunction, DispatchHints, EventFunction, HINT_DISABLE, MemoryRegion, Receive,
-    RegionPart, Rget, Rma, Rput, Send, SendEvents, SendImmediate, attribute, iovec,
+    Configuration, DispatchHints, EventFunction, HINT_DISABLE, MemoryRegion, Receive, RegionPart, Rget, Rma,
+    Rput, Send, SendEvents, SendImmediate, attribute, iovec,
 };
+use functions::*;
 use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
@@ -20,56 +22,6 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-
-unsafe extern "C" {
-    fn PAMI_Client_create(
-        name: *const c_char,
-        client: *mut *mut c_void,
-        list: *mut Configuration,
-        count: usize,
-    ) -> c_int;
-    fn PAMI_Client_destroy(client: *mut *mut c_void) -> c_int;
-    fn PAMI_Client_query(client: *mut c_void, list: *mut Configuration, count: usize) -> c_int;
-    fn PAMI_Context_createv(
-        client: *mut c_void,
-        list: *mut Configuration,
-        count: usize,
-        contexts: *mut *mut c_void,
-        number: usize,
-    ) -> c_int;
-    fn PAMI_Context_destroyv(contexts: *mut *mut c_void, count: usize) -> c_int;
-    fn PAMI_Context_advance(context: *mut c_void, maximum: usize) -> c_int;
-    fn PAMI_Dispatch_set(
-        context: *mut c_void,
-        dispatch: usize,
-        function: Option<DispatchFunction>,
-        cookie: *mut c_void,
-        hints: DispatchHints,
-    ) -> c_int;
-    fn PAMI_Dispatch_query(
-        context: *mut c_void,
-        dispatch: usize,
-        list: *mut Configuration,
-        count: usize,
-    ) -> c_int;
-    fn PAMI_Endpoint_create(client: *mut c_void, task: u32, offset: usize, endpoint: *mut u32) -> c_int;
-    fn PAMI_Endpoint_query(endpoint: u32, task: *mut u32, offset: *mut usize) -> c_int;
-    fn PAMI_Send_immediate(context: *mut c_void, send: *mut SendImmediate) -> c_int;
-    fn PAMI_Send(context: *mut c_void, send: *mut Send) -> c_int;
-    fn PAMI_Rput(context: *mut c_void, put: *mut Rput) -> c_int;
-    fn PAMI_Rget(context: *mut c_void, get: *mut Rget) -> c_int;
-    fn PAMI_Memregion_create(
-        context: *mut c_void,
-        address: *mut c_void,
-        bytes: usize,
-        registered: *mut usize,
-        region: *mut MemoryRegion,
-    ) -> c_int;
-    fn PAMI_Wtime(client: *mut c_void) -> f64;
-    fn PAMI_Extension_open(client: *mut c_void, name: *const c_char, extension: *mut *mut c_void) -> c_int;
-    fn PAMI_Extension_symbol(extension: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn PAMI_Error_text(text: *mut c_char, length: usize) -> usize;
-}
 
 const SUCCESS: c_int = 0;
 const AGAIN: c_int = crate::pami_interface::abi::EAGAIN;

@@ -178,7 +178,7 @@ pub trait PamiDevice {
     /// Most bytes of a packet.
     fn packet_max(&self) -> usize;
 
-    /// Most bytes of the next packet with data to an endpoint: perhaps more.
+    /// Most bytes of the next packet to an endpoint if it carries data: at least those of any packet.
     #[inline]
     fn data_max(&self, _to: Endpoint) -> usize {
         self.packet_max()

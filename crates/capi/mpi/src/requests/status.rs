@@ -1,6 +1,7 @@
 //! How requests have ended, while they stay (MPI 5.0, section 3.7.6).
 
-use super::{set_empty, set_status, status_at};
+use super::several::status_at;
+use super::{set_empty, set_status};
 use crate::abi::*;
 use crate::library::Library;
 use crate::numbers::Count;

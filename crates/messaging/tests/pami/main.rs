@@ -5,12 +5,14 @@
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::{Context, Event, Limits, Outcome, Receive, Rma, Send};
 use netloom_messaging::pami::device::{Arrival, Begun, Full, PamiDevice, Piece, Range, Remote, Transfer};
-use netloom_messaging::pami::packet::Head;
+use netloom_messaging::pami::packet::{Head, Kind};
 use netloom_messaging::pami::rmw::{Modify, Rmw};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+
+mod one_sided;
 
 const MEMORY_B: usize = 1 << 16;
 /// The longest message of the tests: longer than several packets, shorter than a rendezvous' piece and not.
@@ -65,6 +67,11 @@ impl PamiDevice for TestDevice {
         PACKET_MAX
     }
 
+    /// More to some of the others.
+    fn data_max(&self, to: Endpoint) -> usize {
+        PACKET_MAX * (1 + to.task() as usize % 3)
+    }
+
     fn endpoint(&self) -> Endpoint {
         Endpoint::new(self.task, 0).unwrap()
     }
@@ -81,7 +88,9 @@ impl PamiDevice for TestDevice {
             return Err(Full);
         }
         let bytes = parts.concat();
-        assert!(bytes.len() <= PACKET_MAX, "{} B in a packet", bytes.len());
+        let has_data = matches!(head.kind(), Kind::First | Kind::More | Kind::Store | Kind::Stream);
+        let most = if has_data { self.data_max(to) } else { PACKET_MAX };
+        assert!(bytes.len() <= most, "{} B in a packet of {:?}", bytes.len(), head.kind());
         queue.push_back((head, bytes));
         Ok(())
     }
@@ -469,179 +478,5 @@ proptest! {
         for (from, number) in acknowledged {
             prop_assert_eq!(tasks[from as usize].seen.completed.get(&number), Some(&1), "of {}", number);
         }
-    }
-}
-
-/// A put or a get with another task: the data lies in pieces of any length, with gaps.
-#[derive(Clone, Debug)]
-struct OneSided {
-    from: u32,
-    to: u32,
-    way: Transfer,
-    pieces: Vec<(u64, u64)>,
-    is_acknowledged: bool,
-    is_exposed: bool,
-    polls: Vec<u32>,
-}
-
-fn one_sided(tasks: u32) -> impl Strategy<Value = OneSided> {
-    let pieces = prop_oneof![
-        prop::collection::vec((0..9u64, 1..400u64), 1..2),
-        prop::collection::vec((1..5u64, 1..40u64), 1..20),
-    ];
-    let way = prop_oneof![Just(Transfer::Put), Just(Transfer::Get)];
-    let polls = prop::collection::vec(0..tasks, 0..4);
-    (0..tasks, 0..tasks, way, pieces, any::<bool>(), any::<bool>(), polls).prop_map(
-        |(from, to, way, pieces, is_acknowledged, is_exposed, polls)| OneSided {
-            from,
-            to,
-            way,
-            pieces,
-            is_acknowledged,
-            is_exposed,
-            polls,
-        },
-    )
-}
-
-impl OneSided {
-    /// Its pieces: from this address on in the task that starts it, and in the other.
-    fn pieces(&self, address: u64) -> Vec<Piece> {
-        let mut at = address;
-        let of = |&(gap, bytes): &(u64, u64)| {
-            let place = at + gap;
-            at = place + bytes;
-            (Range { address: place, bytes }, place)
-        };
-        self.pieces.iter().map(of).collect()
-    }
-
-    fn end(&self, address: u64) -> u64 {
-        address + self.pieces.iter().map(|(gap, bytes)| gap + bytes).sum::<u64>()
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    /// Each uses addresses of its own, the same in both tasks. What lies between the pieces stays as it is.
-    #[test]
-    fn puts_and_gets_move_each_byte_once_and_report_their_ends(
-        list in prop::collection::vec(one_sided(3), 1..20),
-        slots in 1usize..6,
-        reads_remote: bool,
-        finishes_at_once: bool,
-    ) {
-        let (world, mut tasks) = tasks(3, slots, reads_remote, finishes_at_once, 200);
-        for task in 0..3 {
-            world.borrow_mut().memory[task] = data_of(task as u64 + 1, MEMORY_B as u64);
-        }
-        let mut expected = world.borrow().memory.clone();
-        let mut address = 0;
-        for (number, o) in list.iter().enumerate() {
-            let is_exposed = o.is_exposed && reads_remote && !finishes_at_once;
-            let mut pieces = o.pieces(address);
-            address = o.end(address);
-            let (source, target) = if o.way == Transfer::Put { (o.from, o.to) } else { (o.to, o.from) };
-            for &(Range { address, bytes }, _) in &pieces {
-                let part = address as usize..(address + bytes) as usize;
-                let data = expected[source as usize][part.clone()].to_vec();
-                expected[target as usize][part].copy_from_slice(&data);
-            }
-            if is_exposed {
-                pieces.iter_mut().for_each(|piece| piece.1 += EXPOSED);
-            }
-            let with = Endpoint::new(o.to, 0).unwrap();
-            let (way, is_acknowledged) = (o.way, o.is_acknowledged);
-            let rma = Rma { way, with, pieces: &pieces, is_exposed, prefers_packets: false, cookie: number as u64, is_acknowledged };
-            tasks[o.from as usize].context.rma(rma).unwrap();
-            for &task in &o.polls {
-                tasks[task as usize].step(&world);
-            }
-        }
-        const FENCE: u64 = 1000;
-        tasks.iter_mut().for_each(|task| task.context.fence(FENCE));
-        settle(&world, &mut tasks);
-        for task in 0..3 {
-            prop_assert!(world.borrow().memory[task] == expected[task], "memory of task {}", task);
-            prop_assert_eq!(tasks[task].seen.sent.get(&FENCE), Some(&1));
-        }
-        for (number, o) in list.iter().enumerate() {
-            let (number, seen) = (number as u64, &tasks[o.from as usize].seen);
-            let is_put = o.way == Transfer::Put;
-            let ends = [&seen.sent, &seen.received, &seen.completed].map(|ends| ends.get(&number).copied());
-            let count = |is_there: bool| is_there.then_some(1);
-            prop_assert_eq!(ends, [count(is_put), count(!is_put), count(is_put && o.is_acknowledged)]);
-        }
-        let all_done = |task: &Task| task.seen.outcomes.iter().all(|&outcome| outcome == Outcome::Done);
-        prop_assert!(tasks.iter().all(all_done));
-    }
-}
-
-/// The data of a put is at its target when the put is complete or a fence has passed, and not only later.
-#[test]
-fn puts_are_at_their_targets_when_they_complete() {
-    for is_acknowledged in [true, false] {
-        let (world, mut tasks) = tasks(2, 2, true, false, 200);
-        let data = data_of(1, 500);
-        world.borrow_mut().memory[0][..500].copy_from_slice(&data);
-        let with = Endpoint::new(1, 0).unwrap();
-        let pieces = [(Range { address: 0, bytes: 500 }, 1000 + EXPOSED)];
-        let way = Transfer::Put;
-        let rma = Rma {
-            way,
-            with,
-            pieces: &pieces,
-            is_exposed: true,
-            prefers_packets: false,
-            cookie: 7,
-            is_acknowledged,
-        };
-        tasks[0].context.rma(rma).unwrap();
-        if !is_acknowledged {
-            tasks[0].context.fence(8);
-        }
-        let is_over = |seen: &Seen| seen.completed.contains_key(&7) || seen.sent.contains_key(&8);
-        while !is_over(&tasks[0].seen) {
-            assert!(tasks[0].step(&world), "the target does nothing");
-        }
-        assert_eq!(tasks[0].seen.sent.get(&7), Some(&1), "the memory is free before");
-        assert_eq!(world.borrow().memory[1][1000..1500], data);
-    }
-}
-
-#[test]
-fn atomic_operations_return_the_old_value() {
-    let (world, mut tasks) = tasks(3, 2, true, true, 200);
-    let rmw = |value| Rmw { address: 8, bytes: 8, modify: Modify::Add, value, test: None };
-    let target = Endpoint::new(2, 0).unwrap();
-    for n in 0..20 {
-        tasks[n % 2].context.rmw(target, rmw(1), n as u64).unwrap();
-    }
-    settle(&world, &mut tasks);
-    let mut olds: Vec<u32> = tasks.iter().flat_map(|task| task.seen.received.values().copied()).collect();
-    olds.sort_unstable();
-    assert_eq!(olds, (0..20).collect::<Vec<_>>());
-}
-
-#[test]
-fn operations_with_a_task_that_has_ended_end_with_that_outcome() {
-    for reads_remote in [true, false] {
-        let (world, mut tasks) = tasks(2, 1, reads_remote, true, 200);
-        let other = Endpoint::new(1, 0).unwrap();
-        let header = header_of(1, 0);
-        for (cookie, bytes, is_acknowledged) in [(1, 10, true), (2, 500, false), (3, 150, true)] {
-            let data = Range { address: 0, bytes };
-            let send = Send { to: other, dispatch: 1, header: &header, data, cookie, is_acknowledged };
-            tasks[0].context.send(send).unwrap();
-        }
-        world.borrow_mut().gone = Some(1);
-        tasks[0].context.report_gone();
-        while tasks[0].step(&world) {}
-        let seen = &tasks[0].seen;
-        assert_eq!(seen.sent.values().sum::<u32>() as usize, seen.sent.len(), "each once");
-        assert_eq!(seen.sent.len(), 3, "{:?}", seen.sent);
-        assert_eq!(seen.completed.keys().collect::<Vec<_>>(), [&1, &3]);
-        assert!(tasks[0].context.is_idle());
     }
 }
