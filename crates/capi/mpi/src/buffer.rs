@@ -291,6 +291,7 @@ impl Buffer {
 
     /// The arrays of a reduction, of what another address has and of what this one has, if both are
     /// [plain](Self::plain).
+    #[inline(always)]
     pub fn plain_arrays(&self, other: *const c_void) -> Option<[Array; 2]> {
         let Memory { address, bytes } = self.plain(PLAIN_BYTES_MAX)?;
         let other = match other as usize {
@@ -321,6 +322,7 @@ impl Buffer {
 }
 
 /// That what is sent and what is received are different memory.
+#[inline]
 pub fn check_apart<T>(sent: Range<*const T>, received: Range<*const T>) -> Result<(), Error> {
     let is_empty = sent.is_empty() || received.is_empty();
     if is_empty || sent.end <= received.start || received.end <= sent.start {
@@ -351,6 +353,7 @@ enum Form {
 
 impl Array {
     /// Whether it is one piece.
+    #[inline]
     fn is_run(&self) -> bool {
         match &self.form {
             Form::Data => true,
@@ -359,6 +362,7 @@ impl Array {
     }
 
     /// That the result of a reduction goes elsewhere, as far as both are one piece.
+    #[inline(always)]
     pub fn check_apart(&self, result: &Array) -> Result<(), Error> {
         if !matches!((&self.form, &result.form), (Form::Data, Form::Data)) {
             return Ok(());
@@ -434,11 +438,12 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     /// As [`Buffer::space`] for the result; as [`Buffer::bytes`] for the other, which may be the same.
+    #[inline(always)]
     pub unsafe fn new(from: &Array, result: Array) -> Self {
         let (address, bytes) = (result.address as *mut u8, result.bytes);
         if from.bytes != bytes || !result.is_run() || bytes == 0 {
             // SAFETY: the caller's promise.
-            return Operand::Copied(unsafe { from.copy() }, result);
+            return unsafe { Self::copied(from, result) };
         }
         // SAFETY: the caller's promise; all data is between 0 and the extent.
         unsafe {
@@ -447,6 +452,12 @@ impl<'a> Operand<'a> {
             }
             Operand::Here(std::slice::from_raw_parts_mut(address, bytes))
         }
+    }
+
+    #[inline(never)]
+    unsafe fn copied(from: &Array, result: Array) -> Self {
+        // SAFETY: the caller's promise.
+        Operand::Copied(unsafe { from.copy() }, result)
     }
 
     /// Writes the result to where it goes.

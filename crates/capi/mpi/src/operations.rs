@@ -43,29 +43,30 @@ pub struct Combining {
 
 /// How elements of a type are combined. That an operation is not defined is found here, before any rank has
 /// sent something.
+#[inline(always)]
 pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<Combining, Error> {
-    let (of, handle) = (buffer.of()?.clone(), buffer.handle());
+    let (of, handle) = (buffer.of()?, buffer.handle());
     let extent = of.extent().max(1) as usize;
     let packed = match &of {
         Type::Derived(made) if !made.of.is_within_extent() => Some(made.of.clone()),
         _ => None,
     };
     let of = match (of, operation) {
-        (Type::Predefined(of), _) => Some(of),
+        (Type::Predefined(of), _) => Some(*of),
         (Type::Derived(made), _) if made.same_as.is_some() => made.same_as,
         (Type::Derived(_), Reduction::User { .. }) => None,
-        (Type::Derived(_), Reduction::Predefined(op)) => {
-            let op = format!("{op:?}").to_uppercase();
-            return Err(Error::new(
-                Class::Op,
-                format!("MPI_{op} is not defined for types that a program makes"),
-            ));
-        }
+        (Type::Derived(_), Reduction::Predefined(op)) => return Err(undefined_for_derived(op)),
     };
     if let (Reduction::Predefined(op), Some(of)) = (operation, of) {
         check_defined(op, of)?;
     }
     Ok(Combining { operation, of, handle, extent, packed })
+}
+
+#[cold]
+fn undefined_for_derived(op: Op) -> Error {
+    let op = format!("{op:?}").to_uppercase();
+    Error::new(Class::Op, format!("MPI_{op} is not defined for types that a program makes"))
 }
 
 impl Combining {
@@ -140,13 +141,16 @@ impl Combine for Combining {
 }
 
 /// That an operation is defined for a type.
+#[inline(always)]
 pub fn check_defined(op: Op, of: &Predefined) -> Result<(), Error> {
     // The most usual ones.
-    if matches!(op, Op::Sum | Op::Prod | Op::Min | Op::Max)
-        && matches!((of.kind, of.size), (Kind::Signed | Kind::Unsigned | Kind::Float, 4 | 8))
-    {
-        return Ok(());
-    }
+    let is_usual = matches!(op, Op::Sum | Op::Prod | Op::Min | Op::Max)
+        && matches!((of.kind, of.size), (Kind::Signed | Kind::Unsigned | Kind::Float, 4 | 8));
+    if is_usual { Ok(()) } else { try_out(op, of) }
+}
+
+#[inline(never)]
+fn try_out(op: Op, of: &Predefined) -> Result<(), Error> {
     const EXTENT_MAX: usize = 64;
     let (mut first, second) = ([0; EXTENT_MAX], [0; EXTENT_MAX]);
     if !op::reduce(op, of, &mut first[..of.extent], &second[..of.extent]) {

@@ -339,7 +339,7 @@ impl Pami {
         process
     }
 
-    #[inline]
+    #[inline(always)]
     fn immediate(&self, to: Process, header: &[u8], data: Memory) -> Result<SendImmediate, Refused> {
         let dest = self.endpoint(to)?;
         let part = |address: u64, bytes: usize| iovec { iov_base: address as *mut c_void, iov_len: bytes };
@@ -367,7 +367,7 @@ impl Transport for Pami {
         self.short_max_bytes.get()
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused> {
         let header = envelope.to_bytes();
         let mut send = self.immediate(to, &header, data)?;
@@ -387,7 +387,7 @@ impl Transport for Pami {
         self.whole_max_bytes.get()
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Result<bool, Refused> {
         let Some(send_whole) = self.send_whole else { return Ok(false) };
         let header = envelope.to_bytes();
@@ -476,7 +476,7 @@ impl Transport for Pami {
     }
 
     #[inline]
-    fn observe(&self, event: MessageEvent) {
+    fn observe(&self, event: impl FnOnce() -> MessageEvent) {
         crate::profile::observe(event);
     }
 
