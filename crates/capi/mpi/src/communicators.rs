@@ -8,6 +8,7 @@ use crate::operations::Combining;
 use crate::pami::Pami;
 use netloom_mpi::collective::inter::Inter;
 use netloom_mpi::collective::{self, Operation, inter};
+use netloom_mpi::datatype::PREDEFINED;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
 use netloom_mpi::op::Op;
@@ -52,7 +53,8 @@ pub fn agree(library: &mut Library, operation: Operation<Pami>) -> Result<u32, E
 }
 
 async fn agreed(contexts: &Contexts, operation: Operation<Pami>) -> Result<u32, Error> {
-    let greatest = Combining::of_predefined(Op::Max, "UINT32_T");
+    let uint32 = PREDEFINED.iter().find(|of| of.name == "UINT32_T").expect("it is one of them");
+    let greatest = Combining::Predefined(Op::Max, uint32);
     contexts::agree(contexts, async |context| collective::all_reduce(&operation, context, &greatest).await)
         .await
 }

@@ -5,7 +5,7 @@ use crate::library::Library;
 use crate::pami::listener;
 use crate::types::Type;
 use netloom_mpi::collective::Combine;
-use netloom_mpi::datatype::{Datatype, Kind, PREDEFINED, Predefined, Scattered};
+use netloom_mpi::datatype::{Datatype, Kind, Predefined, Scattered};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::op::{self, Op};
 use netloom_mpi::point_to_point::PointToPoint;
@@ -31,10 +31,17 @@ pub enum Reduction {
 }
 
 /// How elements of a type are combined.
-pub struct Combining {
-    operation: Reduction,
-    /// The type, if it is predefined, and its handle and extent.
-    of: Option<&'static Predefined>,
+pub enum Combining {
+    Predefined(Op, &'static Predefined),
+    /// In a box, so that collectives with a predefined operation are short.
+    User(Box<User>),
+}
+
+/// A function of the program, for elements of a type.
+pub struct User {
+    function: usize,
+    is_long: bool,
+    /// The type's handle and extent.
     handle: usize,
     extent: usize,
     /// The type, if some of its data is outside of its extent: operands are data alone.
@@ -45,22 +52,25 @@ pub struct Combining {
 /// sent something.
 #[inline(always)]
 pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<Combining, Error> {
-    let (of, handle) = (buffer.of()?, buffer.handle());
-    let extent = of.extent().max(1) as usize;
-    let packed = match &of {
+    let Reduction::Predefined(op) = operation else { return user(operation, buffer) };
+    let of = match buffer.of()? {
+        Type::Predefined(of) => *of,
+        Type::Derived(made) => made.same_as.ok_or_else(|| undefined_for_derived(op))?,
+    };
+    check_defined(op, of)?;
+    Ok(Combining::Predefined(op, of))
+}
+
+#[inline(never)]
+fn user(operation: Reduction, buffer: &Buffer) -> Result<Combining, Error> {
+    let Reduction::User { function, is_long, .. } = operation else { unreachable!("it is the program's") };
+    let of = buffer.of()?;
+    let packed = match of {
         Type::Derived(made) if !made.of.is_within_extent() => Some(made.of.clone()),
         _ => None,
     };
-    let of = match (of, operation) {
-        (Type::Predefined(of), _) => Some(*of),
-        (Type::Derived(made), _) if made.same_as.is_some() => made.same_as,
-        (Type::Derived(_), Reduction::User { .. }) => None,
-        (Type::Derived(_), Reduction::Predefined(op)) => return Err(undefined_for_derived(op)),
-    };
-    if let (Reduction::Predefined(op), Some(of)) = (operation, of) {
-        check_defined(op, of)?;
-    }
-    Ok(Combining { operation, of, handle, extent, packed })
+    let (handle, extent) = (buffer.handle(), of.extent().max(1) as usize);
+    Ok(Combining::User(Box::new(User { function, is_long, handle, extent, packed })))
 }
 
 #[cold]
@@ -69,28 +79,44 @@ fn undefined_for_derived(op: Op) -> Error {
     Error::new(Class::Op, format!("MPI_{op} is not defined for types that a program makes"))
 }
 
-impl Combining {
-    /// A predefined operation on a predefined type, by name, that takes it.
-    pub fn of_predefined(op: Op, name: &str) -> Self {
-        let of = PREDEFINED.iter().find(|of| of.name == name);
-        let (handle, extent) = of.map_or((0, 1), |of| (of.handle, of.extent));
-        Combining { operation: Reduction::Predefined(op), of, handle, extent, packed: None }
+impl User {
+    fn combine(&self, first: &mut [u8], second: &[u8]) -> Result<(), Error> {
+        match &self.packed {
+            None => {
+                let mut result = second.to_vec();
+                let operands = [first.as_mut_ptr(), result.as_mut_ptr()];
+                // SAFETY: the program gave the function for this type; operands have this many elements.
+                unsafe { self.call(operands, first.len() / self.extent) };
+                first.copy_from_slice(&result);
+            }
+            // Nothing can come of elements without data.
+            Some(of) if of.size() == 0 => {}
+            Some(of) => {
+                let count = first.len() / of.size();
+                let left = Scattered::new(of.layout(count), first)?;
+                let right = Scattered::new(of.layout(count), second)?;
+                // SAFETY: as above.
+                unsafe { self.call([left.base(), right.base()], count) };
+                right.pack(first);
+            }
+        }
+        Ok(())
     }
 
-    /// Calls the program's function: the second operand is replaced by first op second.
+    /// Calls the function: the second operand is replaced by first op second.
     ///
     /// # Safety
     /// The program gave the function, with counts of this length; operands have this many elements.
-    unsafe fn call(&self, (function, is_long): (usize, bool), operands: [*mut u8; 2], count: usize) {
+    unsafe fn call(&self, operands: [*mut u8; 2], count: usize) {
         type Function<Count> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut Count, *mut usize);
         let (mut handle, [first, second]) = (self.handle, operands.map(|of| of.cast::<c_void>()));
         // SAFETY: the caller's promise.
         let call = || unsafe {
-            if is_long {
-                let function = std::mem::transmute::<usize, Function<i64>>(function);
+            if self.is_long {
+                let function = std::mem::transmute::<usize, Function<i64>>(self.function);
                 function(first, second, &mut (count as i64), &mut handle);
             } else {
-                let function = std::mem::transmute::<usize, Function<c_int>>(function);
+                let function = std::mem::transmute::<usize, Function<c_int>>(self.function);
                 function(first, second, &mut (count as c_int), &mut handle);
             }
         };
@@ -103,39 +129,22 @@ impl Combining {
 }
 
 impl Combine for Combining {
+    #[inline]
     fn combine(&self, first: &mut [u8], second: &[u8]) -> Result<(), Error> {
-        match self.operation {
-            Reduction::Predefined(op) => {
-                op::reduce(op, self.of.expect("a predefined operation has such a type"), first, second);
+        match self {
+            Combining::Predefined(op, of) => {
+                op::reduce(*op, of, first, second);
+                Ok(())
             }
-            Reduction::User { function, is_long, .. } => match &self.packed {
-                None => {
-                    let mut result = second.to_vec();
-                    let operands = [first.as_mut_ptr(), result.as_mut_ptr()];
-                    // SAFETY: the program gave the function for this type; operands have this many elements.
-                    unsafe { self.call((function, is_long), operands, first.len() / self.extent) };
-                    first.copy_from_slice(&result);
-                }
-                // Nothing can come of elements without data.
-                Some(of) if of.size() == 0 => {}
-                Some(of) => {
-                    let count = first.len() / of.size();
-                    let left = Scattered::new(of.layout(count), first)?;
-                    let right = Scattered::new(of.layout(count), second)?;
-                    // SAFETY: as above.
-                    unsafe { self.call((function, is_long), [left.base(), right.base()], count) };
-                    right.pack(first);
-                }
-            },
+            Combining::User(user) => user.combine(first, second),
         }
-        Ok(())
     }
 
     fn predefined(&self) -> Option<(Op, &'static Predefined)> {
-        match self.operation {
+        match *self {
             // Which operand is the last matters to these.
-            Reduction::Predefined(Op::Replace | Op::NoOp) | Reduction::User { .. } => None,
-            Reduction::Predefined(op) => Some((op, self.of?)),
+            Combining::Predefined(Op::Replace | Op::NoOp, _) | Combining::User(_) => None,
+            Combining::Predefined(op, of) => Some((op, of)),
         }
     }
 }
