@@ -234,6 +234,8 @@ pub unsafe fn set_state(state: State) {
 pub unsafe fn end(library: Library) {
     IS_RUNNING.store(false, Ordering::Relaxed);
     let point_to_point = Rc::clone(&library.point_to_point);
+    // SAFETY: nothing is borrowed.
+    unsafe { threads::unlocked(|| point_to_point.transport().stop_threads()) };
     threads::end();
     drop(library);
     point_to_point.transport().end();
