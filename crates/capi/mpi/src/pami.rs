@@ -248,6 +248,7 @@ impl Pami {
     /// From now on a send has ended only when its packets have left: what is sent last must not be lost.
     pub fn send_all(&self) {
         self.short_max_bytes.set(0);
+        crate::handed::set(None);
         self.whole_max_bytes.set(0);
     }
 

@@ -154,6 +154,12 @@ pub unsafe fn wait() -> bool {
     true
 }
 
+/// Whether there are communication threads.
+#[inline]
+pub fn has_background() -> bool {
+    HAS_BACKGROUND.load(Ordering::Relaxed)
+}
+
 /// With communication threads, makes progress without waiting; other threads may have the lock meanwhile.
 /// Returns whether there are any: else the caller makes progress itself.
 ///
@@ -161,7 +167,7 @@ pub unsafe fn wait() -> bool {
 /// The caller borrows nothing of the library.
 #[inline]
 pub unsafe fn poll() -> bool {
-    if !HAS_BACKGROUND.load(Ordering::Relaxed) {
+    if !has_background() {
         return false;
     }
     // SAFETY: this thread holds the lock.
@@ -172,7 +178,7 @@ pub unsafe fn poll() -> bool {
 /// What PAMI reports is handled under the lock: a communication thread takes it, others have it.
 #[inline]
 pub fn in_dispatch<R>(handle: impl FnOnce() -> R) -> R {
-    if !HAS_BACKGROUND.load(Ordering::Relaxed) || DEPTH.get() > 0 {
+    if !has_background() || DEPTH.get() > 0 {
         return handle();
     }
     lock();

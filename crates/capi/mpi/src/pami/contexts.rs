@@ -9,7 +9,8 @@
 //! # Order
 //! A send that is handed over is counted until the thread has carried it out, under the context's lock. A
 //! send to a context with such a count is handed over too; one that is not has the context's lock. Senders
-//! have the library's lock. So sends of a context are carried out in their order.
+//! have the library's lock. So sends of a context are carried out in their order. Where all are handed over,
+//! PAMI's queue keeps the order of what a thread posts, with the library's lock or without it.
 
 use super::functions::*;
 use super::{AGAIN, MESSAGE, POLLS, Pami, SUCCESS, listener, reason, sent, symbol};
@@ -227,6 +228,9 @@ impl Pami {
             if result != SUCCESS {
                 return Err(reason("EXT_async_progress"));
             }
+        }
+        if contexts.settings.are_posted {
+            crate::handed::set(Some(self.short_max_bytes.get()));
         }
         Ok(())
     }

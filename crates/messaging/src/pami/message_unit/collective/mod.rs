@@ -193,6 +193,11 @@ impl Collectives {
         self.waiting.push_back((group, ticket, operation));
     }
 
+    /// Whether an operation is in progress.
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     /// The operations go on as far as possible; those that end are added to a list.
     pub fn advance(&mut self, finished: &mut VecDeque<Ticket>) {
         loop {
