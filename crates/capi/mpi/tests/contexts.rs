@@ -62,3 +62,48 @@ fn programs_check_their_data_as_guests_with_several_contexts() {
         }
     }
 }
+
+/// Short messages of one thread: communication threads take work off it. How much of the paper's 2.4 that is
+/// depends on all that it leaves to the thread, so the bound is low.
+#[test]
+fn communication_threads_raise_the_message_rate_of_a_guest() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/message_rate.c", folder.path());
+    let rates = [&[], VARIANTS[2]].map(|variables: Variables| {
+        let (status, out, all) = simulated(&machine(1, 1), &program, 6, variables);
+        assert_eq!(status, 0, "{all}");
+        out.trim().rsplit(' ').next().unwrap().parse::<f64>().unwrap_or_else(|_| panic!("{all}"))
+    });
+    assert!(rates[1] > 1.3 * rates[0], "{rates:?}");
+}
+
+/// Messages that communication threads take are reported as others are.
+#[test]
+fn waits_for_ever_are_reported_with_communication_threads() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/deadlocks.c", folder.path());
+    let job = Job { arguments: vec!["5".into()], ..with(VARIANTS[2], job(&program, 4)) };
+    let (outcome, out, err) = run_guests(&machine(1, 1), job);
+    let failures: Vec<String> = outcome.failures.iter().map(|failure| format!("{failure:?}")).collect();
+    let (all, expected) =
+        (format!("{out}{err}{}", failures.join("\n")), "receive from rank 1 (task 2) with tag 7");
+    assert!(all.contains(expected) && all.contains("with tag 8"), "{all}");
+}
+
+/// Random traffic, all processes on few cores; and processes that are started meanwhile.
+#[test]
+fn random_traffic_and_new_processes_natively_with_several_contexts() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let [soak, spawn] = ["soak", "spawn"].map(|name| compile(&format!("tests/mpi/{name}.c"), folder.path()));
+    for variables in VARIANTS {
+        let arguments = vec!["2".into(), "7".into()];
+        let job_of = |program: &Path| with(variables, Job { universe: Some(20), ..job(program, 2) });
+        for job in [Job { arguments, tasks: 8, ..job_of(&soak) }, job_of(&spawn)] {
+            let (mut out, mut err) = (vec![], vec![]);
+            let status = launch(&job, &mut out, &mut err).expect("the job starts").status();
+            assert_eq!(status, 0, "{variables:?}: {job:?}\n{}", String::from_utf8_lossy(&err));
+        }
+    }
+}

@@ -100,8 +100,6 @@ pub struct UnitContext {
     /// The FIFO of sends that had no space last.
     is_full: Option<usize>,
     collectives: Collectives,
-    /// The process of the node that executes what the collectives have done, until it is resumed.
-    carried_by: Option<u8>,
     /// Packets from and to other contexts of the node.
     queues: Queues,
 }
@@ -154,7 +152,6 @@ impl UnitContext {
             finished: VecDeque::new(),
             is_full: None,
             collectives: Collectives::default(),
-            carried_by: None,
             queues: Queues::new(resources.reception(process, offset), &device, placement.processes),
             device,
         }
@@ -202,19 +199,7 @@ impl UnitContext {
         }
         self.collect_local();
         self.collect_ended();
-        self.advance_collectives();
-    }
-
-    /// The collectives go on, unless another hardware thread of the task executes what they have done so far:
-    /// descriptors must be injected in their order, and each thread has a list of its own. That thread is
-    /// resumed when it is done.
-    fn advance_collectives(&mut self) {
-        let own = self.device.runs_as();
-        if self.carried_by.is_none_or(|by| by == own) {
-            self.collectives.advance(&mut self.finished);
-            let is_carried = self.collectives.is_running() && self.device.thread().has_pending();
-            self.carried_by = is_carried.then_some(own);
-        }
+        self.collectives.advance(&self.device, &mut self.finished);
     }
 
     /// Notes the operations that have ended. A task may have thousands under way and be resumed for each
@@ -589,7 +574,7 @@ impl PamiDevice for UnitContext {
     fn collective(&mut self, group: usize, operation: Collective) -> Ticket {
         self.next_ticket += 1;
         self.collectives.begin(group, self.next_ticket, operation);
-        self.advance_collectives();
+        self.collectives.advance(&self.device, &mut self.finished);
         self.next_ticket
     }
 

@@ -150,6 +150,8 @@ pub struct Collectives {
     waiting: VecDeque<(usize, Ticket, Collective)>,
     running: Option<(usize, Running)>,
     waits: Waits,
+    /// The process of the node that executes what they have done, until it is resumed.
+    carried_by: Option<u8>,
 }
 
 impl Collectives {
@@ -193,13 +195,19 @@ impl Collectives {
         self.waiting.push_back((group, ticket, operation));
     }
 
-    /// Whether an operation is in progress.
-    pub fn is_running(&self) -> bool {
-        self.running.is_some()
+    /// The operations go on as far as possible; those that end are added to a list. Not while another hardware
+    /// thread of the task executes what they have done so far: descriptors must be injected in their order, and
+    /// each thread has a list of its own. That thread is resumed when it is done.
+    pub fn advance(&mut self, device: &UnitDevice, finished: &mut VecDeque<Ticket>) {
+        let own = device.runs_as();
+        if self.carried_by.is_none_or(|by| by == own) {
+            self.go_on(finished);
+            let is_carried = self.running.is_some() && device.thread().has_pending();
+            self.carried_by = is_carried.then_some(own);
+        }
     }
 
-    /// The operations go on as far as possible; those that end are added to a list.
-    pub fn advance(&mut self, finished: &mut VecDeque<Ticket>) {
+    fn go_on(&mut self, finished: &mut VecDeque<Ticket>) {
         loop {
             if self.running.is_none()
                 && let Some((group, ticket, operation)) = self.waiting.pop_front()
