@@ -75,6 +75,15 @@ fn is_place(function: &Function, parameter: &Parameter) -> bool {
     parameter.kind.starts_with('*') && !is_optional && rust_type(&parameter.kind, false).starts_with("*mut")
 }
 
+/// Makes the linker export what assembler defines. rustc's list of names to export (a version script) has
+/// names of Rust's items alone. Linkers take these as patterns, so one item has a pattern as its name; it is
+/// hidden, and not exported itself.
+const EXPORTED: &str = r#"
+#[unsafe(export_name = "MPI_*")]
+pub static WEAK_NAMES: [u8; 0] = [];
+global_asm!(".hidden \"MPI_*\"");
+"#;
+
 fn export(function: &Function, is_long: bool) -> String {
     let name = format!("{}{}", function.name, if is_long { "_c" } else { "" });
     let parameters: Vec<_> = function.parameters.iter().filter(|parameter| parameter.kind != "...").collect();
@@ -254,12 +263,12 @@ fn export(function: &Function, is_long: bool) -> String {
         "#[unsafe(no_mangle)] pub unsafe extern \"C\" fn PMPI_{name}({}) -> {result} {{ unsafe {{ {body} }} }}",
         declared.join(", ")
     );
-    // The name that tools replace, in a library of theirs that is found first. It would be weak for static
-    // linking, which rustc cannot express and a shared library does not need.
+    // The weak name, which programs and tools replace. In assembler, since a naked function's name is strong.
+    let symbol = format!("MPI_{name}");
     let _ = writeln!(
         text,
-        "#[unsafe(naked)] #[unsafe(no_mangle)] pub unsafe extern \"C\" fn MPI_{name}() \
-         {{ naked_asm!(\"{jump} {{}}\", sym PMPI_{name}) }}"
+        "global_asm!(\".pushsection .text.{symbol},\\\"ax\\\"\", \".weak {symbol}\", \".type {symbol}, %function\", \
+         \"{symbol}:\", \"{jump} {{}}\", \".size {symbol}, . - {symbol}\", \".popsection\", sym PMPI_{name});"
     );
     text
 }
@@ -278,6 +287,7 @@ fn main() {
         .iter()
         .flat_map(|of| [Some(export(of, false)), of.has_twin.then(|| export(of, true))])
         .flatten()
+        .chain([EXPORTED.into()])
         .collect();
     let out = PathBuf::from(env::var("OUT_DIR").expect("Cargo sets it"));
     std::fs::write(out.join("exports.rs"), exports).expect("Cargo's folder is writable");

@@ -489,6 +489,10 @@ pub struct JobArgs {
     /// Set an environment variable of all tasks. Repeatable
     #[arg(short = 'x', value_name = "NAME=VALUE", value_parser = variable)]
     pub environment: Vec<(String, String)>,
+    /// The error handler that programs of MPI begin with, instead of mpi_errors_are_fatal
+    #[arg(long, value_name = "NAME", ignore_case = true,
+        value_parser = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"])]
+    pub initial_errhandler: Option<String>,
     /// Folder that tasks start in
     #[arg(long, value_name = "DIR")]
     pub wdir: Option<PathBuf>,

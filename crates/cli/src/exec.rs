@@ -10,7 +10,8 @@ use std::ffi::OsString;
 use std::io::Write;
 
 /// The options of other launchers that are a word behind one dash.
-const ONE_DASH: [(&str, &str); 2] = [("-np", "--np"), ("-wdir", "--wdir")];
+const ONE_DASH: [(&str, &str); 3] =
+    [("-np", "--np"), ("-wdir", "--wdir"), ("-initial-errhandler", "--initial-errhandler")];
 
 /// The command line with two dashes before the options of `exec` and `mpirun` that other launchers write with
 /// one.
@@ -99,7 +100,8 @@ fn universe(value: Option<String>) -> Result<Option<u32>, Trouble> {
 /// The job that arguments describe.
 #[cfg(target_os = "linux")]
 pub fn job(args: JobArgs, bind: netloom_shm::launch::Bind) -> netloom_shm::launch::Job {
-    let JobArgs { tasks, label, timeout, grace, environment, wdir, program } = args;
+    let JobArgs { tasks, label, timeout, grace, environment, initial_errhandler, wdir, program } = args;
+    let handler = initial_errhandler.map(|name| ("NETLOOM_INITIAL_ERRHANDLER".to_string(), name));
     let mut program = program.into_iter();
     netloom_shm::launch::Job {
         program: program.next().expect("a required argument"),
@@ -109,7 +111,11 @@ pub fn job(args: JobArgs, bind: netloom_shm::launch::Bind) -> netloom_shm::launc
         label,
         time_limit: timeout,
         grace,
-        environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        environment: environment
+            .into_iter()
+            .chain(handler)
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
         folder: wdir,
         libraries: crate::cc::library_folder(),
         universe: None,

@@ -80,6 +80,9 @@ fn launcher_options(words: &[OsString]) -> Vec<OsString> {
                     line.extend(["--bind".into(), to.into()]);
                 }
             }
+            "initial-errhandler" => {
+                line.extend(["--initial-errhandler".into()].into_iter().chain(words.next().cloned()));
+            }
             "tag-output" | "prepend-rank" => line.push("--label".into()),
             "genvall" | "envall" | "oversubscribe" | "allow-run-as-root" => {}
             // The rest are its own; of one dash and several letters, none.
@@ -132,6 +135,7 @@ mod tests {
         check("-genv A 1 -env B x=y -n 2", "-x A=1 -x B=x=y -n 2");
         check("-x HOME -x A=1 --bind-to none --bind-to socket", "-x A=1 --bind none");
         check("-wdir /tmp -l --timeout 3 --tag-output", "--wdir /tmp -l --timeout 3 --label");
+        check("-initial-errhandler mpi_errors_abort", "--initial-errhandler mpi_errors_abort");
         check("-n2 --", "-n2 --");
         // An error of `netloom exec`, not the letters -h, -o, -s, -t.
         check("-host a", "--host a");

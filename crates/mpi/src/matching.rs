@@ -87,7 +87,7 @@ pub struct Matching {
 
 impl Matching {
     /// A message has arrived: the first receive that wants it.
-    #[inline]
+    #[inline(always)]
     pub fn arrived(&mut self, envelope: &Envelope) -> Option<u64> {
         // Most messages are for the first.
         if let Some(&(pattern, receive)) = self.posted.front()
@@ -97,12 +97,12 @@ impl Matching {
             self.posted.pop_front();
             return Some(receive);
         }
-        self.arrived_for_other(envelope)
+        self.arrived_for_other(*envelope)
     }
 
     #[inline(never)]
-    fn arrived_for_other(&mut self, envelope: &Envelope) -> Option<u64> {
-        let found = self.posted.iter().position(|(pattern, _)| pattern.matches(envelope));
+    fn arrived_for_other(&mut self, envelope: Envelope) -> Option<u64> {
+        let found = self.posted.iter().position(|(pattern, _)| pattern.matches(&envelope));
         self.searched = found.map_or(self.posted.len(), |at| at + 1) as u32;
         self.posted.remove(found?).map(|(_, receive)| receive)
     }
@@ -120,12 +120,17 @@ impl Matching {
     }
 
     /// A receive begins: the first message that it wants.
-    #[inline]
+    #[inline(always)]
     pub fn take_unexpected(&mut self, pattern: &Pattern) -> Option<(Envelope, u64)> {
         if self.unexpected.is_empty() {
             self.searched = 0;
             return None;
         }
+        self.take_one_of_many(*pattern)
+    }
+
+    #[inline(never)]
+    fn take_one_of_many(&mut self, pattern: Pattern) -> Option<(Envelope, u64)> {
         let found = self.unexpected.iter().position(|(envelope, _)| pattern.matches(envelope));
         self.searched = found.map_or(self.unexpected.len(), |at| at + 1) as u32;
         self.unexpected.remove(found?)
@@ -137,9 +142,15 @@ impl Matching {
     }
 
     /// A receive waits.
-    #[inline]
+    #[inline(always)]
     pub fn post(&mut self, pattern: Pattern, receive: u64) {
-        self.posted.push_back((pattern, receive));
+        // A constant is moved there first, and then the parts are stored one by one: they would be loaded as
+        // larger words at once if they were moved, for which the processor waits.
+        const PLACE: (Pattern, u64) = (Pattern { context: 0, source: 0, tag: 0 }, 0);
+        self.posted.push_back(PLACE);
+        if let Some(last) = self.posted.back_mut() {
+            *last = (pattern, receive);
+        }
     }
 
     /// A receive does not wait any more; whether it did.

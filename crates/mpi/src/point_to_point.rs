@@ -9,6 +9,7 @@ use crate::transport::{Collective, Memory, MessageEvent, Outcome, Process, Refus
 use crate::unexpected::Messages;
 use crate::waits::Sent;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 mod begun;
 mod pending;
@@ -34,21 +35,21 @@ pub struct Ended {
     pub is_cancelled: bool,
 }
 
-#[derive(Debug)]
+/// What has become of a request. It owns nothing, so that one state replaces another by storing its parts:
+/// made elsewhere and moved, they would be loaded as larger words than were stored, for which the processor
+/// waits.
+#[derive(Clone, Copy, Debug)]
 enum State {
     Free,
     Sending(Sent),
     /// Ends when the data may be reused and a receive has taken the message.
     SendingSynchronous(Synchronous),
-    /// Nobody asks for its end; the data is kept until then, unless it stays anyway.
-    SendingKept {
-        of: Sent,
-        _data: Option<Box<[u8]>>,
-    },
+    /// Nobody asks for its end; the data is in [`Tables::buffers`] until then, unless it stays anyway.
+    SendingKept(Sent),
     /// Waits for a message, or for the rest of its data.
     Receiving(Memory),
-    /// Data of a message that is longer than the space for it arrives in a buffer.
-    ReceivingLong(Memory, Ended, Box<[u8]>),
+    /// Data of a message that is longer than the space for it arrives in one of [`Tables::buffers`].
+    ReceivingLong(Memory, Ended),
     /// Data arrives where it belongs.
     Arriving(Ended),
     /// The transport carries out a collective.
@@ -73,6 +74,8 @@ struct Synchronous {
 struct Tables {
     matching: Matching,
     requests: Vec<State>,
+    /// Data of few requests, by their numbers.
+    buffers: BTreeMap<Number, Box<[u8]>>,
     free: Vec<Number>,
     unexpected: Messages,
 }
@@ -143,7 +146,7 @@ impl Counters {
 }
 
 impl Tables {
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, state: State) -> Number {
         match self.free.pop() {
             Some(number) => {
@@ -159,6 +162,13 @@ impl Tables {
 }
 
 impl Tables {
+    /// The number may be used again.
+    #[inline]
+    fn free(&mut self, number: Number) {
+        self.requests[number as usize] = State::Free;
+        self.free.push(number);
+    }
+
     /// One of the two things has happened for which a synchronous send waits.
     fn end_synchronous(&mut self, number: Number, happened: impl Fn(bool, bool) -> (bool, bool)) {
         let Some(state) = self.requests.get_mut(number as usize) else { return };
@@ -218,10 +228,10 @@ impl<T: Transport> PointToPoint<T> {
         [matching.posted().count() as u64, matching.unexpected().count() as u64]
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_send(&self, to: Process, envelope: Envelope, data: Memory) {
         self.counters.count_send(data);
-        self.transport.observe(MessageEvent::Sent(to, envelope));
+        self.transport.observe(|| MessageEvent::Sent(to, envelope));
         self.transport.spend(Step::Send);
     }
 
@@ -229,14 +239,14 @@ impl<T: Transport> PointToPoint<T> {
     ///
     /// # Errors
     /// If the transport refuses it.
-    #[inline]
+    #[inline(always)]
     pub fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Error> {
         self.begin_send(to, envelope, data);
         self.transport.send_short(to, envelope, data).map_err(|refused| Error::new(Class::Other, refused.0))
     }
 
     /// Sends a message that is longer, if the transport carries it at once; `None` if it does not.
-    #[inline]
+    #[inline(always)]
     pub fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Option<Result<(), Error>> {
         if data.bytes as usize > self.transport.whole_max_bytes() {
             return None;
@@ -255,6 +265,7 @@ impl<T: Transport> PointToPoint<T> {
     ///
     /// # Errors
     /// If the transport refuses it.
+    #[inline(always)]
     pub fn send(&self, to: Process, envelope: Envelope, data: Memory) -> Result<Option<Number>, Error> {
         if data.bytes as usize <= self.transport.short_max_bytes() {
             return self.send_short(to, envelope, data).map(|()| None);
@@ -262,6 +273,13 @@ impl<T: Transport> PointToPoint<T> {
         if let Some(sent) = self.send_whole(to, envelope, data) {
             return sent.map(|()| None);
         }
+        self.send_long(to, envelope.to_bytes(), data).map(Some)
+    }
+
+    /// The envelope comes as bytes: its address would have the envelope of short messages in memory, too.
+    #[inline(never)]
+    fn send_long(&self, to: Process, envelope: [u8; Envelope::BYTES], data: Memory) -> Result<Number, Error> {
+        let envelope = Envelope::of_bytes(&envelope).expect("they are as many");
         let refused = |e: Refused| Error::new(Class::Other, e.0);
         self.begin_send(to, envelope, data);
         let number = self.tables.borrow_mut().insert(State::Sending(sent(to, &envelope)));
@@ -270,7 +288,7 @@ impl<T: Transport> PointToPoint<T> {
             self.free(number);
         }
         sent.map_err(refused)?;
-        Ok(Some(number))
+        Ok(number)
     }
 
     /// Starts to send; the request ends when a receive has taken the message.
@@ -336,8 +354,12 @@ impl<T: Transport> PointToPoint<T> {
         {
             return Ok(());
         }
-        let number =
-            self.tables.borrow_mut().insert(State::SendingKept { of: sent(to, &envelope), _data: kept });
+        let number = {
+            let mut tables = self.tables.borrow_mut();
+            let number = tables.insert(State::SendingKept(sent(to, &envelope)));
+            tables.buffers.extend(kept.map(|data| (number, data)));
+            number
+        };
         let sent = self.transport.send(to, envelope, data, u64::from(number));
         if sent.is_err() {
             self.free(number);
@@ -346,9 +368,9 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// A receive has taken a message. Its data is there, or follows to this request.
-    #[inline]
+    #[inline(always)]
     fn taken(&self, from: Process, envelope: &Envelope, rest: Option<Number>) {
-        self.transport.observe(MessageEvent::Taken(from, *envelope, rest));
+        self.transport.observe(|| MessageEvent::Taken(from, *envelope, rest));
         if envelope.acknowledge == 0 {
             return;
         }
@@ -359,7 +381,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Starts to receive.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&self, pattern: Pattern, space: Memory) -> Number {
         self.transport.spend(Step::Receive);
         if let Some(message) = self.take(&pattern) {
@@ -372,7 +394,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 
     /// Takes the first message that a receive of this pattern would get: no other receive gets it.
-    #[inline]
+    #[inline(always)]
     pub fn take(&self, pattern: &Pattern) -> Option<Taken> {
         let mut tables = self.tables.borrow_mut();
         let found = tables.matching.take_unexpected(pattern);
@@ -436,12 +458,9 @@ impl<T: Transport> PointToPoint<T> {
     pub fn take_good(&self, number: Number) -> Option<Ended> {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
-        let state = &mut tables.requests[number as usize];
-        match *state {
+        match tables.requests[number as usize] {
             State::Ended(end) if !end.is_cut && !end.is_truncated => {
-                // Nothing of it needs to be dropped.
-                std::mem::forget(std::mem::replace(state, State::Free));
-                tables.free.push(number);
+                tables.free(number);
                 Some(end)
             }
             _ => None,
@@ -452,8 +471,8 @@ impl<T: Transport> PointToPoint<T> {
     #[inline]
     pub fn free(&self, number: Number) {
         let mut tables = self.tables.borrow_mut();
-        tables.requests[number as usize] = State::Free;
-        tables.free.push(number);
+        tables.buffers.remove(&number);
+        tables.free(number);
     }
 }
 

@@ -233,9 +233,10 @@ pub trait Transport {
         Err(Refused("this transport does not reach memory of others".into()))
     }
 
-    /// Hears what happens to messages.
+    /// Hears what happens to messages. The event is made only for somebody who listens: made for all, its
+    /// parts would be stored and loaded again as larger words, for which the processor waits.
     #[inline]
-    fn observe(&self, _event: MessageEvent) {}
+    fn observe(&self, _event: impl FnOnce() -> MessageEvent) {}
 
     /// The software takes a step.
     #[inline]

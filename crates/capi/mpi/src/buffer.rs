@@ -291,6 +291,7 @@ impl Buffer {
 
     /// The arrays of a reduction, of what another address has and of what this one has, if both are
     /// [plain](Self::plain).
+    #[inline(always)]
     pub fn plain_arrays(&self, other: *const c_void) -> Option<[Array; 2]> {
         let Memory { address, bytes } = self.plain(PLAIN_BYTES_MAX)?;
         let other = match other as usize {
@@ -298,36 +299,30 @@ impl Buffer {
             other if bytes == 0 || other > IN_PLACE => other as u64,
             _ => return None,
         };
-        Some([other, address].map(|address| Array { address, bytes: bytes as usize, layout: None }))
+        Some([other, address].map(|address| Array { address, bytes: bytes as usize, form: Form::Data }))
     }
 
     /// The array of its elements, for a reduction.
     pub fn array(&self) -> Result<Array, Error> {
         if let Some(Memory { address, bytes }) = self.plain(PLAIN_BYTES_MAX) {
-            return Ok(Array { address, bytes: bytes as usize, layout: None });
+            return Ok(Array { address, bytes: bytes as usize, form: Form::Data });
         }
         let (of, count) = self.checked(1)?;
         let address = self.address as u64;
         let made = match of {
-            Type::Predefined(of) => return Ok(Array { address, bytes: of.extent * count, layout: None }),
+            Type::Predefined(of) => return Ok(Array { address, bytes: of.extent * count, form: Form::Data }),
             Type::Derived(made) => made,
         };
-        let datatype = &made.of;
-        let is_within =
-            datatype.lower == 0 && datatype.true_lower >= 0 && datatype.true_upper <= datatype.upper;
-        if !is_within {
-            let text = format!(
-                "{} is a type whose data is not between 0 and its extent: netloom does not reduce such yet",
-                self.names[2]
-            );
-            return Err(Error::new(Class::UnsupportedOperation, text));
-        }
-        let bytes = datatype.upper as usize * count;
-        Ok(Array { address, bytes, layout: Some(datatype.layout(count)) })
+        let (datatype, layout) = (&made.of, made.of.layout(count));
+        Ok(match datatype.is_within_extent() {
+            true => Array { address, bytes: datatype.upper as usize * count, form: Form::Gaps(layout) },
+            false => Array { address, bytes: layout.bytes(), form: Form::Packed(layout) },
+        })
     }
 }
 
 /// That what is sent and what is received are different memory.
+#[inline]
 pub fn check_apart<T>(sent: Range<*const T>, received: Range<*const T>) -> Result<(), Error> {
     let is_empty = sent.is_empty() || received.is_empty();
     if is_empty || sent.end <= received.start || received.end <= sent.start {
@@ -339,23 +334,37 @@ pub fn check_apart<T>(sent: Range<*const T>, received: Range<*const T>) -> Resul
     ))
 }
 
-/// Elements as an array of the program has them, with what is between them.
+/// Elements of the program, and the bytes that stand for them in a reduction.
 pub struct Array {
     address: u64,
     bytes: usize,
-    /// Where data is; `None` if it is all of it.
-    layout: Option<Layout>,
+    form: Form,
+}
+
+/// Which bytes these are.
+enum Form {
+    /// Those of the array. All is data.
+    Data,
+    /// Those of the array, with gaps between data.
+    Gaps(Layout),
+    /// Data alone, since there is some outside of the elements' extents.
+    Packed(Layout),
 }
 
 impl Array {
     /// Whether it is one piece.
+    #[inline]
     fn is_run(&self) -> bool {
-        self.layout.as_ref().is_none_or(|layout| layout.as_run() == Some(0))
+        match &self.form {
+            Form::Data => true,
+            Form::Gaps(layout) | Form::Packed(layout) => layout.as_run() == Some(0),
+        }
     }
 
     /// That the result of a reduction goes elsewhere, as far as both are one piece.
+    #[inline(always)]
     pub fn check_apart(&self, result: &Array) -> Result<(), Error> {
-        if self.layout.is_some() || result.layout.is_some() {
+        if !matches!((&self.form, &result.form), (Form::Data, Form::Data)) {
             return Ok(());
         }
         let range = |of: &Array| {
@@ -365,47 +374,56 @@ impl Array {
         check_apart(range(self), range(result))
     }
 
-    /// Copies the elements between two arrays like this one.
-    ///
-    /// # Safety
-    /// The memory is there, and does not overlap.
-    unsafe fn transfer(&self, from: *const u8, to: *mut u8) {
-        // SAFETY: the caller's promise; all data is between 0 and the extent.
-        unsafe {
-            match &self.layout {
-                None => to.copy_from_nonoverlapping(from, self.bytes),
-                Some(layout) => layout.copy(from, to),
-            }
-        }
-    }
-
     /// Its length, bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// A copy of the elements.
+    /// Writes the bytes to other memory.
+    ///
+    /// # Safety
+    /// The memory is there, and does not overlap.
+    unsafe fn copy_to(&self, to: *mut u8) {
+        let from = self.address as *const u8;
+        // SAFETY: the caller's promise; all data is between 0 and the extent, or as much as `bytes`.
+        unsafe {
+            match &self.form {
+                Form::Data => to.copy_from_nonoverlapping(from, self.bytes),
+                Form::Gaps(layout) => layout.copy(from, to),
+                Form::Packed(layout) => layout.pack_to(from, to),
+            }
+        }
+    }
+
+    /// A copy of the bytes.
     ///
     /// # Safety
     /// As [`Buffer::bytes`].
     pub unsafe fn copy(&self) -> Vec<u8> {
         let mut copy = vec![0; self.bytes];
-        // SAFETY: the caller's promise; all data is between 0 and the extent.
-        unsafe { self.transfer(self.address as *const u8, copy.as_mut_ptr()) };
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_to(copy.as_mut_ptr()) };
         copy
     }
 
-    /// Writes elements; what is between them stays.
+    /// Writes the elements; what is between them stays.
     ///
     /// # Panics
-    /// If the array has another length.
+    /// If there are more or fewer bytes.
     ///
     /// # Safety
     /// As [`Buffer::space`].
-    pub unsafe fn set(&self, elements: &[u8]) {
-        assert_eq!(elements.len(), self.bytes);
-        // SAFETY: the caller's promise; all data is between 0 and the extent.
-        unsafe { self.transfer(elements.as_ptr(), self.address as *mut u8) };
+    pub unsafe fn set(&self, bytes: &[u8]) {
+        assert_eq!(bytes.len(), self.bytes);
+        let (from, to) = (bytes.as_ptr(), self.address as *mut u8);
+        // SAFETY: the caller's promise; all data is between 0 and the extent, or as much as `bytes`.
+        unsafe {
+            match &self.form {
+                Form::Data => to.copy_from_nonoverlapping(from, self.bytes),
+                Form::Gaps(layout) => layout.copy(from, to),
+                Form::Packed(layout) => layout.unpack(bytes, to),
+            }
+        }
     }
 }
 
@@ -420,19 +438,26 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     /// As [`Buffer::space`] for the result; as [`Buffer::bytes`] for the other, which may be the same.
+    #[inline(always)]
     pub unsafe fn new(from: &Array, result: Array) -> Self {
         let (address, bytes) = (result.address as *mut u8, result.bytes);
         if from.bytes != bytes || !result.is_run() || bytes == 0 {
             // SAFETY: the caller's promise.
-            return Operand::Copied(unsafe { from.copy() }, result);
+            return unsafe { Self::copied(from, result) };
         }
         // SAFETY: the caller's promise; all data is between 0 and the extent.
         unsafe {
             if from.address != result.address {
-                from.transfer(from.address as *const u8, address);
+                from.copy_to(address);
             }
             Operand::Here(std::slice::from_raw_parts_mut(address, bytes))
         }
+    }
+
+    #[inline(never)]
+    unsafe fn copied(from: &Array, result: Array) -> Self {
+        // SAFETY: the caller's promise.
+        Operand::Copied(unsafe { from.copy() }, result)
     }
 
     /// Writes the result to where it goes.

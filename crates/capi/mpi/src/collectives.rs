@@ -64,6 +64,7 @@ pub unsafe fn bcast(
 }
 
 /// The operand of this rank, and where its result goes.
+#[inline(always)]
 fn operand(sendbuf: *const c_void, recvbuf: &Buffer) -> Result<[Array; 2], Error> {
     // Most are such; the others are described in full, and checked.
     if let Some([from, result]) = recvbuf.plain_arrays(sendbuf) {
@@ -72,6 +73,11 @@ fn operand(sendbuf: *const c_void, recvbuf: &Buffer) -> Result<[Array; 2], Error
         }
         return Ok([from, result]);
     }
+    any_operand(sendbuf, recvbuf)
+}
+
+#[inline(never)]
+fn any_operand(sendbuf: *const c_void, recvbuf: &Buffer) -> Result<[Array; 2], Error> {
     let from = recvbuf.at("sendbuf", sendbuf);
     if from.is_in_place() {
         return Ok([recvbuf.array()?, recvbuf.array()?]);

@@ -1,6 +1,7 @@
 //! What every call does first and last: the library is found, and an error is told to the error handler.
 
-use crate::abi::SUCCESS;
+use crate::abi::{ERRORS_RETURN, SUCCESS};
+use crate::errhandlers;
 use crate::library::{Library, is_running, library};
 use netloom_mpi::error::{Class, Error};
 use std::ffi::c_int;
@@ -91,6 +92,7 @@ impl Outcome for Result<(), Error> {
             Ok(()) => SUCCESS,
             // SAFETY: the program makes one call at a time.
             Err(error) if is_running() => unsafe { run(name, 0, |_| Err(error)) },
+            Err(error) if errhandlers::initial() == ERRORS_RETURN => error.code(),
             Err(error) => {
                 tell(&format!("{name}: {error} ({})", error.class.name()));
                 std::process::exit(error.class as c_int);
@@ -138,6 +140,9 @@ pub fn tell(text: &str) {
 /// A call before `MPI_Init` or after `MPI_Finalize`.
 #[cold]
 pub fn outside(name: &str) -> c_int {
+    if errhandlers::initial() == ERRORS_RETURN {
+        return Class::Other as c_int;
+    }
     tell(&format!(
         "{name} is called before MPI_Init or after MPI_Finalize; the standard allows few functions there"
     ));

@@ -8,11 +8,39 @@ use crate::windows::WinId;
 use netloom_mpi::error::{CLASSES, Class, Error};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// See [`crate::handles`].
 const USER_ERRHANDLER: usize = 0x0700_0000;
 const ERRHANDLER_NULL: usize = 0x140;
+
+/// The environment variable with the name of the error handler that a process begins with.
+pub const INITIAL: &str = "NETLOOM_INITIAL_ERRHANDLER";
+/// The names that it may have (MPI 5.0, section 11.8.4).
+pub const NAMES: &str = "mpi_errors_are_fatal, mpi_errors_abort and mpi_errors_return";
+
+/// A predefined error handler by its name, in any case.
+pub fn predefined(name: &str) -> Option<usize> {
+    Some(match &*name.to_ascii_lowercase() {
+        "mpi_errors_are_fatal" => ERRORS_ARE_FATAL,
+        "mpi_errors_abort" => ERRORS_ABORT,
+        "mpi_errors_return" => ERRORS_RETURN,
+        _ => return None,
+    })
+}
+
+/// The error handler before `MPI_Init`, and after it of `MPI_COMM_WORLD`, `MPI_COMM_SELF` and the communicator
+/// with the parents.
+pub fn initial() -> usize {
+    static HANDLER: LazyLock<usize> = LazyLock::new(|| {
+        let Ok(name) = std::env::var(INITIAL) else { return ERRORS_ARE_FATAL };
+        predefined(&name).unwrap_or_else(|| {
+            tell(&format!("{INITIAL} is `{name}`, which is none of {NAMES}"));
+            std::process::exit(1);
+        })
+    });
+    *HANDLER
+}
 
 /// `MPI_Comm_errhandler_function`.
 type Function = unsafe extern "C" fn(*mut usize, *mut c_int, ...);

@@ -143,7 +143,7 @@ fn envelope(dest: c_int, tag: c_int, comm: usize, data: Memory) -> Option<(Proce
         })
         .inspect(|&(to, envelope)| {
             if let Some(listener) = listener() {
-                listener.transport().observe(MessageEvent::Sent(to, envelope));
+                listener.transport().observe(|| MessageEvent::Sent(to, envelope));
                 listener.transport().spend(Step::Send);
             }
         })

@@ -87,7 +87,7 @@ mod exports {
     use crate::library::Library;
     use crate::numbers::{Count, CountPlace};
     use crate::windows::Remote;
-    use std::arch::naked_asm;
+    use std::arch::global_asm;
     use std::ffi::{c_char, c_int, c_void};
 
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));

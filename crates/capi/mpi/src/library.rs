@@ -376,7 +376,7 @@ impl Library {
     }
 
     /// The next collective operation of a communicator.
-    #[inline]
+    #[inline(always)]
     pub fn operation(&mut self, comm: CommId) -> Operation<Pami> {
         let point_to_point = Rc::clone(&self.point_to_point);
         let comm = self.of(comm);

@@ -5,7 +5,7 @@ use crate::library::Library;
 use crate::pami::listener;
 use crate::types::Type;
 use netloom_mpi::collective::Combine;
-use netloom_mpi::datatype::{Kind, PREDEFINED, Predefined};
+use netloom_mpi::datatype::{Datatype, Kind, PREDEFINED, Predefined, Scattered};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::op::{self, Op};
 use netloom_mpi::point_to_point::PointToPoint;
@@ -37,29 +37,36 @@ pub struct Combining {
     of: Option<&'static Predefined>,
     handle: usize,
     extent: usize,
+    /// The type, if some of its data is outside of its extent: operands are data alone.
+    packed: Option<Datatype>,
 }
 
 /// How elements of a type are combined. That an operation is not defined is found here, before any rank has
 /// sent something.
+#[inline(always)]
 pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<Combining, Error> {
-    let (of, handle) = (buffer.of()?.clone(), buffer.handle());
+    let (of, handle) = (buffer.of()?, buffer.handle());
     let extent = of.extent().max(1) as usize;
+    let packed = match &of {
+        Type::Derived(made) if !made.of.is_within_extent() => Some(made.of.clone()),
+        _ => None,
+    };
     let of = match (of, operation) {
-        (Type::Predefined(of), _) => Some(of),
+        (Type::Predefined(of), _) => Some(*of),
         (Type::Derived(made), _) if made.same_as.is_some() => made.same_as,
         (Type::Derived(_), Reduction::User { .. }) => None,
-        (Type::Derived(_), Reduction::Predefined(op)) => {
-            let op = format!("{op:?}").to_uppercase();
-            return Err(Error::new(
-                Class::Op,
-                format!("MPI_{op} is not defined for types that a program makes"),
-            ));
-        }
+        (Type::Derived(_), Reduction::Predefined(op)) => return Err(undefined_for_derived(op)),
     };
     if let (Reduction::Predefined(op), Some(of)) = (operation, of) {
         check_defined(op, of)?;
     }
-    Ok(Combining { operation, of, handle, extent })
+    Ok(Combining { operation, of, handle, extent, packed })
+}
+
+#[cold]
+fn undefined_for_derived(op: Op) -> Error {
+    let op = format!("{op:?}").to_uppercase();
+    Error::new(Class::Op, format!("MPI_{op} is not defined for types that a program makes"))
 }
 
 impl Combining {
@@ -67,7 +74,31 @@ impl Combining {
     pub fn of_predefined(op: Op, name: &str) -> Self {
         let of = PREDEFINED.iter().find(|of| of.name == name);
         let (handle, extent) = of.map_or((0, 1), |of| (of.handle, of.extent));
-        Combining { operation: Reduction::Predefined(op), of, handle, extent }
+        Combining { operation: Reduction::Predefined(op), of, handle, extent, packed: None }
+    }
+
+    /// Calls the program's function: the second operand is replaced by first op second.
+    ///
+    /// # Safety
+    /// The program gave the function, with counts of this length; operands have this many elements.
+    unsafe fn call(&self, (function, is_long): (usize, bool), operands: [*mut u8; 2], count: usize) {
+        type Function<Count> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut Count, *mut usize);
+        let (mut handle, [first, second]) = (self.handle, operands.map(|of| of.cast::<c_void>()));
+        // SAFETY: the caller's promise.
+        let call = || unsafe {
+            if is_long {
+                let function = std::mem::transmute::<usize, Function<i64>>(function);
+                function(first, second, &mut (count as i64), &mut handle);
+            } else {
+                let function = std::mem::transmute::<usize, Function<c_int>>(function);
+                function(first, second, &mut (count as c_int), &mut handle);
+            }
+        };
+        // Other threads may start collectives meanwhile.
+        let is_blocking = listener().is_some_and(PointToPoint::is_blocking);
+        // SAFETY: a reduction borrows nothing of the library while it combines.
+        unsafe { crate::threads::unlocked(call) };
+        listener().inspect(|listener| listener.set_blocking(is_blocking));
     }
 }
 
@@ -77,18 +108,25 @@ impl Combine for Combining {
             Reduction::Predefined(op) => {
                 op::reduce(op, self.of.expect("a predefined operation has such a type"), first, second);
             }
-            Reduction::User { function, is_long, .. } => {
-                let mut result = second.to_vec();
-                // SAFETY: the program gave the function for this type.
-                unsafe {
-                    let call = || call(function, is_long, [first, &mut result], self.handle, self.extent);
-                    // Other threads may start collectives meanwhile.
-                    let is_blocking = listener().is_some_and(PointToPoint::is_blocking);
-                    crate::threads::unlocked(call);
-                    listener().inspect(|listener| listener.set_blocking(is_blocking));
+            Reduction::User { function, is_long, .. } => match &self.packed {
+                None => {
+                    let mut result = second.to_vec();
+                    let operands = [first.as_mut_ptr(), result.as_mut_ptr()];
+                    // SAFETY: the program gave the function for this type; operands have this many elements.
+                    unsafe { self.call((function, is_long), operands, first.len() / self.extent) };
+                    first.copy_from_slice(&result);
                 }
-                first.copy_from_slice(&result);
-            }
+                // Nothing can come of elements without data.
+                Some(of) if of.size() == 0 => {}
+                Some(of) => {
+                    let count = first.len() / of.size();
+                    let left = Scattered::new(of.layout(count), first)?;
+                    let right = Scattered::new(of.layout(count), second)?;
+                    // SAFETY: as above.
+                    unsafe { self.call((function, is_long), [left.base(), right.base()], count) };
+                    right.pack(first);
+                }
+            },
         }
         Ok(())
     }
@@ -103,13 +141,16 @@ impl Combine for Combining {
 }
 
 /// That an operation is defined for a type.
+#[inline(always)]
 pub fn check_defined(op: Op, of: &Predefined) -> Result<(), Error> {
     // The most usual ones.
-    if matches!(op, Op::Sum | Op::Prod | Op::Min | Op::Max)
-        && matches!((of.kind, of.size), (Kind::Signed | Kind::Unsigned | Kind::Float, 4 | 8))
-    {
-        return Ok(());
-    }
+    let is_usual = matches!(op, Op::Sum | Op::Prod | Op::Min | Op::Max)
+        && matches!((of.kind, of.size), (Kind::Signed | Kind::Unsigned | Kind::Float, 4 | 8));
+    if is_usual { Ok(()) } else { try_out(op, of) }
+}
+
+#[inline(never)]
+fn try_out(op: Op, of: &Predefined) -> Result<(), Error> {
     const EXTENT_MAX: usize = 64;
     let (mut first, second) = ([0; EXTENT_MAX], [0; EXTENT_MAX]);
     if !op::reduce(op, of, &mut first[..of.extent], &second[..of.extent]) {
@@ -117,32 +158,6 @@ pub fn check_defined(op: Op, of: &Predefined) -> Result<(), Error> {
         return Err(Error::new(Class::Op, format!("MPI_{op} is not defined for MPI_{}", of.name)));
     }
     Ok(())
-}
-
-/// The program's function: the second operand is replaced by first op second.
-///
-/// # Safety
-/// The program gave the function, with counts of this length.
-unsafe fn call(
-    function: usize,
-    is_long: bool,
-    [first, second]: [&mut [u8]; 2],
-    mut handle: usize,
-    extent: usize,
-) {
-    type Function<Count> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut Count, *mut usize);
-    let count = first.len() / extent;
-    let (first, second) = (first.as_mut_ptr().cast(), second.as_mut_ptr().cast());
-    // SAFETY: the caller's promise; both operands have this many elements.
-    unsafe {
-        if is_long {
-            let function = std::mem::transmute::<usize, Function<i64>>(function);
-            function(first, second, &mut (count as i64), &mut handle);
-        } else {
-            let function = std::mem::transmute::<usize, Function<c_int>>(function);
-            function(first, second, &mut (count as c_int), &mut handle);
-        }
-    }
 }
 
 pub unsafe fn create(

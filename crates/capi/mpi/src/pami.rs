@@ -362,7 +362,7 @@ impl Pami {
         process
     }
 
-    #[inline]
+    #[inline(always)]
     fn immediate(&self, to: Process, header: &[u8], data: Memory) -> Result<SendImmediate, Refused> {
         let dest = self.endpoint(to)?;
         Ok(contexts::immediate(header, (data.address, data.bytes as usize), dest))
@@ -383,10 +383,10 @@ impl Transport for Pami {
         self.short_max_bytes.get()
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused> {
         if let Some(contexts) = &self.contexts {
-            return self.send_hashed(contexts, to, envelope, data, None);
+            return self.send_hashed(contexts, to, (envelope.to_bytes(), envelope.context), data, None);
         }
         let header = envelope.to_bytes();
         let mut send = self.immediate(to, &header, data)?;
@@ -406,11 +406,11 @@ impl Transport for Pami {
         self.whole_max_bytes.get()
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Result<bool, Refused> {
         let Some(send_whole) = self.send_whole else { return Ok(false) };
         if let Some(contexts) = &self.contexts {
-            return self.send_whole_hashed(contexts, to, envelope, data);
+            return self.send_whole_hashed(contexts, to, (envelope.to_bytes(), envelope.context), data);
         }
         let header = envelope.to_bytes();
         let mut send = self.immediate(to, &header, data)?;
@@ -424,7 +424,13 @@ impl Transport for Pami {
 
     fn send(&self, to: Process, envelope: Envelope, data: Memory, number: u64) -> Result<(), Refused> {
         if let Some(contexts) = &self.contexts {
-            return self.send_hashed(contexts, to, envelope, data, Some(number));
+            return self.send_hashed(
+                contexts,
+                to,
+                (envelope.to_bytes(), envelope.context),
+                data,
+                Some(number),
+            );
         }
         let header = envelope.to_bytes();
         let send = self.immediate(to, &header, data)?;
@@ -507,7 +513,7 @@ impl Transport for Pami {
     }
 
     #[inline]
-    fn observe(&self, event: MessageEvent) {
+    fn observe(&self, event: impl FnOnce() -> MessageEvent) {
         crate::profile::observe(event);
     }
 

@@ -78,9 +78,9 @@ pub fn call(name: &'static str) -> Option<InCall> {
 
 /// Something has happened to a message.
 #[inline]
-pub fn observe(event: MessageEvent) {
+pub fn observe(event: impl FnOnce() -> MessageEvent) {
     if let Some(functions) = functions() {
-        mark(functions, event);
+        mark(functions, event());
     }
 }
 

@@ -43,7 +43,7 @@ impl Library {
 
     /// Sends a message that the transport takes at once and that needs no packing within the call. `None` if
     /// it is not such a message, or not a valid one: then nothing has been done.
-    #[inline]
+    #[inline(always)]
     fn send_short(
         &mut self,
         buf: &Buffer,

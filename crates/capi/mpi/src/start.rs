@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::attributes::Carrier;
 use crate::entry::{outside, tell};
-use crate::library::{Library, State, library, set_state};
+use crate::library::{CommId, Library, State, library, set_state};
 use crate::pami::Pami;
 use crate::threads;
 use netloom_mpi::collective;
@@ -78,10 +78,14 @@ pub fn begin_library(name: &'static str, level: c_int) -> c_int {
         set_state(state);
         let mut library = library().expect("it runs now");
         library.note_predefined();
+        for own in [CommId(0), CommId(1)] {
+            library.of(own).errhandler = crate::errhandlers::initial();
+        }
         if let Err(why) = library.point_to_point.transport().start_threads() {
             tell(&format!("{}: {name}: communication threads: {why}", library.name_of_own()));
             std::process::exit(1);
         }
+        drop(library);
         static IS_SET: Once = Once::new();
         IS_SET.call_once(|| {
             on_exit(ends, std::process::id() as usize as *mut c_void);
@@ -145,7 +149,7 @@ pub unsafe fn end_library() -> Result<(), Error> {
         while library.point_to_point.transport().frees_teams() {
             library.progress();
         }
-        let operation = library.operation(crate::library::CommId(0));
+        let operation = library.operation(CommId(0));
         library.block_on(collective::barrier(operation))?;
         crate::library::end(library);
     }
@@ -165,7 +169,7 @@ pub unsafe fn finalized(flag: *mut c_int) -> c_int {
 }
 
 /// Ends the job: the launcher ends all when one process fails.
-pub fn abort(library: &mut Library, _comm: crate::library::CommId, code: c_int) -> Result<(), Error> {
+pub fn abort(library: &mut Library, _comm: CommId, code: c_int) -> Result<(), Error> {
     tell(&format!("{}: MPI_Abort with code {code}", library.name_of_own()));
     std::process::exit(if code == 0 { 1 } else { code });
 }

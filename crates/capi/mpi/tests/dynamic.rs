@@ -3,7 +3,7 @@
 
 mod jobs;
 
-use jobs::{alone, compile, job, libraries, machine};
+use jobs::{alone, compile, job, libraries, machine, run_guests};
 use netloom_shm::launch::{Job, Outcome, launch, share_core};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn shared_memory() -> Vec<String> {
 #[test]
 fn processes_are_spawned_and_connected_natively() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    for name in ["spawn", "ports", "spawn_errors", "spawn_threads"] {
+    for name in ["spawn", "ports", "spawn_errors", "spawn_threads", "initial_errhandler"] {
         let program = compile(&source(name), folder.path());
         for ranks in [1, 2, 3, 5] {
             let (outcome, output) = run(&job(&program, ranks));
@@ -52,6 +52,24 @@ fn processes_are_spawned_and_connected_natively() {
         let (outcome, output) = run(&Job { environment, ..job(&program, 2) });
         assert_eq!(outcome.status(), 0, "{name}: {outcome}\n{output}");
     }
+}
+
+/// That of a job whose launcher was given one, natively and as a guest.
+#[test]
+fn the_initial_error_handler_is_the_launchers() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let program = compile(&source("initial_errhandler"), folder.path());
+    let of = |name: &str| {
+        let environment = vec![("NETLOOM_INITIAL_ERRHANDLER".into(), name.into())];
+        Job { environment, ..with("return", job(&program, 2)) }
+    };
+    let (outcome, output) = run(&of("MPI_ERRORS_RETURN"));
+    assert_eq!(outcome.status(), 0, "{outcome}\n{output}");
+    let (outcome, out, err) = run_guests(&machine(1, 1), of("mpi_errors_return"));
+    assert_eq!(outcome.processes.status(), 0, "{out}{err}");
+    let (outcome, output) = run(&of("mpi_errors"));
+    let text = "NETLOOM_INITIAL_ERRHANDLER is `mpi_errors`, which is none of mpi_errors_are_fatal, ";
+    assert!(outcome.status() == 1 && output.contains(text), "{outcome}\n{output}");
 }
 
 #[test]

@@ -306,14 +306,80 @@ fn what_is_not_freed_is_told_on_request() {
     }
 }
 
-/// All functions of the standard under both names, and nothing else.
+/// By `LD_PRELOAD`, in front of a program that knows nothing of it; `tool` has its own `MPI_Send`.
+#[test]
+fn a_tool_is_put_in_front_of_a_program_by_preload() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let (text, tool) = (folder.path().join("counts.c"), folder.path().join("counts.so"));
+    std::fs::write(
+        &text,
+        r#"
+        #include <mpi.h>
+        #include <stdio.h>
+        static int calls;
+        int MPI_Send(const void * buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+        {
+          calls++;
+          return PMPI_Send(buf, count, datatype, dest, tag, comm);
+        }
+        int MPI_Finalize(void)
+        {
+          printf("%d sends\n", calls);
+          return PMPI_Finalize();
+        }"#,
+    )
+    .unwrap();
+    let header = jobs::root().join("crates/capi/include");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(&tool).arg(&text).arg("-I").arg(header);
+    assert!(compiler.status().expect("a C compiler").success());
+    let program = folder.path().join("sends.c");
+    std::fs::write(
+        &program,
+        r#"
+        #include <mpi.h>
+        int main(int argc, char ** argv)
+        {
+          int rank, n = 0;
+          MPI_Init(&argc, &argv);
+          MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+          for (int round = 0; round < 3; round++)
+          {
+            if (rank == 0) MPI_Send(&n, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+            if (rank == 1) MPI_Recv(&n, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+          }
+          /* The library's own messages are not counted. */
+          MPI_Allreduce(MPI_IN_PLACE, &n, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+          MPI_Finalize();
+          return 0;
+        }"#,
+    )
+    .unwrap();
+    let program = compile(program.to_str().unwrap(), folder.path());
+    let job = || Job { environment: vec![("LD_PRELOAD".into(), tool.clone().into())], ..job(&program, 2) };
+    let mut out = vec![];
+    let status = launch(&job(), &mut out, &mut vec![]).expect("the job starts").status();
+    let check = |status: u8, out: &str| {
+        let mut lines: Vec<&str> = out.lines().collect();
+        lines.sort_unstable();
+        assert_eq!((status, &lines[..]), (0, &["0| 3 sends", "1| 0 sends"][..]));
+    };
+    check(status, &String::from_utf8_lossy(&out));
+    let (outcome, out, _) = run_guests(&machine(1, 1), job());
+    check(outcome.processes.status(), &out);
+}
+
+/// All functions of the standard under both names, and nothing else. A program, also one that is linked
+/// statically, may have its own `MPI_X`, but no `PMPI_X`.
 #[test]
 fn the_library_exports_the_standard_and_nothing_else() {
     let _alone = alone();
     let output =
         Command::new("nm").arg("-D").arg("--defined-only").arg(libraries().join("libmpi_abi.so")).output();
     let text = String::from_utf8(output.expect("nm, of the C compiler's tools").stdout).unwrap();
-    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
-    let count = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).count();
-    assert_eq!((count("MPI_"), count("PMPI_"), names.len()), (664, 664, 2 * 664), "{names:?}");
+    // An address, a kind, a name.
+    let symbols: Vec<&str> = text.lines().map(|line| line.split_once(' ').unwrap().1).collect();
+    let count = |begins: &str| symbols.iter().filter(|symbol| symbol.starts_with(begins)).count();
+    assert_eq!((count("W MPI_"), count("T PMPI_"), symbols.len()), (664, 664, 2 * 664), "{symbols:?}");
 }

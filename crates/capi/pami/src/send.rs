@@ -31,6 +31,18 @@ fn invalid(call: &str, reason: Invalid) -> Result {
     fail(INVAL, format!("{call}: {reason}"))
 }
 
+/// The endpoint to which a message goes. On a simulated node the hint use_shmem chooses between shared memory
+/// and the network; natively there is no network.
+fn target(context: &Context, to: u32, hints: DispatchHints) -> Endpoint {
+    let to = Endpoint(to).plain();
+    if hints.use_shmem() != HINT_DISABLE {
+        return to;
+    }
+    let job = context.client().job;
+    let is_local = job.simulated.is_some() && job.locals().contains(&(to.task() as usize));
+    if is_local { to.by_network() } else { to }
+}
+
 /// Why the hint use_shmem forbids a send: its target is on another node.
 #[cold]
 fn off_node(call: &str, context: &Context, to: u32) -> Option<Result> {
@@ -69,7 +81,8 @@ pub unsafe extern "C" fn PAMI_Send_immediate(handle: *mut c_void, send: *mut Sen
         return result;
     }
     let may_wait = dispatch.hints.queue_immediate() != HINT_DISABLE;
-    match context.core().send_immediate(Endpoint(send.dest), send.dispatch as u16, [header, data], may_wait) {
+    let to = target(&context, send.dest, dispatch.hints);
+    match context.core().send_immediate(to, send.dispatch as u16, [header, data], may_wait) {
         Ok(true) => SUCCESS,
         Ok(false) => EAGAIN,
         Err(reason) => invalid("PAMI_Send_immediate", reason),
@@ -149,7 +162,7 @@ pub fn start(call: &str, context: &Context, send: &SendImmediate, data: Range, e
         _ => None,
     };
     let send = CoreSend {
-        to: Endpoint(send.dest),
+        to: target(context, send.dest, dispatch.hints),
         dispatch: send.dispatch as u16,
         header,
         data,

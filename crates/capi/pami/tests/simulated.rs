@@ -429,6 +429,102 @@ int main(void)
     check(&compile_text("hints", text, folder.path()), PAIR);
 }
 
+/// Between tasks of a node the hint use_shmem, disabled, makes messages take the Message Unit: they take the
+/// time of those to a neighbour, less that of a link, and not that of a processor's copies.
+#[test]
+fn messages_within_a_node_take_the_unit_where_shared_memory_is_disabled() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"#include "common.h"
+#include <stdio.h>
+enum { LONG = 1 << 18, ROUNDS = 20 };
+static unsigned char out[LONG], in[LONG];
+static volatile size_t received;
+static pami_endpoint_t other;
+static void receive(pami_context_t on, void * cookie, const void * header, size_t header_size, const void * pipe, size_t size,
+                    pami_endpoint_t origin, pami_recv_t * recv)
+{
+  (void) on; (void) cookie; (void) header; (void) header_size;
+  if (origin != other) FAIL("origin %#x instead of %#x", origin, other);
+  if (recv == NULL) { memcpy(in, pipe, size); ++received; return; }
+  memset(recv, 0, sizeof *recv);
+  recv->addr = in; recv->type = PAMI_TYPE_BYTE; recv->data_fn = PAMI_DATA_COPY; recv->local_fn = count_event;
+  recv->cookie = (void *) &received;
+}
+static void pass(size_t hint, size_t size)
+{
+  pami_send_t     send;
+  volatile size_t sent = 0;
+  memset(&send, 0, sizeof send);
+  send.send.dispatch = FIRST_ID + hint; send.send.dest = other;
+  send.send.data.iov_base = out; send.send.data.iov_len = size;
+  if (size <= 8)
+  {
+    CHECK(PAMI_Send_immediate(context[0], &send.send));
+    return;
+  }
+  send.events.cookie = (void *) &sent; send.events.local_fn = count_event; send.events.remote_fn = count_event;
+  CHECK(PAMI_Send(context[0], &send));
+  wait_until(context[0], sent == 2);
+}
+static void measure(size_t hint, size_t size)
+{
+  size_t round, i, until = received;
+  double begin;
+  for (i = 0; i < size; i++) out[i] = (unsigned char) (i * 7 + hint + task);
+  memset(in, 0, size);
+  barrier();
+  begin = PAMI_Wtime(client);
+  for (round = 0; round < ROUNDS; round++)
+  {
+    if (task == 0) pass(hint, size);
+    ++until;
+    wait_until(context[0], received >= until);
+    if (task == 1) pass(hint, size);
+  }
+  if (task == 0) printf("%zu %zu %.3f\n", hint, size, (PAMI_Wtime(client) - begin) / ROUNDS / 2 * 1e6);
+  for (i = 0; i < size; i++) if (in[i] != (unsigned char) (i * 7 + hint + 1 - task)) FAIL("hint %zu, byte %zu of %zu", hint, i, size);
+}
+int main(void)
+{
+  pami_dispatch_callback_function callback;
+  pami_dispatch_hint_t hints;
+  size_t hint;
+  start("shmem", 1);
+  other = endpoint(1 - task, 0);
+  callback.p2p = receive;
+  for (hint = 0; hint < 3; hint++)
+  {
+    memset(&hints, 0, sizeof hints);
+    hints.use_shmem = hint;
+    if (hint != PAMI_HINT_ENABLE) CHECK(PAMI_Dispatch_set(context[0], FIRST_ID + hint, callback, NULL, hints));
+  }
+  for (hint = PAMI_HINT_DEFAULT; hint <= PAMI_HINT_DISABLE; hint += PAMI_HINT_DISABLE)
+  {
+    measure(hint, 8);
+    measure(hint, 2000);
+    measure(hint, LONG);
+  }
+  return finish();
+}
+"#;
+    let program = compile_text("shmem", text, folder.path());
+    let times = |per_node: u32| {
+        let (outcome, output) = simulate(&program, On { per_node, ..PAIR });
+        assert_eq!(outcome.processes.status(), 0, "{output}");
+        let of = |line: &str| line.rsplit(' ').next()?.parse::<f64>().ok();
+        let times: Vec<f64> = output.lines().filter_map(of).collect();
+        <[f64; 6]>::try_from(times).unwrap_or_else(|times| panic!("{times:?}\n{output}"))
+    };
+    let (apart, together) = (times(1), times(2));
+    for (default, disabled) in (0..3).zip(3..6) {
+        let of = [apart[default], apart[disabled], together[default], together[disabled]];
+        // Between nodes there is nothing to choose.
+        assert!((of[0] / of[1] - 1.0).abs() < 0.01, "{of:?} us");
+        assert!(of[3] > 1.3 * of[2] && (0.9..1.0).contains(&(of[3] / of[0])), "{of:?} us");
+    }
+}
+
 #[test]
 fn what_is_no_user_of_pami_runs_too() {
     let _alone = alone();

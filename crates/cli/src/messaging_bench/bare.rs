@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{FromRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A variable with a cache line of its own, and the next one.
 #[repr(C, align(128))]
@@ -50,6 +50,14 @@ impl Shared {
         let own = self.arrived[task].0.fetch_add(1, Ordering::AcqRel) + 1;
         while self.arrived[1 - task].0.load(Ordering::Acquire) < own {
             std::hint::spin_loop();
+        }
+    }
+
+    /// The same for a task that may wait long: it leaves its core to others.
+    pub fn rest(&self, task: usize) {
+        let own = self.arrived[task].0.fetch_add(1, Ordering::AcqRel) + 1;
+        while self.arrived[1 - task].0.load(Ordering::Acquire) < own {
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 

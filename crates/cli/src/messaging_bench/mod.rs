@@ -5,6 +5,7 @@
 //! without PAMI. Task 0 prints the figures as one line of JSON.
 
 mod bare;
+mod contexts;
 mod task;
 mod ucx;
 

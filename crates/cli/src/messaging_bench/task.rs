@@ -1,6 +1,7 @@
 //! What each of the two tasks does: it calls PAMI as a program in C would.
 #![allow(unsafe_code)]
 
+use super::contexts::Contexts;
 use super::{Case, bare};
 use netloom_shm::segment::ENVIRONMENT;
 use pami::abi::{self, DispatchHints, Receive, Send, SendEvents, SendImmediate, iovec};
@@ -20,7 +21,8 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
-fn pin(core: usize) {
+/// The thread runs on this core from now on.
+pub fn pin(core: usize) {
     // SAFETY: a set is valid with all bytes zero; `core` is one of those of such a set.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
@@ -148,7 +150,8 @@ struct Task {
     shared: &'static bare::Shared,
 }
 
-fn check(call: &str, result: abi::Result) -> Result<(), String> {
+/// That a call has succeeded.
+pub fn check(call: &str, result: abi::Result) -> Result<(), String> {
     if result == abi::SUCCESS { Ok(()) } else { Err(format!("{call} returned {result}")) }
 }
 
@@ -338,5 +341,16 @@ pub fn run(shared: i32, cores: [usize; 2], quick: bool) -> Result<Option<Vec<Cas
         }
     }
     shared.barrier(number);
+    if number == 0 {
+        let contexts = Contexts::create(0)?;
+        for _ in 0..5 * repetitions {
+            let total = 1_000_000 / share;
+            let one = contexts.rate(&cores[..1], total)?;
+            let two = contexts.rate(&cores, total)?;
+            add(&mut cases, "rate to itself, 1 context", 8, "1/s", one, None);
+            add(&mut cases, "rate to themselves, 2 contexts", 8, "1/s", two, Some(2.0 * one));
+        }
+    }
+    shared.rest(number);
     Ok((number == 0).then_some(cases))
 }

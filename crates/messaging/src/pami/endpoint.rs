@@ -13,6 +13,9 @@ impl Endpoint {
     /// Number of contexts of a task that can be encoded.
     pub const OFFSETS: u32 = 1 << 6;
 
+    /// Set if messages to it and their answers take the network interface within a node, too.
+    const BY_NETWORK: u32 = 1 << 31;
+
     /// The context with this offset of a task; `None` if it cannot be encoded.
     pub fn new(task: u32, offset: u32) -> Option<Self> {
         (task < Self::TASKS && offset < Self::OFFSETS).then_some(Endpoint(offset << 23 | task))
@@ -22,6 +25,25 @@ impl Endpoint {
     #[inline]
     pub fn task(self) -> u32 {
         self.0 & (Self::TASKS - 1)
+    }
+
+    /// The same context, to which messages take the network interface also from its own node, as do their
+    /// answers. They are not in order with other messages between these contexts.
+    #[inline]
+    pub fn by_network(self) -> Self {
+        Endpoint(self.0 | Self::BY_NETWORK)
+    }
+
+    /// Whether it is one of [`Self::by_network`].
+    #[inline]
+    pub fn is_by_network(self) -> bool {
+        self.0 & Self::BY_NETWORK != 0
+    }
+
+    /// The same context, as programs know it.
+    #[inline]
+    pub fn plain(self) -> Self {
+        Endpoint(self.0 & !Self::BY_NETWORK)
     }
 
     /// The context's offset.
@@ -47,6 +69,10 @@ mod tests {
         fn an_endpoint_has_the_task_and_offset_of_which_it_was_made(task in 0..1u32 << 23, offset in 0..64u32) {
             let endpoint = Endpoint::new(task, offset).unwrap();
             prop_assert_eq!((endpoint.task(), endpoint.offset()), (task, offset));
+            let by_network = endpoint.by_network();
+            prop_assert_eq!((by_network.task(), by_network.offset()), (task, offset));
+            prop_assert!(by_network.is_by_network() && !endpoint.is_by_network());
+            prop_assert_eq!((by_network.plain(), endpoint.plain()), (endpoint, endpoint));
         }
     }
 

@@ -44,6 +44,21 @@ fn memory(space: &mut [u8]) -> Memory {
     Memory { address: space.as_mut_ptr() as u64, bytes: space.len() as u64 }
 }
 
+/// How a message of a collective has ended.
+enum End {
+    /// With this length, bytes.
+    Good(u64),
+    /// It was longer than its space.
+    TooLong,
+    /// Its other process has ended.
+    Cut,
+}
+
+#[cold]
+fn cut() -> Error {
+    Error::new(Class::ProcAborted, "another process of the communicator has ended")
+}
+
 /// One collective operation of a communicator.
 #[derive(Debug)]
 pub struct Operation<T> {
@@ -62,7 +77,7 @@ pub struct Operation<T> {
 
 impl<T: Transport> Operation<T> {
     /// The `number`-th collective of a group.
-    #[inline]
+    #[inline(always)]
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
         let tag = (number & 0x7fff_ffff) as i32;
         point_to_point.collective_begins(group.context, tag as u32);
@@ -80,20 +95,24 @@ impl<T: Transport> Operation<T> {
     /// The same, where groups of several operations share context and tag: a rank is then another process in
     /// each of them.
     #[inline]
-    pub fn between_processes(self) -> Self {
-        Operation { is_between_processes: true, ..self }
+    pub fn between_processes(mut self) -> Self {
+        self.is_between_processes = true;
+        self
     }
 
     /// The same for a group with a team of the transport.
-    #[inline]
-    pub fn of_team(self, team: Option<Team>) -> Self {
-        Operation { team, ..self }
+    #[inline(always)]
+    pub fn of_team(mut self, team: Option<Team>) -> Self {
+        self.team = team;
+        self
     }
 
     /// The same with messages to and from the ranks of another group.
-    #[inline]
-    pub fn to(self, remote: Processes) -> Self {
-        Operation { remote: Some(remote), team: None, ..self }
+    #[inline(always)]
+    pub fn to(mut self, remote: Processes) -> Self {
+        self.remote = Some(remote);
+        self.team = None;
+        self
     }
 
     /// This process's rank.
@@ -161,7 +180,7 @@ impl<T: Transport> Operation<T> {
         if self.is_between_processes { process() as i32 } else { rank as i32 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn start_send(&self, to: u32, data: &[u8]) -> Result<Option<Number>, Error> {
         let envelope = Envelope {
             context: self.group.context + 1,
@@ -174,46 +193,44 @@ impl<T: Transport> Operation<T> {
         self.point_to_point.send(self.process(to), envelope, data)
     }
 
-    #[inline]
+    #[inline(always)]
     fn start_receive(&self, from: u32, space: &mut [u8]) -> Number {
         let source = self.source(from, || self.process(from));
         let pattern = Pattern { context: self.group.context + 1, source, tag: self.tag };
         self.point_to_point.receive(pattern, memory(space))
     }
 
-    /// Waits for a message; its length, or `None` if it was longer than its space.
-    async fn ended(&self, number: Number) -> Result<Option<u64>, Error> {
-        let ended = poll_fn(|_| {
-            if let Some(end) = self.point_to_point.take_good(number) {
-                return Poll::Ready(Ok(end.bytes));
-            }
-            self.point_to_point.test(number).map_or(Poll::Pending, |end| Poll::Ready(Err(end)))
-        });
-        match ended.await {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(end) => {
-                self.point_to_point.free(number);
-                match end.is_cut {
-                    true => {
-                        Err(Error::new(Class::ProcAborted, "another process of the communicator has ended"))
-                    }
-                    false => Ok(None),
-                }
-            }
+    /// How a message has ended, if it has.
+    #[inline(always)]
+    fn poll_end(&self, number: Number) -> Poll<End> {
+        match self.point_to_point.take_good(number) {
+            Some(end) => Poll::Ready(End::Good(end.bytes)),
+            None => self.poll_bad_end(number),
         }
     }
 
+    #[inline(never)]
+    fn poll_bad_end(&self, number: Number) -> Poll<End> {
+        let Some(end) = self.point_to_point.test(number) else { return Poll::Pending };
+        self.point_to_point.free(number);
+        Poll::Ready(if end.is_cut { End::Cut } else { End::TooLong })
+    }
+
     async fn wait(&self, number: Number) -> Result<(), Error> {
-        if self.ended(number).await?.is_none() {
-            self.lengths_differ.set(true);
+        match poll_fn(|_| self.poll_end(number)).await {
+            End::Good(_) => return Ok(()),
+            End::TooLong => self.lengths_differ.set(true),
+            End::Cut => return Err(cut()),
         }
         Ok(())
     }
 
     /// The same for a message that should fill its space.
     async fn wait_for(&self, number: Number, bytes: usize) -> Result<(), Error> {
-        if self.ended(number).await? != Some(bytes as u64) {
-            self.lengths_differ.set(true);
+        match poll_fn(|_| self.poll_end(number)).await {
+            End::Good(length) if length == bytes as u64 => return Ok(()),
+            End::Good(_) | End::TooLong => self.lengths_differ.set(true),
+            End::Cut => return Err(cut()),
         }
         Ok(())
     }

@@ -150,35 +150,27 @@ pub async fn all_reduce<T: Transport>(
         Some((_, of)) => {
             Box::pin(all_reduce_parts(operation, &pairs, [data, &mut other], of.size, combine)).await?;
         }
-        None => all_reduce_whole(operation, &pairs, [data, &mut other], combine).await?,
+        // Recursive doubling.
+        None => {
+            let number = pairs.number(rank);
+            let mut distance = 1;
+            while distance < pairs.whole {
+                let partner = number ^ distance;
+                let with = pairs.rank(partner);
+                operation.exchange(with, data, with, &mut other).await?;
+                if partner < number {
+                    // The partner's ranks come first.
+                    combine.combine(&mut other, data)?;
+                    data.copy_from_slice(&other);
+                } else {
+                    combine.combine(data, &other)?;
+                }
+                distance *= 2;
+            }
+        }
     }
     operation.point_to_point.give_scratch(other);
     if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
-}
-
-/// All-reduce by recursive doubling, with memory of the same length for the data of others.
-async fn all_reduce_whole<T: Transport>(
-    operation: &Operation<T>,
-    pairs: &Pairs,
-    [data, other]: [&mut [u8]; 2],
-    combine: &impl Combine,
-) -> Result<(), Error> {
-    let number = pairs.number(operation.rank());
-    let mut distance = 1;
-    while distance < pairs.whole {
-        let partner = number ^ distance;
-        let with = pairs.rank(partner);
-        operation.exchange(with, data, with, other).await?;
-        if partner < number {
-            // The partner's ranks come first.
-            combine.combine(other, data)?;
-            data.copy_from_slice(other);
-        } else {
-            combine.combine(data, other)?;
-        }
-        distance *= 2;
-    }
-    Ok(())
 }
 
 /// Takes the first bytes of a range, at most so many.

@@ -134,6 +134,12 @@ impl Datatype {
         self.layout.as_run() == Some(0) && self.lower == 0 && self.size() as i64 == self.upper
     }
 
+    /// Whether the data of each element of an array lies between its first byte and the next element, so that
+    /// as many bytes as extents and elements hold it all.
+    pub fn is_within_extent(&self) -> bool {
+        self.lower == 0 && self.true_lower >= 0 && self.true_upper <= self.upper
+    }
+
     /// Blocks of other types, each so many of them at a displacement in bytes (`MPI_Type_create_struct`).
     ///
     /// # Errors

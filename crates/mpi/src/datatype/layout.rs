@@ -4,6 +4,7 @@
 
 mod serialized;
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +41,8 @@ struct Runs {
     stride: isize,
     count: usize,
     bytes: usize,
+    /// Bytes of the data before them.
+    before: usize,
 }
 
 /// Where data is, from an address on.
@@ -115,16 +118,17 @@ impl Layout {
     }
 
     /// Whether this is true of each run, by where it begins and its bytes.
-    pub fn all_runs(&self, mut is_true: impl FnMut(isize, usize) -> bool) -> bool {
-        let mut all = true;
-        self.for_each(&mut |Runs { at, stride, count, bytes }| {
-            all = all && (0..count as isize).all(|n| is_true(at + n * stride, bytes));
+    pub fn all_runs(&self, is_true: impl FnMut(isize, usize) -> bool) -> bool {
+        let (all, is_true) = (&Cell::new(true), &RefCell::new(is_true));
+        self.for_each(move |Runs { at, stride, count, bytes, .. }| {
+            let mut is_true = is_true.borrow_mut();
+            all.set(all.get() && (0..count as isize).all(|n| is_true(at + n * stride, bytes)));
         });
-        all
+        all.get()
     }
 
-    fn for_each(&self, f: &mut impl FnMut(Runs)) {
-        for_each(&self.nodes, 0, f);
+    fn for_each(&self, f: impl Fn(Runs) + Copy) {
+        for_each(&self.nodes, 0, 0, f);
     }
 
     /// Copies the data from memory, one run after the other.
@@ -144,13 +148,11 @@ impl Layout {
     ///
     /// # Safety
     /// All runs from `memory` on can be read, and as many bytes as it has from `to` on written.
-    pub unsafe fn pack_to(&self, memory: *const u8, mut to: *mut u8) {
-        self.for_each(&mut |Runs { at, stride, count, bytes }| {
+    pub unsafe fn pack_to(&self, memory: *const u8, to: *mut u8) {
+        self.for_each(move |Runs { at, stride, count, bytes, before }| {
+            let from = memory.wrapping_offset(at);
             // SAFETY: the caller's promise; the runs have `self.bytes` together.
-            unsafe {
-                copy_runs((memory.wrapping_offset(at), stride), (to, bytes as isize), count, bytes);
-                to = to.add(count * bytes);
-            }
+            unsafe { copy_runs((from, stride), (to.add(before), bytes as isize), count, bytes) };
         });
     }
 
@@ -160,18 +162,15 @@ impl Layout {
     /// All runs from `memory` on can be written, and are not part of `packed`.
     pub unsafe fn unpack(&self, packed: &[u8], memory: *mut u8) {
         if packed.len() == self.bytes {
-            let mut from = packed.as_ptr();
-            return self.for_each(&mut |Runs { at, stride, count, bytes }| {
+            let from = packed.as_ptr();
+            return self.for_each(move |Runs { at, stride, count, bytes, before }| {
+                let to = memory.wrapping_offset(at);
                 // SAFETY: the caller's promise; the runs have `self.bytes` together.
-                unsafe {
-                    copy_runs((from, bytes as isize), (memory.wrapping_offset(at), stride), count, bytes);
-                    from = from.add(count * bytes);
-                }
+                unsafe { copy_runs((from.add(before), bytes as isize), (to, stride), count, bytes) };
             });
         }
-        let mut rest = packed;
-        self.for_each(&mut |Runs { at, stride, count, bytes }| {
-            let to = memory.wrapping_offset(at);
+        self.for_each(move |Runs { at, stride, count, bytes, before }| {
+            let (to, rest) = (memory.wrapping_offset(at), &packed[before.min(packed.len())..]);
             let whole = count.min(rest.len() / bytes);
             let part = if whole < count { rest.len() % bytes } else { 0 };
             // SAFETY: the caller's promise; as much is left.
@@ -180,7 +179,6 @@ impl Layout {
                 let from = rest.as_ptr().add(whole * bytes);
                 to.wrapping_offset(whole as isize * stride).copy_from_nonoverlapping(from, part);
             }
-            rest = &rest[whole * bytes + part..];
         });
     }
 
@@ -189,7 +187,7 @@ impl Layout {
     /// # Safety
     /// All runs from `from` on can be read, and all from `to` on written; they do not overlap.
     pub unsafe fn copy(&self, from: *const u8, to: *mut u8) {
-        self.for_each(&mut |Runs { at, stride, count, bytes }| {
+        self.for_each(move |Runs { at, stride, count, bytes, .. }| {
             let (from, to) = (from.wrapping_offset(at), to.wrapping_offset(at));
             // SAFETY: the caller's promise.
             unsafe { copy_runs((from, stride), (to, stride), count, bytes) };
@@ -212,23 +210,30 @@ fn span(nodes: &[Node]) -> Option<[isize; 2]> {
     spans.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
 }
 
-fn for_each(nodes: &[Node], base: isize, f: &mut impl FnMut(Runs)) {
+/// Returns the bytes of data so far. It is no variable of `f`, and `f` is copied: what is in memory is stored
+/// and loaded again for each run, which takes longer than to copy a short one.
+fn for_each(nodes: &[Node], base: isize, mut before: usize, f: impl Fn(Runs) + Copy) -> usize {
     for node in nodes {
         match node {
-            &Node::Run { at, bytes } => f(Runs { at: base + at, stride: 0, count: 1, bytes }),
+            &Node::Run { at, bytes } => {
+                f(Runs { at: base + at, stride: 0, count: 1, bytes, before });
+                before += bytes;
+            }
             Node::Repeat { at, of } => {
                 let Loop { count, stride, body } = &**of;
                 let start = base + at;
                 if let [Node::Run { at, bytes }] = body[..] {
-                    f(Runs { at: start + at, stride: *stride, count: *count, bytes });
+                    f(Runs { at: start + at, stride: *stride, count: *count, bytes, before });
+                    before += count * bytes;
                     continue;
                 }
                 for n in 0..*count as isize {
-                    for_each(body, start + n * stride, f);
+                    before = for_each(body, start + n * stride, before, f);
                 }
             }
         }
     }
+    before
 }
 
 /// Copies runs; short ones of the usual lengths without a call.
@@ -318,10 +323,8 @@ unsafe fn copy_ends<W>(from: (*const u8, isize), to: (*mut u8, isize), count: us
         let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
         // SAFETY: the caller's promise.
         unsafe {
-            let first = from.cast::<W>().read_unaligned();
-            let second = from.add(last).cast::<W>().read_unaligned();
-            to.cast::<W>().write_unaligned(first);
-            to.add(last).cast::<W>().write_unaligned(second);
+            to.copy_from_nonoverlapping(from, size_of::<W>());
+            to.add(last).copy_from_nonoverlapping(from.add(last), size_of::<W>());
         }
     }
 }

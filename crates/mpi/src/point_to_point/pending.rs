@@ -36,7 +36,7 @@ impl<T: Transport> PointToPoint<T> {
         for state in &tables.requests {
             list.extend(match *state {
                 State::Sending(sent) => Some(Pending::Send { sent, stage: Stage::Unread }),
-                State::SendingKept { of: sent, .. } if sent.context != one_sided::CONTEXT => {
+                State::SendingKept(sent) if sent.context != one_sided::CONTEXT => {
                     Some(Pending::Send { sent, stage: Stage::Unread })
                 }
                 State::SendingSynchronous(Synchronous { is_taken, of: sent, .. }) => {

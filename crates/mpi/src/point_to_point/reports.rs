@@ -7,9 +7,10 @@ use crate::transport::{MessageEvent, Process, Step, Transport};
 
 impl<T: Transport> PointToPoint<T> {
     /// A message has arrived whose data is all here; the receive that it ends.
+    #[inline]
     pub fn arrived(&self, from: Process, envelope: Envelope, data: &[u8]) -> Option<Number> {
         if envelope.context == one_sided::CONTEXT {
-            self.one_sided.borrow_mut().arrived(from, &envelope, data);
+            self.one_sided.borrow_mut().arrived(from, &{ envelope }, data);
             self.send_of_windows();
             return None;
         }
@@ -45,7 +46,6 @@ impl<T: Transport> PointToPoint<T> {
         }
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
-        let buffer = || vec![0; envelope.bytes as usize].into_boxed_slice();
         let found = tables.matching.arrived(&envelope);
         self.transport.spend(Step::Search(tables.matching.searched()));
         let Some(number) = found else {
@@ -59,9 +59,10 @@ impl<T: Transport> PointToPoint<T> {
         self.transport.spend(Step::Complete);
         self.taken(from, &envelope, Some(number as Number));
         let (state, address) = if end.is_truncated {
-            let mut buffer = buffer();
+            let mut buffer = vec![0; envelope.bytes as usize].into_boxed_slice();
             let address = buffer.as_mut_ptr() as u64;
-            (State::ReceivingLong(space, end, buffer), address)
+            tables.buffers.insert(number as Number, buffer);
+            (State::ReceivingLong(space, end), address)
         } else {
             (State::Arriving(end), space.address)
         };
@@ -75,10 +76,7 @@ impl<T: Transport> PointToPoint<T> {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         let buffer = match number & UNEXPECTED {
-            0 => match &mut tables.requests[number as usize] {
-                State::ReceivingLong(_, _, buffer) => &mut buffer[..],
-                other => unreachable!("{other:?} has no buffer"),
-            },
+            0 => &mut tables.buffers.get_mut(&(number as Number)).expect("it has one")[..],
             _ => &mut tables.unexpected[number as u32].data[..],
         };
         buffer.copy_from_slice(bytes);
@@ -93,17 +91,17 @@ impl<T: Transport> PointToPoint<T> {
         let mut tables = self.tables.borrow_mut();
         let tables = &mut *tables;
         if number & UNEXPECTED == 0 {
-            self.transport.observe(MessageEvent::Received(number as Number));
-            let state = &mut tables.requests[number as usize];
-            let end = match std::mem::replace(state, State::Free) {
+            self.transport.observe(|| MessageEvent::Received(number as Number));
+            let end = match tables.requests[number as usize] {
                 State::Arriving(end) => end,
-                State::ReceivingLong(space, end, buffer) => {
+                State::ReceivingLong(space, end) => {
+                    let buffer = tables.buffers.remove(&(number as Number)).expect("it has one");
                     self.transport.store(&buffer[..end.bytes as usize], space.address);
                     end
                 }
                 other => unreachable!("{other:?} receives"),
             };
-            *state = State::Ended(Ended { is_cut, ..end });
+            tables.requests[number as usize] = State::Ended(Ended { is_cut, ..end });
             return;
         }
         let at = number as u32;
@@ -111,7 +109,7 @@ impl<T: Transport> PointToPoint<T> {
         message.is_complete = true;
         message.is_cut = is_cut;
         let Some((number, envelope)) = message.receive else { return };
-        self.transport.observe(MessageEvent::Received(number));
+        self.transport.observe(|| MessageEvent::Received(number));
         let State::Receiving(space) = tables.requests[number as usize] else { unreachable!("it waited") };
         let end = Ended { is_cut, ..ended(&envelope, space.bytes) };
         self.transport.store(&message.data[..end.bytes as usize], space.address);
@@ -125,9 +123,9 @@ impl<T: Transport> PointToPoint<T> {
         if !is_cut && matches!(tables.requests[number as usize], State::SendingSynchronous(_)) {
             return tables.end_synchronous(number as Number, |_, is_taken| (true, is_taken));
         }
-        if matches!(tables.requests[number as usize], State::SendingKept { .. }) {
-            tables.requests[number as usize] = State::Free;
-            tables.free.push(number as Number);
+        if matches!(tables.requests[number as usize], State::SendingKept(_)) {
+            tables.buffers.remove(&(number as Number));
+            tables.free(number as Number);
             return;
         }
         tables.requests[number as usize] = State::Ended(Ended { is_cut, ..Ended::default() });

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -95,7 +96,8 @@ fn run(
     let began = Instant::now();
     for task in 0..job.tasks {
         let folder = job.folder.as_ref().map(|folder| folder.as_os_str());
-        let program = Program { path: &job.program, name: None, arguments: &job.arguments, folder };
+        let program =
+            Program { path: &job.program, name: None, arguments: &job.arguments, folder, environment: &[] };
         // If it fails, the launcher's end ends those that run.
         launcher.start(&program, task, None)?;
     }
@@ -117,6 +119,8 @@ pub(super) struct Program<'a> {
     pub(super) arguments: &'a [OsString],
     /// Folder that it starts in; the launcher's own if `None`.
     pub(super) folder: Option<&'a OsStr>,
+    /// Variables that are set for it alone, as `NAME=VALUE`.
+    pub(super) environment: &'a [Vec<u8>],
 }
 
 /// How far the end of a job has come.
@@ -180,6 +184,10 @@ impl Launcher<'_> {
         command.args(program.arguments);
         let growth = self.socket.as_ref().map(|launcher| Growth { launcher, universe: self.universe() });
         environment(&mut command, job, task, world, self.segment.file().as_raw_fd(), growth.as_ref());
+        for variable in program.environment {
+            let mut parts = variable.splitn(2, |&byte| byte == b'=').map(OsStr::from_bytes);
+            command.env(parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        }
         if let Some(folder) = program.folder {
             command.current_dir(folder);
         }

@@ -16,6 +16,8 @@ pub struct Command {
     pub arguments: Vec<Vec<u8>>,
     /// Folder that it starts in.
     pub folder: Vec<u8>,
+    /// Variables that are set for it, as `NAME=VALUE`.
+    pub environment: Vec<Vec<u8>>,
     /// Allowed numbers of processes, the greatest first.
     pub counts: Vec<u32>,
 }
@@ -107,9 +109,11 @@ impl Request {
         match self {
             Request::Spawn { by, commands } => {
                 let of = |command: &Command| {
-                    let Command { program, name, arguments, folder, counts } = command;
+                    let Command { program, name, arguments, folder, environment, counts } = command;
                     let mut all = vec![program.clone(), name.clone(), folder.clone()];
-                    all.extend(list(arguments.iter().map(|argument| vec![argument.clone()])));
+                    for texts in [arguments, environment] {
+                        all.extend(list(texts.iter().map(|text| vec![text.clone()])));
+                    }
                     all.extend(list(counts.iter().map(|&count| vec![number(count)])));
                     all
                 };
@@ -137,6 +141,7 @@ impl Request {
                         name: reader.bytes()?,
                         folder: reader.bytes()?,
                         arguments: reader.list(Reader::bytes)?,
+                        environment: reader.list(Reader::bytes)?,
                         counts: reader.list(Reader::number)?,
                     })
                 })?,
@@ -252,6 +257,7 @@ mod tests {
             name: b"x".to_vec(),
             arguments: vec![b"".to_vec(), b"-a b".to_vec()],
             folder: b"/".to_vec(),
+            environment: vec![b"A=b=c".to_vec(), b"D=".to_vec()],
             counts: vec![4, 2],
         };
         let text = |text: &str| text.to_string();

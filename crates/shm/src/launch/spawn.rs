@@ -134,6 +134,7 @@ impl Launcher<'_> {
             name: Some(of(&command.name)),
             arguments: &arguments,
             folder,
+            environment: &command.environment,
         };
         self.start(&program, task, Some(world))
     }

@@ -1,6 +1,7 @@
 //! Which programs are to be started, of which processes how many: what `MPI_Comm_spawn` is given, and the
 //! files that it means.
 
+use crate::errhandlers::{self, INITIAL};
 use crate::info::Info;
 use netloom_mpi::error::{Class, Error};
 use netloom_shm::launch::Command;
@@ -58,8 +59,15 @@ pub unsafe fn command(
         return Err(refused(format!("wdir is `{}`, which is no folder", folder.display())));
     }
     let program = find(OsStr::from_bytes(&name), &here, &folder, hints.get("path"))?;
+    let errhandler = hints.get("mpi_initial_errhandler").unwrap_or("mpi_errors_are_fatal");
+    if errhandlers::predefined(errhandler).is_none() {
+        let text =
+            format!("mpi_initial_errhandler is `{errhandler}`, which is none of {}", errhandlers::NAMES);
+        return Err(Error::new(Class::Arg, text));
+    }
+    let environment = vec![format!("{INITIAL}={errhandler}").into_bytes()];
     let bytes = |path: PathBuf| path.into_os_string().into_encoded_bytes();
-    Ok(Command { program: bytes(program), name, arguments, folder: bytes(folder), counts })
+    Ok(Command { program: bytes(program), name, arguments, folder: bytes(folder), environment, counts })
 }
 
 /// That processes on this host can be started.

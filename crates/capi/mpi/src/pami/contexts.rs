@@ -76,6 +76,9 @@ impl Settings {
     }
 }
 
+/// An envelope as bytes: its address would have the envelope of messages without these contexts in memory, too.
+type Header = [u8; Envelope::BYTES];
+
 type Lock = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Release = unsafe extern "C" fn(*mut c_void);
 
@@ -97,7 +100,7 @@ pub struct Contexts {
 struct Handed {
     /// PAMI's `pami_work_t`.
     work: [usize; 6],
-    header: [u8; Envelope::BYTES],
+    header: Header,
     dest: u32,
     data: Data,
     count: *const AtomicU32,
@@ -270,13 +273,13 @@ impl Pami {
         &self,
         contexts: &Contexts,
         to: Process,
-        envelope: Envelope,
+        (header, context): (Header, u32),
         data: Memory,
         number: Option<u64>,
     ) -> Result<(), Refused> {
-        let (header, dest) = (envelope.to_bytes(), self.hashed_endpoint(contexts, to, &envelope)?);
+        let dest = self.hashed_endpoint(contexts, to, context)?;
         let send = |context| send_in(context, &header, (data.address, data.bytes as usize), dest, number);
-        let at = contexts.hash(to, envelope.context);
+        let at = contexts.hash(to, context);
         if let Some(sent) = contexts.with(at, send) {
             return sent;
         }
@@ -293,16 +296,14 @@ impl Pami {
         &self,
         contexts: &Contexts,
         to: Process,
-        envelope: Envelope,
+        (header, context): (Header, u32),
         data: Memory,
     ) -> Result<bool, Refused> {
         let Some(send_whole) = self.send_whole else { return Ok(false) };
-        let (header, dest) = (envelope.to_bytes(), self.hashed_endpoint(contexts, to, &envelope)?);
+        let dest = self.hashed_endpoint(contexts, to, context)?;
         let mut send = immediate(&header, (data.address, data.bytes as usize), dest);
         // SAFETY: header and data are there during the call.
-        match contexts
-            .with(contexts.hash(to, envelope.context), |context| unsafe { send_whole(context, &mut send) })
-        {
+        match contexts.with(contexts.hash(to, context), |context| unsafe { send_whole(context, &mut send) }) {
             Some(SUCCESS) => Ok(true),
             None | Some(AGAIN) => Ok(false),
             Some(_) => Err(Refused(reason("a send of a whole message"))),
@@ -310,8 +311,8 @@ impl Pami {
     }
 
     /// The endpoint at which another process takes a message of this one.
-    fn hashed_endpoint(&self, contexts: &Contexts, to: Process, envelope: &Envelope) -> Result<u32, Refused> {
-        let offset = contexts.first + contexts.hash(self.own, envelope.context);
+    fn hashed_endpoint(&self, contexts: &Contexts, to: Process, context: u32) -> Result<u32, Refused> {
+        let offset = contexts.first + contexts.hash(self.own, context);
         let mut endpoint = 0;
         // SAFETY: a place for the result.
         match unsafe { PAMI_Endpoint_create(self.client, to, offset, &mut endpoint) } {
@@ -361,13 +362,7 @@ impl Contexts {
         })
     }
 
-    fn hand_over(
-        &self,
-        at: usize,
-        header: [u8; Envelope::BYTES],
-        dest: u32,
-        data: Data,
-    ) -> Result<(), Refused> {
+    fn hand_over(&self, at: usize, header: Header, dest: u32, data: Data) -> Result<(), Refused> {
         let count = &self.handed[at];
         count.fetch_add(1, Ordering::Relaxed);
         let handed = Box::into_raw(Box::new(Handed { work: [0; 6], header, dest, data, count }));

@@ -124,6 +124,7 @@ pub const CHECKED: &[&str] = &[
     "persistent",
     "persistent_collectives",
     "pieces",
+    "reductions",
     "requests",
     "ring",
     "shared_files",

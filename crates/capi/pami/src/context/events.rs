@@ -70,7 +70,16 @@ impl Context {
         unsafe {
             let data = payload.address.add(header_bytes).cast();
             let no_receive = std::ptr::null_mut();
-            function(self.handle(), cookie, header, header_bytes, data, size, head.origin().0, no_receive);
+            function(
+                self.handle(),
+                cookie,
+                header,
+                header_bytes,
+                data,
+                size,
+                head.origin().plain().0,
+                no_receive,
+            );
         }
         self.core().release();
         true
@@ -106,7 +115,7 @@ impl Context {
                     header_bytes,
                     data,
                     size,
-                    message.origin.0,
+                    message.origin.plain().0,
                     no_receive,
                 );
             }
@@ -131,7 +140,7 @@ impl Context {
                 header_bytes,
                 data,
                 size,
-                message.origin.0,
+                message.origin.plain().0,
                 &raw mut receive,
             );
         }

@@ -240,7 +240,13 @@ impl GuestDevice {
 
     /// An endpoint of this client, among all of a task.
     fn outside(&self, endpoint: Endpoint) -> u32 {
-        Endpoint::new(endpoint.task(), self.first + endpoint.offset()).expect("it exists").0
+        let outside = Endpoint::new(endpoint.task(), self.first + endpoint.offset()).expect("it exists");
+        if self.takes_network(endpoint) { outside.by_network().0 } else { outside.0 }
+    }
+
+    /// Whether messages to an endpoint take the network also within the node: Message Units can.
+    fn takes_network(&self, endpoint: Endpoint) -> bool {
+        endpoint.is_by_network() && self.reach == Reach::Exposed
     }
 
     /// Whether something has arrived.
@@ -248,20 +254,24 @@ impl GuestDevice {
         self.polled.is_some() || lock(self.guest).has_arrived(self.number)
     }
 
-    /// Whether an endpoint is on this node.
+    /// Whether an endpoint is on this node, and is reached by shared memory.
     fn is_local(&self, endpoint: Endpoint) -> bool {
-        endpoint.task() / self.per_node == self.endpoint.task() / self.per_node
+        let is_on_node = endpoint.task() / self.per_node == self.endpoint.task() / self.per_node;
+        is_on_node && !self.takes_network(endpoint)
     }
 
-    fn word(&self, head: Head) -> u64 {
-        head.from(Endpoint(self.outside(head.origin()))).to_word()
+    /// A head, with an origin to which answers take the path of the packet.
+    fn word(&self, head: Head, to: Endpoint) -> u64 {
+        let origin = if to.is_by_network() { head.origin().by_network() } else { head.origin() };
+        head.from(Endpoint(self.outside(origin))).to_word()
     }
 
     /// The reverse of [`Self::word`].
     fn head(&self, word: u64) -> Option<Head> {
         let head = Head::of_word(word)?;
         let offset = head.origin().offset().checked_sub(self.first)?;
-        Some(head.from(Endpoint::new(head.origin().task(), offset)?))
+        let origin = Endpoint::new(head.origin().task(), offset)?;
+        Some(head.from(if head.origin().is_by_network() { origin.by_network() } else { origin }))
     }
 }
 
@@ -292,7 +302,7 @@ impl PamiDevice for GuestDevice {
 
     #[cold]
     fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
-        let (from, to, head) = (self.number, self.outside(to), self.word(head));
+        let (from, to, head) = (self.number, self.outside(to), self.word(head, to));
         let mut hub = lock(self.guest);
         if hub.room(from) == 0 {
             return Err(Full);
@@ -318,7 +328,7 @@ impl PamiDevice for GuestDevice {
             self.inject_memory(to, head, &[], part)?;
             return Ok((part.bytes, Begun::Done));
         }
-        let (from, to, head) = (self.number, self.outside(to), self.word(head));
+        let (from, to, head) = (self.number, self.outside(to), self.word(head, to));
         let mut hub = lock(self.guest);
         if hub.room(from) == 0 {
             return Err(Full);

@@ -5,7 +5,7 @@
 use super::interface::{ContextPort, Interface};
 use super::process::invalid;
 use super::task::Task;
-use super::{ContextNumber, Contexts, Request, Requests, Then};
+use super::{ContextNumber, Contexts, Reach, Request, Requests, Then};
 use crate::pami::Endpoint;
 use crate::pami::device::{Collective, Combine, Range, Step};
 use netloom_fabric::collective::header::WORDS;
@@ -126,7 +126,10 @@ impl<I: Interface> Task<I> {
 
     fn check_endpoint(&self, endpoint: u32) -> Result<(), Failure> {
         let (task, offset) = (Endpoint(endpoint).task(), Endpoint(endpoint).offset());
-        let is_there = Endpoint::new(task, offset) == Some(Endpoint(endpoint))
+        // Other machines have one path within a node.
+        let is_unit = self.settings.facts.reach == Reach::Exposed;
+        let known = if is_unit { Endpoint(endpoint).plain() } else { Endpoint(endpoint) };
+        let is_there = Endpoint::new(task, offset) == Some(known)
             && task < self.settings.placement.tasks
             && offset < self.settings.facts.contexts;
         if is_there { Ok(()) } else { Err(invalid(format!("endpoint {endpoint:#x}"))) }

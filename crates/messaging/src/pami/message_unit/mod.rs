@@ -27,7 +27,7 @@ use collective::Collectives;
 use collective::group::{Group, Members};
 use memory::ProcessMemory;
 use netloom_nic::message_unit::commands::Watch;
-use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
+use netloom_nic::message_unit::descriptor::{Descriptor, Kind, LOCAL, Network};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet};
 use netloom_node::process::Wait;
 use netloom_node::program::lock;
@@ -397,9 +397,12 @@ impl UnitContext {
 
     fn describe(&self, to: (u32, u8), payload: u64, length: u64, kind: Kind) -> Descriptor {
         // Packets of several network FIFOs could overtake each other.
-        let first = u32::from(pin(self.device.torus(), self.device.node(), to));
+        let map = match to.0 == self.device.node() {
+            true => LOCAL & LOCAL.wrapping_neg(),
+            false => 1 << pin(self.device.torus(), self.device.node(), to),
+        };
         let network = Network::in_order(to.0);
-        Descriptor { payload, length, map: 1 << first, network, kind, prefetch_only: false }
+        Descriptor { payload, length, map, network, kind, prefetch_only: false }
     }
 
     /// The address of a free counter.

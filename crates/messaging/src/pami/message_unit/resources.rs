@@ -4,7 +4,7 @@
 
 use netloom_fabric::collective::CLASS_ROUTES;
 use netloom_fabric::topology::torus::Torus;
-use netloom_nic::message_unit::descriptor::ANY_DIRECTION;
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, LOCAL};
 
 /// FIFOs that programs may use; the rest is the kernel's.
 const INJECTION: u16 = 544 - 16;
@@ -79,6 +79,7 @@ pub fn pin(torus: &Torus, here: u32, (there, process): (u32, u8)) -> u16 {
 pub fn bulk_map(torus: &Torus, here: u32, to: (u32, u8)) -> u16 {
     let (from, at) = (torus.coordinates(here), torus.coordinates(to.0));
     match (0..torus.dimensions()).filter(|&d| from[d] != at[d]).count() {
+        0 => LOCAL,
         1 => 1 << pin(torus, here, to),
         _ => ANY_DIRECTION,
     }

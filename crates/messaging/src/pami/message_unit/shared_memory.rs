@@ -113,9 +113,9 @@ impl Queues {
 }
 
 impl UnitContext {
-    /// Whether an endpoint is on this node.
+    /// Whether an endpoint is on this node, and is reached by shared memory.
     pub fn is_local(&self, to: Endpoint) -> bool {
-        self.placement.of_task(to.task()).0 == self.device.node()
+        self.placement.of_task(to.task()).0 == self.device.node() && !to.is_by_network()
     }
 
     fn queue(&self, to: Endpoint) -> Queue {
