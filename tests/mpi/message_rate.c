@@ -14,7 +14,7 @@ static void windows(int number)
   for (int n = 0; n < WINDOW; n++)
     for (int at = 1; at <= NEIGHBOURS; at++)
     {
-      int from = (rank + size - at) % size;
+      int from = (rank + NEIGHBOURS * size - at) % size;
       MPI_Irecv(in[number][count], BYTES, MPI_CHAR, from, n, comm, &requests[count]), count++;
     }
   MPI_Barrier(comm);

@@ -195,19 +195,20 @@ impl Collectives {
         self.waiting.push_back((group, ticket, operation));
     }
 
-    /// The operations go on as far as possible; those that end are added to a list. Not while another hardware
-    /// thread of the task executes what they have done so far: descriptors must be injected in their order, and
-    /// each thread has a list of its own. That thread is resumed when it is done.
-    pub fn advance(&mut self, device: &UnitDevice, finished: &mut VecDeque<Ticket>) {
+    /// As [`Self::advance`], of a task that may have several hardware threads. Not while another one executes
+    /// what the operations have done so far: descriptors must be injected in their order, and each thread has a
+    /// list of its own. That thread is resumed when it is done.
+    pub fn advance_of_threads(&mut self, device: &UnitDevice, finished: &mut VecDeque<Ticket>) {
         let own = device.runs_as();
         if self.carried_by.is_none_or(|by| by == own) {
-            self.go_on(finished);
+            self.advance(finished);
             let is_carried = self.running.is_some() && device.thread().has_pending();
             self.carried_by = is_carried.then_some(own);
         }
     }
 
-    fn go_on(&mut self, finished: &mut VecDeque<Ticket>) {
+    /// The operations go on as far as possible; those that end are added to a list.
+    pub fn advance(&mut self, finished: &mut VecDeque<Ticket>) {
         loop {
             if self.running.is_none()
                 && let Some((group, ticket, operation)) = self.waiting.pop_front()
