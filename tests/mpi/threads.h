@@ -57,7 +57,7 @@ static void join_threads(struct thread * threads, int count)
   for (int n = 0; n < count; n++) CHECK(pthread_join(threads[n].thread, NULL) == 0);
 }
 
-static void in_threads(void (*run)(int number))
+static inline void in_threads(void (*run)(int number))
 {
   struct thread threads[THREADS];
   start_threads(threads, THREADS, run);

@@ -237,6 +237,18 @@ fn export(function: &Function, is_long: bool) -> String {
             let planned = choose_groups(by, &format!("library.is_inter({comm})"), planned);
             format!("run(&\"MPI_{name}\", {comm}, |library| {{ {places}{planned} }})")
         }
+        // With communication threads these may go past the library's lock.
+        Some(by) if matches!(&**by, "sends::send" | "sends::isend") => {
+            let call = format!("crate::{by}(library, {})", arguments(&parameters));
+            let (of, request) = match by.ends_with("isend") {
+                true => ("isend", ", request"),
+                false => ("send", ""),
+            };
+            format!(
+                "sent_past_the_lock(&\"MPI_{name}\", || crate::handed::{of}(buf, count, datatype, (dest, tag, comm){request}), \
+                 || run(&\"MPI_{name}\", {comm}, |library| {{ {places}{call} }}))"
+            )
+        }
         Some(by) => {
             let arguments = arguments(&parameters);
             let comma = if arguments.is_empty() { "" } else { ", " };

@@ -33,6 +33,23 @@ pub unsafe fn run(
     }
 }
 
+/// Carries out a send: past the library's lock if such sends are there and it is one, which `handed` returns,
+/// else as other calls.
+#[inline]
+pub fn sent_past_the_lock(
+    name: &'static &'static str,
+    handed: impl FnOnce() -> bool,
+    otherwise: impl FnOnce() -> c_int,
+) -> c_int {
+    if crate::handed::is_on() {
+        let _profiled = crate::profile::call(name);
+        if handed() {
+            return SUCCESS;
+        }
+    }
+    otherwise()
+}
+
 /// Carries out a call that needs MPI to be initialised, but not the library throughout: a reduction of the
 /// program may make it while the library is in use, or it calls functions of the program that may make calls.
 /// It has the lock of threads all the same.

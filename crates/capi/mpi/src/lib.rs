@@ -10,7 +10,7 @@
 //! | processes that are spawned or connected; ports and names | `dynamic/` |
 //! | start and end; sessions | `start.rs`; `sessions.rs` |
 //! | communicators; their contexts; between two groups; their attributes; groups; topologies | `communicators.rs`; `contexts.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
-//! | sends, receives, probes; buffered, persistent, partitioned, matched ones | `sends.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
+//! | sends, receives, probes; sends without the lock; buffered, persistent, partitioned, matched ones | `sends.rs`; `handed.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `darray.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
@@ -19,7 +19,7 @@
 //! | windows: made and freed, shared memory, operations, synchronization | `windows/` |
 //! | info objects; what is known of Fortran; variables that tell what the library does | `info.rs`; `fortran.rs`; `tools/` |
 //! | time, names, versions; error handlers and codes | `environment.rs`; `errhandlers.rs` |
-//! | the transport; its collectives | `pami.rs`, `pami_interface.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
+//! | the transport; what it reports; its contexts; its collectives | `pami.rs`, `pami_interface.rs`; `pami/arrivals.rs`; `pami/contexts.rs`; `pami/geometries.rs`, `pami/algorithms.rs` |
 //! | for what a call waits, in words; what is not freed | `waiting.rs`; `unfreed.rs` |
 //!
 //! # One thread at a time
@@ -49,6 +49,7 @@ mod generalized;
 mod graphs;
 mod grids;
 mod groups;
+mod handed;
 mod handles;
 mod info;
 mod intercollectives;
@@ -82,7 +83,7 @@ mod windows;
 mod exports {
     use crate::abi::Status;
     use crate::buffer::{Buffer, Counted, Pieces};
-    use crate::entry::{at_any_time, place, run, run_alone};
+    use crate::entry::{at_any_time, place, run, run_alone, sent_past_the_lock};
     use crate::library::Library;
     use crate::numbers::{Count, CountPlace};
     use crate::windows::Remote;

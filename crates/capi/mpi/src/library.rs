@@ -8,6 +8,7 @@ use crate::dynamic::{self, Worlds};
 use crate::entry::tell;
 use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
+use crate::handed;
 use crate::handles::Handles;
 use crate::info::Info;
 use crate::matched::USER_MESSAGE;
@@ -118,7 +119,8 @@ pub struct State {
     pub free_comms: Vec<usize>,
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
-    /// How many handles of [`ENDED_SEND`](crate::requests::ENDED_SEND) the program has.
+    /// How many handles of [`ENDED_SEND`](crate::requests::ENDED_SEND) the program has, besides those of
+    /// [`handed`] sends.
     pub ended_sends: i64,
     /// Those that the program has freed before they have ended.
     pub freed_requests: Vec<usize>,
@@ -234,6 +236,8 @@ pub unsafe fn set_state(state: State) {
 pub unsafe fn end(library: Library) {
     IS_RUNNING.store(false, Ordering::Relaxed);
     let point_to_point = Rc::clone(&library.point_to_point);
+    // SAFETY: nothing is borrowed.
+    unsafe { threads::unlocked(|| point_to_point.transport().stop_threads()) };
     threads::end();
     drop(library);
     point_to_point.transport().end();
@@ -350,6 +354,7 @@ impl Library {
         }
         self.note_group(&comm.group);
         self.comms[at] = Some(comm);
+        handed::note_change();
         USER_COMM | at
     }
 
@@ -357,6 +362,7 @@ impl Library {
     pub fn set_context(&mut self, handle: usize, context: u32) {
         let comm = CommId(handle & NUMBERS);
         self.of(comm).group.context = context;
+        handed::note_change();
         let (group, remote) = (self.of(comm).group.clone(), self.of(comm).remote.clone());
         self.note_communicator(&group);
         self.note_remote(context, remote.as_ref());

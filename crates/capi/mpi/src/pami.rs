@@ -1,15 +1,21 @@
-//! PAMI as the transport (section IV of the PAMI paper): one client, one context; short messages are
-//! immediate sends, others are left to PAMI's own eager and rendezvous protocols. The library is linked by
-//! name, so that a program that uses PAMI beside MPI has one.
+//! PAMI as the transport (section IV of the PAMI paper): one client, and one context unless the environment
+//! asks for more; short messages are immediate sends, others are left to PAMI's own eager and rendezvous
+//! protocols. The library is linked by name, so that a program that uses PAMI beside MPI has one.
 
 mod algorithms;
+mod arrivals;
+mod contexts;
 mod functions;
 mod geometries;
 
+pub use arrivals::listener;
+
 use crate::pami_interface::abi::{
-    Configuration, DispatchHints, EventFunction, HINT_DISABLE, MemoryRegion, Receive, RegionPart, Rget, Rma,
-    Rput, Send, SendEvents, SendImmediate, attribute, iovec,
+    Configuration, DispatchHints, HINT_DISABLE, MemoryRegion, RegionPart, Rget, Rma, Rput, Send, SendEvents,
+    SendImmediate, attribute,
 };
+use arrivals::{LISTENER, arrived, sent, transferred};
+use contexts::Contexts;
 use functions::*;
 use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
@@ -21,7 +27,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::Ordering;
 
 const SUCCESS: c_int = 0;
 const AGAIN: c_int = crate::pami_interface::abi::EAGAIN;
@@ -41,11 +47,14 @@ const NO_RDMA: u32 = HINT_DISABLE << 16;
 /// Polls after which a wait looks at other things again. On a simulated node they are one wait.
 const POLLS: usize = 10_000;
 
-/// PAMI's client and context.
+/// PAMI's client and contexts.
 #[derive(Debug)]
 pub struct Pami {
     client: *mut c_void,
+    /// Context 0.
     context: *mut c_void,
+    /// Those of messages, if there are several contexts.
+    contexts: Option<Contexts>,
     processes: u32,
     own: Process,
     /// The processes that were started with this one, if another process had them started.
@@ -91,9 +100,6 @@ fn symbol(client: *mut c_void, extension: &CStr, name: &CStr) -> Option<*mut c_v
     (!symbol.is_null()).then_some(symbol)
 }
 
-/// Whom arrivals are told to.
-static LISTENER: AtomicPtr<Listener> = AtomicPtr::new(null_mut());
-
 /// What PAMI's name of a process on a simulated machine has: "netloom task 5 on 4x4x4x4x2".
 const ON_MACHINE: &str = " on ";
 
@@ -122,7 +128,7 @@ fn reason(call: &str) -> String {
 impl Pami {
     /// Takes part in the job.
     pub fn start() -> Result<Self, String> {
-        let (mut client, mut context) = (null_mut(), null_mut());
+        let mut client = null_mut();
         let ask =
             |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
         let mut facts = [ask(attribute::CLIENT_TASK_ID), ask(attribute::CLIENT_NUM_TASKS)];
@@ -134,12 +140,14 @@ impl Pami {
             if PAMI_Client_query(client, facts.as_mut_ptr(), facts.len()) != SUCCESS {
                 return Err(reason("PAMI_Client_query"));
             }
-            if PAMI_Context_createv(client, null_mut(), 0, &mut context, 1) != SUCCESS {
+            let [own, processes] = facts.map(|fact| fact.value.intval as u32);
+            let is_simulated = place(client).0.contains(ON_MACHINE);
+            let settings = contexts::Settings::new(is_simulated, Self::most_contexts(client), own);
+            let mut all = vec![null_mut(); settings.contexts];
+            if PAMI_Context_createv(client, null_mut(), 0, all.as_mut_ptr(), all.len()) != SUCCESS {
                 return Err(reason("PAMI_Context_createv"));
             }
-            let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let short_max_bytes = Cell::new(IMMEDIATE_B - Envelope::BYTES);
-            let is_simulated = place(client).0.contains(ON_MACHINE);
             let spend = symbol(client, c"NETLOOM_mpi_steps", c"spend");
             let spend = spend.map(|symbol| std::mem::transmute::<*mut c_void, Spend>(symbol));
             let send_whole = symbol(client, c"NETLOOM_whole_messages", c"send");
@@ -154,7 +162,8 @@ impl Pami {
             let transfer_min_bytes = if is_simulated { 0 } else { IMMEDIATE_B };
             Ok(Pami {
                 client,
-                context,
+                context: all[0],
+                contexts: Contexts::new(client, &all, settings),
                 processes,
                 own,
                 // As PAMI has it.
@@ -180,7 +189,10 @@ impl Pami {
         // SAFETY: the context lives; the function takes its arguments.
         unsafe {
             let context = listener.transport().context;
-            PAMI_Dispatch_set(context, MESSAGE, Some(arrived), null_mut(), DispatchHints(0));
+            let (joined, _) = listener.transport().joined();
+            for context in std::iter::once(context).chain(joined) {
+                PAMI_Dispatch_set(context, MESSAGE, Some(arrived), null_mut(), DispatchHints(0));
+            }
             let value = crate::pami_interface::abi::AttributeValue { intval: 0 };
             let mut most = Configuration { name: attribute::DISPATCH_SEND_IMMEDIATE_MAX, value };
             if PAMI_Dispatch_query(context, MESSAGE, &mut most, 1) == SUCCESS {
@@ -219,24 +231,35 @@ impl Pami {
         }
     }
 
-    /// The context, and PAMI's functions by which threads share it: `lock`, `unlock`, `advance`.
-    pub fn sharing(&self) -> Option<(*mut c_void, [*mut c_void; 3])> {
+    /// The context, and PAMI's functions by which threads share it: `lock`, `unlock`, `advance`, `poll`. From
+    /// now on they make progress of the other contexts, too.
+    pub fn sharing(&self) -> Option<(*mut c_void, [*mut c_void; 4])> {
         let symbol = |name| symbol(self.client, c"NETLOOM_threads", name);
-        Some((self.context, [symbol(c"lock")?, symbol(c"unlock")?, symbol(c"advance")?]))
+        type Join = unsafe extern "C" fn(*mut c_void, *mut *mut c_void, usize, c_int);
+        // SAFETY: a function of this type; the contexts live as long as the first of them.
+        unsafe {
+            let join = std::mem::transmute::<*mut c_void, Join>(symbol(c"join")?);
+            let (mut others, have_threads) = self.joined();
+            join(self.context, others.as_mut_ptr(), others.len(), have_threads.into());
+        }
+        Some((self.context, [symbol(c"lock")?, symbol(c"unlock")?, symbol(c"advance")?, symbol(c"poll")?]))
     }
 
     /// From now on a send has ended only when its packets have left: what is sent last must not be lost.
     pub fn send_all(&self) {
         self.short_max_bytes.set(0);
+        crate::handed::set(None);
         self.whole_max_bytes.set(0);
     }
 
     /// Leaves the job.
     pub fn end(&self) {
-        let (mut client, mut context) = (self.client, self.context);
-        // SAFETY: both live, and nobody uses them any more.
+        let mut client = self.client;
+        let mut contexts = vec![self.context];
+        contexts.extend(self.joined().0);
+        // SAFETY: all live, and nobody uses them any more.
         unsafe {
-            PAMI_Context_destroyv(&mut context, 1);
+            PAMI_Context_destroyv(contexts.as_mut_ptr(), contexts.len());
             PAMI_Client_destroy(&mut client);
         }
         LISTENER.store(null_mut(), Ordering::Release);
@@ -342,14 +365,7 @@ impl Pami {
     #[inline(always)]
     fn immediate(&self, to: Process, header: &[u8], data: Memory) -> Result<SendImmediate, Refused> {
         let dest = self.endpoint(to)?;
-        let part = |address: u64, bytes: usize| iovec { iov_base: address as *mut c_void, iov_len: bytes };
-        Ok(SendImmediate {
-            header: part(header.as_ptr() as u64, header.len()),
-            data: part(data.address, data.bytes as usize),
-            dispatch: MESSAGE,
-            hints: 0,
-            dest,
-        })
+        Ok(contexts::immediate(header, (data.address, data.bytes as usize), dest))
     }
 }
 
@@ -369,6 +385,9 @@ impl Transport for Pami {
 
     #[inline(always)]
     fn send_short(&self, to: Process, envelope: Envelope, data: Memory) -> Result<(), Refused> {
+        if let Some(contexts) = &self.contexts {
+            return self.send_hashed(contexts, to, (envelope.to_bytes(), envelope.context), data, None);
+        }
         let header = envelope.to_bytes();
         let mut send = self.immediate(to, &header, data)?;
         // SAFETY: header and data are there during the call.
@@ -390,6 +409,9 @@ impl Transport for Pami {
     #[inline(always)]
     fn send_whole(&self, to: Process, envelope: Envelope, data: Memory) -> Result<bool, Refused> {
         let Some(send_whole) = self.send_whole else { return Ok(false) };
+        if let Some(contexts) = &self.contexts {
+            return self.send_whole_hashed(contexts, to, (envelope.to_bytes(), envelope.context), data);
+        }
         let header = envelope.to_bytes();
         let mut send = self.immediate(to, &header, data)?;
         // SAFETY: header and data are there during the call.
@@ -401,6 +423,15 @@ impl Transport for Pami {
     }
 
     fn send(&self, to: Process, envelope: Envelope, data: Memory, number: u64) -> Result<(), Refused> {
+        if let Some(contexts) = &self.contexts {
+            return self.send_hashed(
+                contexts,
+                to,
+                (envelope.to_bytes(), envelope.context),
+                data,
+                Some(number),
+            );
+        }
         let header = envelope.to_bytes();
         let send = self.immediate(to, &header, data)?;
         let events = SendEvents { cookie: number as *mut c_void, local_fn: Some(sent), remote_fn: None };
@@ -431,11 +462,17 @@ impl Transport for Pami {
 
     #[inline]
     fn advance(&self) {
+        if let Some(contexts) = &self.contexts {
+            return self.advance_hashed(contexts, POLLS);
+        }
         // SAFETY: the context lives.
         unsafe { PAMI_Context_advance(self.context, POLLS) };
     }
 
     fn poll(&self) {
+        if let Some(contexts) = &self.contexts {
+            return self.advance_hashed(contexts, 1);
+        }
         // SAFETY: the context lives.
         unsafe { PAMI_Context_advance(self.context, 1) };
     }
@@ -512,65 +549,5 @@ impl Transport for Pami {
                 length => to.copy_from_nonoverlapping(bytes.as_ptr(), length),
             }
         }
-    }
-}
-
-/// Whom arrivals are told to, between start and end.
-pub fn listener<'a>() -> Option<&'a Listener> {
-    // SAFETY: PAMI calls functions only from the context's advance, and the listener lives as long as the
-    // context.
-    unsafe { LISTENER.load(Ordering::Acquire).as_ref() }
-}
-
-unsafe extern "C" fn arrived(
-    _: *mut c_void,
-    _: *mut c_void,
-    header: *const c_void,
-    header_bytes: usize,
-    data: *const c_void,
-    bytes: usize,
-    origin: u32,
-    receive: *mut Receive,
-) {
-    // SAFETY: PAMI gives the bytes and their lengths, and a record to be filled in where the data is not
-    // there yet.
-    let (header, receive) = unsafe {
-        let header = std::slice::from_raw_parts(header.cast::<u8>(), header_bytes);
-        (header, receive.as_mut())
-    };
-    let Some((envelope, listener)) = Envelope::of_bytes(header).zip(listener()) else { return };
-    let from = listener.transport().process(origin);
-    let Some(receive) = receive else {
-        // SAFETY: as above; no data may be NULL.
-        let data = match bytes {
-            0 => &[],
-            _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) },
-        };
-        listener.arrived(from, envelope, data);
-        return;
-    };
-    let place = listener.announced(from, envelope);
-    receive.addr = place.address as *mut c_void;
-    receive.cookie = place.number as *mut c_void;
-    receive.local_fn = RECEIVED;
-}
-
-const RECEIVED: EventFunction = Some(received);
-
-unsafe extern "C" fn received(_: *mut c_void, number: *mut c_void, result: c_int) {
-    if let Some(listener) = listener() {
-        listener.received(number as u64, result != SUCCESS);
-    }
-}
-
-unsafe extern "C" fn sent(_: *mut c_void, number: *mut c_void, result: c_int) {
-    if let Some(listener) = listener() {
-        listener.sent(number as u64, result != SUCCESS);
-    }
-}
-
-unsafe extern "C" fn transferred(_: *mut c_void, number: *mut c_void, result: c_int) {
-    if let Some(listener) = listener() {
-        listener.transferred(number as u64, result != SUCCESS);
     }
 }

@@ -162,7 +162,10 @@ impl Library {
 
     /// Makes progress without waiting.
     pub fn poll(&mut self) {
-        self.point_to_point.transport().poll();
+        // SAFETY: this borrows the library as a whole, so nobody has a reference to anything of it.
+        if !unsafe { crate::threads::poll() } {
+            self.point_to_point.transport().poll();
+        }
         self.poll_collectives();
         self.end_freed_requests();
     }

@@ -65,9 +65,10 @@ pub fn begin_library(name: &'static str, level: c_int) -> c_int {
         std::process::exit(1);
     });
     let _profiled = pami.profile().and_then(|functions| crate::profile::begin(functions, name));
+    let is_shared = level == THREAD_MULTIPLE || pami.has_threads();
     // SAFETY: no other thread is in a call; the context lives until the library ends.
     let level = match level {
-        THREAD_MULTIPLE if unsafe { !threads::begin(&pami) } => THREAD_SERIALIZED,
+        level if is_shared && unsafe { !threads::begin(&pami) } => level.min(THREAD_SERIALIZED),
         level => level,
     };
     let state = State::new(pami, level);
@@ -79,6 +80,10 @@ pub fn begin_library(name: &'static str, level: c_int) -> c_int {
         library.note_predefined();
         for own in [CommId(0), CommId(1)] {
             library.of(own).errhandler = crate::errhandlers::initial();
+        }
+        if let Err(why) = library.point_to_point.transport().start_threads() {
+            tell(&format!("{}: {name}: communication threads: {why}", library.name_of_own()));
+            std::process::exit(1);
         }
         drop(library);
         static IS_SET: Once = Once::new();

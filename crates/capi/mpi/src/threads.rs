@@ -11,6 +11,8 @@
 //!    library is borrowed. Of waits the compiler sees to that: `Library::progress` borrows the whole of it. A
 //!    future is polled, and so may call an operation of the program, when nothing is borrowed either.
 //! 3. What ends a request of another thread without an event of PAMI's is noted by [`note_change`].
+//! 4. A thread may wait for the library's lock while it has that of a context of messages, as dispatch
+//!    functions do. So one that has the library's only tries to take a context's.
 
 use crate::pami::Pami;
 use std::cell::Cell;
@@ -19,12 +21,15 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Whether calls take the lock.
 static IS_SHARED: AtomicBool = AtomicBool::new(false);
-/// The context, and PAMI's functions `lock`, `unlock` and `advance` for it: see `NETLOOM_threads`.
+/// Whether there are communication threads.
+static HAS_BACKGROUND: AtomicBool = AtomicBool::new(false);
+/// The context, and PAMI's functions `lock`, `unlock`, `advance` and `poll` for it: see `NETLOOM_threads`.
 static CONTEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-static FUNCTIONS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+static FUNCTIONS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 const LOCK: usize = 0;
 const UNLOCK: usize = 1;
 const ADVANCE: usize = 2;
+const POLL: usize = 3;
 
 thread_local! {
     /// How many calls the thread is in that have the lock: functions of the program make some within others.
@@ -42,6 +47,7 @@ pub unsafe fn begin(pami: &Pami) -> bool {
     for (place, function) in FUNCTIONS.iter().zip(functions) {
         place.store(function as usize, Ordering::Relaxed);
     }
+    HAS_BACKGROUND.store(pami.has_threads(), Ordering::Release);
     IS_SHARED.store(true, Ordering::Release);
     true
 }
@@ -53,6 +59,7 @@ pub fn end() {
         unlock();
     }
     IS_SHARED.store(false, Ordering::Release);
+    HAS_BACKGROUND.store(false, Ordering::Release);
 }
 
 /// Whether calls take the lock.
@@ -76,7 +83,7 @@ fn unlock() {
     unsafe { call_noting(UNLOCK) };
 }
 
-/// Calls `unlock` or `advance`, with whether something has changed since the last time.
+/// Calls `unlock`, `advance` or `poll`, with whether something has changed since the last time.
 ///
 /// # Safety
 /// This thread holds the lock.
@@ -145,6 +152,42 @@ pub unsafe fn wait() -> bool {
     // SAFETY: this thread holds the lock.
     unsafe { call_noting(ADVANCE) };
     true
+}
+
+/// Whether there are communication threads.
+#[inline]
+pub fn has_background() -> bool {
+    HAS_BACKGROUND.load(Ordering::Relaxed)
+}
+
+/// With communication threads, makes progress without waiting; other threads may have the lock meanwhile.
+/// Returns whether there are any: else the caller makes progress itself.
+///
+/// # Safety
+/// The caller borrows nothing of the library.
+#[inline]
+pub unsafe fn poll() -> bool {
+    if !has_background() {
+        return false;
+    }
+    // SAFETY: this thread holds the lock.
+    unsafe { call_noting(POLL) };
+    true
+}
+
+/// What PAMI reports is handled under the lock: a communication thread takes it, others have it.
+#[inline]
+pub fn in_dispatch<R>(handle: impl FnOnce() -> R) -> R {
+    if !has_background() || DEPTH.get() > 0 {
+        return handle();
+    }
+    lock();
+    DEPTH.set(1);
+    let result = handle();
+    DEPTH.set(0);
+    HAS_CHANGED.set(true);
+    unlock();
+    result
 }
 
 /// Calls a function of the program, which may make calls itself and may wait for other threads that do.

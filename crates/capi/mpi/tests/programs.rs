@@ -3,7 +3,7 @@
 
 mod jobs;
 
-use jobs::{alone, compile, job, libraries, machine, run_guests};
+use jobs::{CHECKED, alone, compile, job, libraries, machine, run_guests};
 use netloom_shm::launch::{Job, launch, share_core};
 use std::path::Path;
 use std::process::Command;
@@ -24,50 +24,6 @@ fn simulated(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (u8, 
     text.push_str(&failures.join("\n"));
     (outcome.processes.status(), outcome.simulated_us, text)
 }
-
-const CHECKED: &[&str] = &[
-    "attributes",
-    "buffered",
-    "collectives",
-    "collective_network",
-    "communicators",
-    "datatypes",
-    "epochs",
-    "errors",
-    "external",
-    "file_views",
-    "files",
-    "fortran_facts",
-    "grids",
-    "groups",
-    "hello",
-    "idup",
-    "info",
-    "intercommunicators",
-    "locks",
-    "long_doubles",
-    "mistakes",
-    "more_communicators",
-    "neighborhoods",
-    "nodes",
-    "nonblocking",
-    "partitioned",
-    "persistent",
-    "persistent_collectives",
-    "pieces",
-    "reductions",
-    "requests",
-    "ring",
-    "shared_files",
-    "shared_windows",
-    "sessions",
-    "sleeps",
-    "thread_collectives",
-    "threads",
-    "tool",
-    "variables",
-    "windows",
-];
 
 fn source(name: &str) -> String {
     format!("tests/mpi/{name}.c")

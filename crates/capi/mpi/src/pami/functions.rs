@@ -3,6 +3,7 @@
 
 use crate::pami_interface::abi::{
     Configuration, DispatchFunction, DispatchHints, MemoryRegion, Rget, Rput, Send, SendImmediate,
+    WorkFunction,
 };
 use std::ffi::{c_char, c_int, c_void};
 
@@ -24,6 +25,13 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn PAMI_Context_destroyv(contexts: *mut *mut c_void, count: usize) -> c_int;
     pub fn PAMI_Context_advance(context: *mut c_void, maximum: usize) -> c_int;
+    pub fn PAMI_Context_advancev(contexts: *mut *mut c_void, count: usize, maximum: usize) -> c_int;
+    pub fn PAMI_Context_post(
+        context: *mut c_void,
+        work: *mut c_void,
+        function: WorkFunction,
+        cookie: *mut c_void,
+    ) -> c_int;
     pub fn PAMI_Dispatch_set(
         context: *mut c_void,
         dispatch: usize,

@@ -34,6 +34,34 @@ unsafe fn check_all(library: &Library, count: usize, requests: *const usize) -> 
     (0..count).try_for_each(|at| library.request_at(unsafe { *requests.add(at) }).map(|_| ()))
 }
 
+/// With communication threads (section IV.A of the PAMI paper): first all handles become requests, and those
+/// end that these threads have completed; then the others are waited for.
+///
+/// # Safety
+/// The program gave `count` requests and as many statuses, or NULL.
+unsafe fn wait_in_two_phases(
+    library: &mut Library,
+    count: usize,
+    requests: *mut usize,
+    statuses: *mut Status,
+    failed: &mut Vec<(usize, Error)>,
+) {
+    let mut left = vec![];
+    for at in 0..count {
+        // SAFETY: the caller's promise.
+        match unsafe { library.try_end(&mut *requests.add(at), status_at(statuses, at)) } {
+            Some(end) => failed.extend(end.err().map(|error| (at, error))),
+            None => left.push(at),
+        }
+    }
+    for at in left {
+        // SAFETY: the same.
+        let end = unsafe { wait(library, requests.add(at), status_at(statuses, at)) };
+        failed.extend(end.err().map(|error| (at, error)));
+    }
+    failed.sort_by_key(|&(at, _)| at);
+}
+
 pub unsafe fn wait_all(
     library: &mut Library,
     Count(count): Count,
@@ -43,10 +71,15 @@ pub unsafe fn wait_all(
     // SAFETY: the program gave `count` requests.
     unsafe { check_all(library, count, requests)? };
     let mut failed = vec![];
-    for at in 0..count {
+    if crate::threads::has_background() {
         // SAFETY: the program gave `count` requests and as many statuses, or NULL.
-        if let Err(error) = unsafe { wait(library, requests.add(at), status_at(statuses, at)) } {
-            failed.push((at, error));
+        unsafe { wait_in_two_phases(library, count, requests, statuses, &mut failed) };
+    } else {
+        for at in 0..count {
+            // SAFETY: the same.
+            if let Err(error) = unsafe { wait(library, requests.add(at), status_at(statuses, at)) } {
+                failed.push((at, error));
+            }
         }
     }
     // SAFETY: as above.

@@ -199,7 +199,7 @@ impl UnitContext {
         }
         self.collect_local();
         self.collect_ended();
-        self.collectives.advance(&mut self.finished);
+        self.collectives.advance_of_threads(&self.device, &mut self.finished);
     }
 
     /// Notes the operations that have ended. A task may have thousands under way and be resumed for each
@@ -577,7 +577,7 @@ impl PamiDevice for UnitContext {
     fn collective(&mut self, group: usize, operation: Collective) -> Ticket {
         self.next_ticket += 1;
         self.collectives.begin(group, self.next_ticket, operation);
-        self.collectives.advance(&mut self.finished);
+        self.collectives.advance_of_threads(&self.device, &mut self.finished);
         self.next_ticket
     }
 

@@ -150,6 +150,8 @@ pub struct Collectives {
     waiting: VecDeque<(usize, Ticket, Collective)>,
     running: Option<(usize, Running)>,
     waits: Waits,
+    /// The process of the node that executes what they have done, until it is resumed.
+    carried_by: Option<u8>,
 }
 
 impl Collectives {
@@ -191,6 +193,18 @@ impl Collectives {
     /// Begins an operation of a group, after all that have begun before.
     pub fn begin(&mut self, group: usize, ticket: Ticket, operation: Collective) {
         self.waiting.push_back((group, ticket, operation));
+    }
+
+    /// As [`Self::advance`], of a task that may have several hardware threads. Not while another one executes
+    /// what the operations have done so far: descriptors must be injected in their order, and each thread has a
+    /// list of its own. That thread is resumed when it is done.
+    pub fn advance_of_threads(&mut self, device: &UnitDevice, finished: &mut VecDeque<Ticket>) {
+        let own = device.runs_as();
+        if self.carried_by.is_none_or(|by| by == own) {
+            self.advance(finished);
+            let is_carried = self.running.is_some() && device.thread().has_pending();
+            self.carried_by = is_carried.then_some(own);
+        }
     }
 
     /// The operations go on as far as possible; those that end are added to a list.

@@ -1,0 +1,109 @@
+//! Several contexts of PAMI for messages, without communication threads and with them (section IV.A of the
+//! PAMI paper): the programs of `tests/mpi` check their data with each variant, in both worlds.
+
+mod jobs;
+
+use jobs::{CHECKED, alone, compile, job, machine, run_guests};
+use netloom_guest::Machine;
+use netloom_shm::launch::{Job, launch, share_core};
+use std::path::Path;
+
+type Variables = &'static [(&'static str, &'static str)];
+
+/// Three contexts under one lock; communication threads that get the sends for which a lock is taken; and
+/// those that get all.
+const VARIANTS: [Variables; 3] = [
+    &[("PAMID_CONTEXT_MAX", "3")],
+    &[("PAMID_THREAD_MULTIPLE", "1"), ("PAMID_CONTEXT_POST", "0")],
+    &[("PAMID_THREAD_MULTIPLE", "1"), ("PAMID_CONTEXT_POST", "1")],
+];
+
+fn with(variables: Variables, job: Job) -> Job {
+    let environment = variables.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+    Job { environment, ..job }
+}
+
+/// Status, and all that was written.
+fn native(program: &Path, ranks: u32, variables: Variables) -> (u8, String) {
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = launch(&with(variables, job(program, ranks)), &mut out, &mut err).expect("the job starts");
+    (outcome.status(), format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err)))
+}
+
+/// Status, what was printed, and everything that was written.
+fn simulated(machine: &Machine, program: &Path, ranks: u32, variables: Variables) -> (u8, String, String) {
+    let (outcome, out, err) = run_guests(machine, with(variables, job(program, ranks)));
+    let failures: Vec<String> = outcome.failures.iter().map(|failure| format!("{failure:?}")).collect();
+    let all = format!("{out}{err}{}", failures.join("\n"));
+    (outcome.processes.status(), out, all)
+}
+
+#[test]
+fn programs_check_their_data_natively_with_several_contexts() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    for &name in CHECKED {
+        let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
+        for variables in VARIANTS {
+            let (status, output) = native(&program, 4, variables);
+            assert_eq!(status, 0, "{name} with {variables:?}:\n{output}");
+        }
+    }
+}
+
+#[test]
+fn programs_check_their_data_as_guests_with_several_contexts() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    for &name in CHECKED {
+        let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
+        for (variables, per_node) in VARIANTS.into_iter().zip([2, 2, 1]) {
+            let (status, _, output) = simulated(&machine(per_node, 1), &program, 4, variables);
+            assert_eq!(status, 0, "{name} with {variables:?}, {per_node} a node:\n{output}");
+        }
+    }
+}
+
+/// Short messages of one thread: communication threads take work off it. How much of the paper's 2.4 that is
+/// depends on all that it leaves to the thread, so the bound is low.
+#[test]
+fn communication_threads_raise_the_message_rate_of_a_guest() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/message_rate.c", folder.path());
+    let rates = [&[], VARIANTS[2]].map(|variables: Variables| {
+        let (status, out, all) = simulated(&machine(1, 1), &program, 6, variables);
+        assert_eq!(status, 0, "{all}");
+        out.trim().rsplit(' ').next().unwrap().parse::<f64>().unwrap_or_else(|_| panic!("{all}"))
+    });
+    assert!(rates[1] > 1.3 * rates[0], "{rates:?}");
+}
+
+/// Messages that communication threads take are reported as others are.
+#[test]
+fn waits_for_ever_are_reported_with_communication_threads() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/deadlocks.c", folder.path());
+    let job = Job { arguments: vec!["5".into()], ..with(VARIANTS[2], job(&program, 4)) };
+    let (outcome, out, err) = run_guests(&machine(1, 1), job);
+    let failures: Vec<String> = outcome.failures.iter().map(|failure| format!("{failure:?}")).collect();
+    let (all, expected) =
+        (format!("{out}{err}{}", failures.join("\n")), "receive from rank 1 (task 2) with tag 7");
+    assert!(all.contains(expected) && all.contains("with tag 8"), "{all}");
+}
+
+/// Random traffic, all processes on few cores; and processes that are started meanwhile.
+#[test]
+fn random_traffic_and_new_processes_natively_with_several_contexts() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let [soak, spawn] = ["soak", "spawn"].map(|name| compile(&format!("tests/mpi/{name}.c"), folder.path()));
+    for variables in VARIANTS {
+        let arguments = vec!["2".into(), "7".into()];
+        let job_of = |program: &Path| with(variables, Job { universe: Some(20), ..job(program, 2) });
+        for job in [Job { arguments, tasks: 8, ..job_of(&soak) }, job_of(&spawn)] {
+            let (mut out, mut err) = (vec![], vec![]);
+            let status = launch(&job, &mut out, &mut err).expect("the job starts").status();
+            assert_eq!(status, 0, "{variables:?}: {job:?}\n{}", String::from_utf8_lossy(&err));
+        }
+    }
+}
