@@ -39,7 +39,7 @@ static void buffered(void)
     CHECK(in[0] == 100 * last + n);
   }
   MPI_Request_free(&request);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   CHECK(MPI_Buffer_attach(buffer, room) != MPI_SUCCESS);
   MPI_Buffer_detach(&back, &bytes);
   CHECK(class_of(MPI_Bsend(&value, 1, MPI_INT, next, 0, MPI_COMM_WORLD)) == MPI_ERR_BUFFER);
@@ -47,7 +47,7 @@ static void buffered(void)
   MPI_Buffer_attach(buffer, MPI_BSEND_OVERHEAD + 8);
   CHECK(class_of(MPI_Bsend(out, LONG, MPI_INT, next, 0, MPI_COMM_WORLD)) == MPI_ERR_BUFFER);
   MPI_Buffer_detach(&back, &bytes);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  set_errhandlers(MPI_ERRORS_ARE_FATAL);
   free(buffer), free(out), free(in);
 }
 

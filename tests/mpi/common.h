@@ -21,3 +21,10 @@ static inline int class_of(int code)
   MPI_Error_class(code, &class);
   return class;
 }
+
+/* That of MPI_COMM_WORLD, and that of MPI_COMM_SELF, which is told of errors without an object. */
+static inline void set_errhandlers(MPI_Errhandler to)
+{
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, to);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, to);
+}

@@ -74,14 +74,14 @@ static void shapes(void)
   CHECK(number[0] == 2 && number[1] == 0 && counts == 6 && number[2] == 1 && combiner == MPI_COMBINER_SUBARRAY);
   MPI_Type_get_contents_c(of, 2, 0, 6, 1, values, places, more, parts);
   CHECK(values[0] == 2 && values[1] == MPI_ORDER_C && more[1] == 6 && more[2] == 2 && more[5] == 2);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   CHECK(class_of(MPI_Type_get_envelope(of, &integers, &addresses, &datatypes, &combiner)) == MPI_ERR_TYPE);
   other = MPI_INT;
   CHECK(class_of(MPI_Type_free(&other)) == MPI_ERR_TYPE && other == MPI_INT);
   CHECK(class_of(MPI_Send(values, 1, of, MPI_PROC_NULL, 0, MPI_COMM_WORLD)) == MPI_ERR_TYPE); /* not committed */
   CHECK(class_of(MPI_Type_vector(2, -1, 1, MPI_INT, &other)) == MPI_ERR_COUNT);
   CHECK(class_of(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &other)) == MPI_ERR_TYPE);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  set_errhandlers(MPI_ERRORS_ARE_FATAL);
   MPI_Type_dup(of, &other), MPI_Type_commit(&other);
   MPI_Type_size(other, &count);
   CHECK(count == 24);

@@ -21,6 +21,40 @@ static void note(MPI_Comm * comm, int * code, ...)
   CHECK(size > 0);
 }
 
+/* The handler of a request's communicator is told of its error, that of MPI_COMM_SELF of one without an object.
+ * `copy` has the handler `note`. */
+static void objects(MPI_Comm copy)
+{
+  int            rank, before = calls, data[2] = {1, 2}, in;
+  MPI_Errhandler found;
+  MPI_Request    requests[2];
+  MPI_Datatype   type;
+  MPI_Comm_rank(copy, &rank);
+  for (int several = 0; several < 2; several++)
+  {
+    MPI_Irecv(&in, 1, MPI_INT, rank, 8, copy, &requests[0]);
+    MPI_Isend(data, 2, MPI_INT, rank, 8, copy, &requests[1]);
+    if (several)
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    else
+    {
+      MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+      MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    }
+    CHECK(calls == before + 1 + several && last_comm == copy);
+    expect(last_code, several ? MPI_ERR_IN_STATUS : MPI_ERR_TRUNCATE);
+  }
+  MPI_Recv_init(&in, -1, MPI_INT, rank, 8, copy, &requests[0]);
+  CHECK(calls == before + 3 && last_comm == copy);
+
+  MPI_Comm_get_errhandler(copy, &found);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, found);
+  MPI_Errhandler_free(&found);
+  MPI_Type_vector(-1, 1, 1, MPI_INT, &type);
+  CHECK(calls == before + 4 && last_comm == MPI_COMM_SELF);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
 static void handlers(void)
 {
   MPI_Errhandler mine, found;
@@ -72,6 +106,7 @@ static void handlers(void)
   MPI_Comm_set_name(copy, "copy of the world");
   MPI_Comm_get_name(copy, text, &length);
   CHECK(strcmp(text, "copy of the world") == 0 && length == 17);
+  objects(copy);
   MPI_Comm_free(&copy);
 }
 
@@ -86,7 +121,7 @@ int main(int argc, char ** argv)
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
   CHECK(handler == MPI_ERRORS_ARE_FATAL);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   expect(MPI_Send(data, -1, MPI_INT, 0, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
   expect(MPI_Send(data, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE);
   expect(MPI_Send(data, 1, MPI_INT, size, 0, MPI_COMM_WORLD), MPI_ERR_RANK);

@@ -63,13 +63,13 @@ int main(int argc, char ** argv)
     CHECK(source == (rank + 1) % less && dest == (rank + less - 1) % less);
     MPI_Comm_free(&part);
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   n = size + 1;
   CHECK(MPI_Cart_create(MPI_COMM_WORLD, 1, &n, &ring, 0, &part) != MPI_SUCCESS);
   other[0] = size + 1, other[1] = 0;
   CHECK(class_of(MPI_Dims_create(size, 2, other)) == MPI_ERR_DIMS);
   CHECK(class_of(MPI_Cartdim_get(MPI_COMM_WORLD, &n)) == MPI_ERR_TOPOLOGY);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  set_errhandlers(MPI_ERRORS_ARE_FATAL);
   MPI_Comm_free(&grid), MPI_Comm_free(&row), MPI_Comm_free(&copy);
   MPI_Finalize();
   return 0;

@@ -80,11 +80,11 @@ int main(int argc, char ** argv)
   CHECK(sum == 4321);
   MPI_Comm_free(&turned);
 
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   ranks[0] = size;
   CHECK(class_of(MPI_Group_incl(world, 1, ranks, &other)) == MPI_ERR_RANK);
   CHECK(class_of(MPI_Group_size(MPI_GROUP_NULL, &n)) == MPI_ERR_GROUP);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  set_errhandlers(MPI_ERRORS_ARE_FATAL);
   MPI_Group_free(&world), MPI_Group_free(&evens), MPI_Group_free(&reversed);
   MPI_Finalize();
   return 0;

@@ -164,10 +164,10 @@ static void distributed(void)
 static void errors(void)
 {
   int in, out, weighted;
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   CHECK(class_of(MPI_Dist_graph_neighbors_count(MPI_COMM_WORLD, &in, &out, &weighted)) == MPI_ERR_TOPOLOGY);
   CHECK(class_of(MPI_Neighbor_allgather(&in, 1, MPI_INT, &out, 1, MPI_INT, MPI_COMM_WORLD)) == MPI_ERR_TOPOLOGY);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  set_errhandlers(MPI_ERRORS_ARE_FATAL);
 }
 
 int main(int argc, char **argv)

@@ -15,7 +15,7 @@ int main(int argc, char ** argv)
   MPI_Info info = MPI_INFO_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Init(&argc, &argv);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   REFUSED(spawn(&comm));
   REFUSED(MPI_Comm_spawn_multiple(1, commands, MPI_ARGVS_NULL, &count, &info, 0, MPI_COMM_WORLD, &comm, MPI_ERRCODES_IGNORE));
   REFUSED(MPI_Open_port(MPI_INFO_NULL, port));
@@ -32,7 +32,7 @@ int main(int argc, char ** argv)
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &value, &flag);
   CHECK(flag && *value == size);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  set_errhandlers(MPI_ERRORS_ARE_FATAL);
   spawn(&comm);
   return 0;
 }

@@ -53,10 +53,10 @@ int main(int argc, char **argv)
   MPI_Waitall(2, wanted, MPI_STATUSES_IGNORE);
   CHECK(b[0] == 1 && b[1] == 2);
   for (int n = 0; n < 2; n++) MPI_Request_free(&other[n]), MPI_Request_free(&wanted[n]);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   CHECK(MPI_Pready(0, send) != MPI_SUCCESS); /* It is not started. */
   CHECK(MPI_Parrived(receive, PARTS, &flag) != MPI_SUCCESS);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  set_errhandlers(MPI_ERRORS_ARE_FATAL);
   MPI_Request_free(&send), MPI_Request_free(&receive);
   free(out), free(in);
   MPI_Finalize();

@@ -33,10 +33,10 @@ static void persistent(void)
     for (int n = 0; n < N; n++) MPI_Start(&requests[2 * N - 1 - n]);
     if (round == 0)
     {
-      MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+      set_errhandlers(MPI_ERRORS_RETURN);
       copy = MPI_REQUEST_NULL;
       CHECK(class_of(MPI_Start(&copy)) == MPI_ERR_REQUEST);
-      MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+      set_errhandlers(MPI_ERRORS_ARE_FATAL);
     }
     if (round % 2) MPI_Waitall(2 * N, requests, statuses);
     else

@@ -342,7 +342,7 @@ int main(int argc, char ** argv)
   accumulates();
   dynamic();
   long_counts();
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  set_errhandlers(MPI_ERRORS_RETURN);
   what_belongs_to_a_window();
   MPI_Get_library_version(library, &length);
   if (strncmp(library, "Netloom", 7) == 0) out_of_range();

@@ -175,7 +175,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
         (Request::Start(99), "thread 99"),
         (Request::Inject { from, to: endpoint(4), head: head(), bytes: vec![] }, "endpoint 0x4"),
         (Request::Inject { from, to: to | 63 << 23, head: head(), bytes: vec![] }, "endpoint"),
-        (Request::Inject { from, to: to | 1 << 31, head: head(), bytes: vec![] }, "endpoint"),
+        (Request::Inject { from, to: to | 1 << 30, head: head(), bytes: vec![] }, "endpoint"),
         (Request::Inject { from, to, head: head(), bytes: vec![0; 1000] }, "a packet of 1000 B"),
         (Request::Inject { from, to, head: u64::MAX, bytes: vec![] }, "head"),
         (Request::Inject { from: 9, to, head: head(), bytes: vec![] }, "no context 9"),

@@ -22,6 +22,7 @@ pub unsafe fn run(
     let _profiled = crate::profile::call(name);
     // SAFETY: the caller's promise.
     let Some(mut library) = (unsafe { library() }) else { return outside(name) };
+    library.of_call = comm;
     match call(&mut library) {
         Ok(()) => SUCCESS,
         Err(error) => {

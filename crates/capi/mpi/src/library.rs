@@ -27,7 +27,7 @@ use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::topology::Topology;
 use netloom_mpi::transport::{Process, Team, Transport};
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::future::Future;
@@ -119,6 +119,12 @@ pub struct State {
     pub free_comms: Vec<usize>,
     pub requests: Vec<Option<Request>>,
     pub free_requests: Vec<usize>,
+    /// The communicator, window or file of the call, or 0; and those of requests, by their places, since an
+    /// error of a request is told to the error handler of its object.
+    pub of_call: usize,
+    pub of_requests: Vec<usize>,
+    /// The object of the request that has failed in this call.
+    pub of_failed: Cell<Option<usize>>,
     /// How many handles of [`ENDED_SEND`](crate::requests::ENDED_SEND) the program has, besides those of
     /// [`handed`] sends.
     pub ended_sends: i64,
@@ -264,6 +270,9 @@ impl State {
             free_comms: vec![],
             requests: first_requests(),
             free_requests: vec![],
+            of_call: 0,
+            of_requests: vec![0; first_requests().len()],
+            of_failed: Cell::new(None),
             ended_sends: 0,
             freed_requests: vec![],
             attached: vec![],
@@ -516,12 +525,15 @@ impl Library {
     /// is called first.
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
-        let world = self.comms[0].as_ref().expect("it stays until the end");
+        let of_failed = self.of_failed.take();
+        let comm = if comm == 0 { of_failed.unwrap_or(0) } else { comm };
+        let own = self.comms[1].as_ref().expect("it stays until the end");
         let class = error.code();
         let (comm, handler) = match self.errhandler_of(comm) {
             Some(handler) => (comm, handler),
             None if error.class == Class::File => (FILE_NULL, self.null_file_errhandler),
-            None => (COMM_WORLD, world.errhandler),
+            // Since MPI 4.0; before, that of MPI_COMM_WORLD.
+            None => (COMM_SELF, own.errhandler),
         };
         if let Some(function) = self.user_handler(handler) {
             return Raised::Handler { function, comm, code: class };

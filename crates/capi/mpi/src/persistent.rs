@@ -67,7 +67,7 @@ impl Library {
             ));
         }
         let plan = plan.clone();
-        let begun = self.begin((*plan).clone())?;
+        let begun = self.begin((*plan).clone()).inspect_err(|_| self.note_failed(at))?;
         self.requests[at] = Some(Request::Persistent(plan, Some(Box::new(begun))));
         Ok(())
     }
