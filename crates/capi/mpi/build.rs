@@ -245,7 +245,7 @@ fn export(function: &Function, is_long: bool) -> String {
                 false => ("send", ""),
             };
             format!(
-                "sent_past_the_lock(&\"MPI_{name}\", || crate::handed::{of}(buf, count, datatype, (dest, tag, comm){request}), \
+                "send_without_lock(&\"MPI_{name}\", || crate::handoff::{of}(buf, count, datatype, (dest, tag, comm){request}), \
                  || run(&\"MPI_{name}\", {comm}, |library| {{ {places}{call} }}))"
             )
         }

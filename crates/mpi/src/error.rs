@@ -85,17 +85,25 @@ pub struct Error {
     pub text: Cow<'static, str>,
     /// The code, if a function of the program returned it.
     pub code: Option<i32>,
+    /// The handle of the object whose error handler is told, if it is not that of the call, as of an error of a
+    /// request; else 0.
+    pub object: usize,
 }
 
 impl Error {
     /// An error of a class.
     pub fn new(class: Class, text: impl Into<Cow<'static, str>>) -> Self {
-        Error { class, text: text.into(), code: None }
+        Error { class, text: text.into(), code: None, object: 0 }
     }
 
     /// The same with a code that a function of the program returned.
     pub fn with_code(self, code: i32) -> Self {
         Error { code: Some(code), ..self }
+    }
+
+    /// The same with the object whose error handler is told.
+    pub fn with_object(self, object: usize) -> Self {
+        Error { object, ..self }
     }
 
     /// The code that a call returns.

@@ -319,7 +319,7 @@ pub fn free(library: &mut Library, comm: CommId) {
     library.forget_parent(comm);
     let freed = library.comms[comm.0].take().expect("it was found");
     library.free_comms.push(comm.0);
-    crate::handed::note_change();
+    crate::handoff::note_change();
     library.note_freed(freed.group.context);
     if let Some(team) = freed.team {
         library.point_to_point.transport().free_team(team);

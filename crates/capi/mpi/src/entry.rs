@@ -22,7 +22,7 @@ pub unsafe fn run(
     let _profiled = crate::profile::call(name);
     // SAFETY: the caller's promise.
     let Some(mut library) = (unsafe { library() }) else { return outside(name) };
-    library.of_call = comm;
+    library.call_object = comm;
     match call(&mut library) {
         Ok(()) => SUCCESS,
         Err(error) => {
@@ -37,12 +37,12 @@ pub unsafe fn run(
 /// Carries out a send: past the library's lock if such sends are there and it is one, which `handed` returns,
 /// else as other calls.
 #[inline]
-pub fn sent_past_the_lock(
+pub fn send_without_lock(
     name: &'static &'static str,
     handed: impl FnOnce() -> bool,
     otherwise: impl FnOnce() -> c_int,
 ) -> c_int {
-    if crate::handed::is_on() {
+    if crate::handoff::is_on() {
         let _profiled = crate::profile::call(name);
         if handed() {
             return SUCCESS;

@@ -25,7 +25,7 @@ impl Library {
         }
         let Some(comm) = Self::comm_at(handle).and_then(|at| self.comms[at].as_mut()) else { return };
         comm.remote = remote;
-        crate::handed::note_change();
+        crate::handoff::note_change();
         // The transport has no collectives between groups.
         if comm.remote.is_some()
             && let Some(team) = comm.team.take()

@@ -10,7 +10,7 @@
 //! | processes that are spawned or connected; ports and names | `dynamic/` |
 //! | start and end; sessions | `start.rs`; `sessions.rs` |
 //! | communicators; their contexts; between two groups; their attributes; groups; topologies | `communicators.rs`; `contexts.rs`; `intercommunicators.rs`; `attributes.rs`; `groups.rs`; `grids.rs`, `graphs.rs` |
-//! | sends, receives, probes; sends without the lock; buffered, persistent, partitioned, matched ones | `sends.rs`; `handed.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
+//! | sends, receives, probes; sends without the lock; buffered, persistent, partitioned, matched ones | `sends.rs`; `handoff.rs`; `buffered.rs`, `persistent.rs`, `partitioned.rs`, `matched.rs` |
 //! | requests; generalized ones; statuses | `requests.rs`; `generalized.rs`; `status.rs` |
 //! | collectives; between two groups; of neighborhoods; reduction operations | `collectives.rs`; `intercollectives.rs`; `neighborhood.rs`; `operations.rs` |
 //! | datatypes: handles; how they are made, and how they were; found by what they hold; explicit packing | `types.rs`; `constructors.rs`, `darray.rs`, `envelope.rs`; `selection.rs`; `packing.rs` |
@@ -49,8 +49,8 @@ mod generalized;
 mod graphs;
 mod grids;
 mod groups;
-mod handed;
 mod handles;
+mod handoff;
 mod info;
 mod intercollectives;
 mod intercommunicators;
@@ -83,7 +83,7 @@ mod windows;
 mod exports {
     use crate::abi::Status;
     use crate::buffer::{Buffer, Counted, Pieces};
-    use crate::entry::{at_any_time, place, run, run_alone, sent_past_the_lock};
+    use crate::entry::{at_any_time, place, run, run_alone, send_without_lock};
     use crate::library::Library;
     use crate::numbers::{Count, CountPlace};
     use crate::windows::Remote;

@@ -8,8 +8,8 @@ use crate::dynamic::{self, Worlds};
 use crate::entry::tell;
 use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
-use crate::handed;
 use crate::handles::Handles;
+use crate::handoff;
 use crate::info::Info;
 use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
@@ -27,7 +27,7 @@ use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
 use netloom_mpi::topology::Topology;
 use netloom_mpi::transport::{Process, Team, Transport};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::future::Future;
@@ -121,12 +121,10 @@ pub struct State {
     pub free_requests: Vec<usize>,
     /// The communicator, window or file of the call, or 0; and those of requests, by their places, since an
     /// error of a request is told to the error handler of its object.
-    pub of_call: usize,
-    pub of_requests: Vec<usize>,
-    /// The object of the request that has failed in this call.
-    pub of_failed: Cell<Option<usize>>,
-    /// How many handles of [`ENDED_SEND`](crate::requests::ENDED_SEND) the program has, besides those of
-    /// [`handed`] sends.
+    pub call_object: usize,
+    pub request_objects: Vec<usize>,
+    /// How many handles of [`ENDED_SEND`](crate::requests::ENDED_SEND) the program has, besides those
+    /// of [`handoff`].
     pub ended_sends: i64,
     /// Those that the program has freed before they have ended.
     pub freed_requests: Vec<usize>,
@@ -270,9 +268,8 @@ impl State {
             free_comms: vec![],
             requests: first_requests(),
             free_requests: vec![],
-            of_call: 0,
-            of_requests: vec![0; first_requests().len()],
-            of_failed: Cell::new(None),
+            call_object: 0,
+            request_objects: vec![0; first_requests().len()],
             ended_sends: 0,
             freed_requests: vec![],
             attached: vec![],
@@ -363,7 +360,7 @@ impl Library {
         }
         self.note_group(&comm.group);
         self.comms[at] = Some(comm);
-        handed::note_change();
+        handoff::note_change();
         USER_COMM | at
     }
 
@@ -371,7 +368,7 @@ impl Library {
     pub fn set_context(&mut self, handle: usize, context: u32) {
         let comm = CommId(handle & NUMBERS);
         self.of(comm).group.context = context;
-        handed::note_change();
+        handoff::note_change();
         let (group, remote) = (self.of(comm).group.clone(), self.of(comm).remote.clone());
         self.note_communicator(&group);
         self.note_remote(context, remote.as_ref());
@@ -525,8 +522,7 @@ impl Library {
     /// is called first.
     #[cold]
     pub fn raise(&self, name: &str, comm: usize, error: &Error) -> Raised {
-        let of_failed = self.of_failed.take();
-        let comm = if comm == 0 { of_failed.unwrap_or(0) } else { comm };
+        let comm = if comm == 0 { error.object } else { comm };
         let own = self.comms[1].as_ref().expect("it stays until the end");
         let class = error.code();
         let (comm, handler) = match self.errhandler_of(comm) {

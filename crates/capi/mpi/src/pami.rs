@@ -143,6 +143,7 @@ impl Pami {
             let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let is_simulated = place(client).0.contains(ON_MACHINE);
             let settings = contexts::Settings::new(is_simulated, Self::most_contexts(client), own);
+            settings.check_alike(client)?;
             let mut all = vec![null_mut(); settings.contexts];
             if PAMI_Context_createv(client, null_mut(), 0, all.as_mut_ptr(), all.len()) != SUCCESS {
                 return Err(reason("PAMI_Context_createv"));
@@ -248,7 +249,7 @@ impl Pami {
     /// From now on a send has ended only when its packets have left: what is sent last must not be lost.
     pub fn send_all(&self) {
         self.short_max_bytes.set(0);
-        crate::handed::set(None);
+        crate::handoff::set(None);
         self.whole_max_bytes.set(0);
     }
 

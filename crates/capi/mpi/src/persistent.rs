@@ -67,7 +67,8 @@ impl Library {
             ));
         }
         let plan = plan.clone();
-        let begun = self.begin((*plan).clone()).inspect_err(|_| self.note_failed(at))?;
+        let begun =
+            self.begin((*plan).clone()).map_err(|error| error.with_object(self.request_objects[at]))?;
         self.requests[at] = Some(Request::Persistent(plan, Some(Box::new(begun))));
         Ok(())
     }

@@ -125,26 +125,20 @@ impl Library {
     #[inline]
     pub fn insert(&mut self, request: Request) -> usize {
         self.collectives_under_way += usize::from(matches!(request, Request::Collective(_)));
-        let of = self.of_call;
+        let object = self.call_object;
         let at = match self.free_requests.pop() {
             Some(at) => {
                 self.requests[at] = Some(request);
-                self.of_requests[at] = of;
+                self.request_objects[at] = object;
                 at
             }
             None => {
                 self.requests.push(Some(request));
-                self.of_requests.push(of);
+                self.request_objects.push(object);
                 self.requests.len() - 1
             }
         };
         USER_REQUEST | at
-    }
-
-    /// The error of the call is that of a request; of several, of the first.
-    #[cold]
-    pub fn note_failed(&self, at: usize) {
-        self.of_failed.set(self.of_failed.get().or(Some(self.of_requests[at])));
     }
 
     /// Gives the program the request of a send that has ended.
@@ -390,9 +384,6 @@ impl Library {
             }
             request => self.ended(request)?,
         };
-        if end.is_err() {
-            self.note_failed(at);
-        }
         if end.is_err()
             && let Some(received) = self.requests[at].as_ref().and_then(|request| self.received(request))
         {
@@ -412,10 +403,12 @@ impl Library {
                 self.release_request(request)
             }
         };
-        Some(end.and_then(|end| freed.map(|()| end)).map(|end| {
+        let end = end.and_then(|end| freed.map(|()| end));
+        if let Ok(end) = &end {
             // SAFETY: the caller's promise.
-            unsafe { set_status(status, &end) }
-        }))
+            unsafe { set_status(status, end) };
+        }
+        Some(end.map(|_| ()).map_err(|error| error.with_object(self.request_objects[at])))
     }
 }
 

@@ -31,7 +31,7 @@ impl Library {
             others.filter(|&(at, _)| !is_left(at)).filter_map(|of| of.1.as_ref())
         };
         let persistent = requests().filter(|of| matches!(of, Request::Persistent(..))).count();
-        let ended_sends = usize::try_from(self.ended_sends + crate::handed::handles()).unwrap_or(0);
+        let ended_sends = usize::try_from(self.ended_sends + crate::handoff::handles()).unwrap_or(0);
         add(requests().count() - persistent + ended_sends, "request");
         add(persistent, "persistent request");
         add(self.windows.len(), "window");

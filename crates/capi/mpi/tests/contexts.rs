@@ -3,7 +3,7 @@
 
 mod jobs;
 
-use jobs::{CHECKED, alone, compile, job, machine, run_guests};
+use jobs::{CHECKED, alone, build_tool, compile, job, machine, run_guests};
 use netloom_guest::Machine;
 use netloom_shm::launch::{Job, launch, share_core};
 use std::path::Path;
@@ -63,6 +63,93 @@ fn programs_check_their_data_as_guests_with_several_contexts() {
     }
 }
 
+/// Which contexts of PAMI messages take, and whether communication threads get them: seen between MPI and PAMI.
+#[test]
+fn messages_are_spread_over_contexts_and_handed_to_their_threads() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let [text, program, tool] = ["sees.c", "spreads.c", "sees.so"].map(|name| folder.path().join(name));
+    std::fs::write(
+        &text,
+        r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <pami.h>
+        #include <stdatomic.h>
+        #include <stdio.h>
+        static _Atomic(void *) seen[64];
+        static atomic_int      posts;
+        static void note(void * context)
+        {
+          for (int n = 0; n < 64; n++)
+          {
+            void * free = NULL;
+            if (seen[n] == context || atomic_compare_exchange_strong(&seen[n], &free, context) || free == context)
+              return;
+          }
+        }
+        pami_result_t PAMI_Send_immediate(pami_context_t context, pami_send_immediate_t * send)
+        {
+          pami_result_t (*next)(pami_context_t, pami_send_immediate_t *) = dlsym(RTLD_NEXT, "PAMI_Send_immediate");
+          note(context);
+          return next(context, send);
+        }
+        pami_result_t PAMI_Context_post(pami_context_t context, pami_work_t * work, pami_work_function f, void * cookie)
+        {
+          pami_result_t (*next)(pami_context_t, pami_work_t *, pami_work_function, void *) =
+            dlsym(RTLD_NEXT, "PAMI_Context_post");
+          posts++;
+          return next(context, work, f, cookie);
+        }
+        __attribute__((destructor)) static void tell(void)
+        {
+          int contexts = 0;
+          while (contexts < 64 && seen[contexts]) contexts++;
+          printf("%d contexts, %d posts\n", contexts, (int) posts);
+        }"#,
+    )
+    .unwrap();
+    std::fs::write(
+        &program,
+        r#"
+        #include <mpi.h>
+        int main(int argc, char ** argv)
+        {
+          int         rank, size, out = 1, in[8];
+          MPI_Request requests[8];
+          MPI_Init(&argc, &argv);
+          MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+          MPI_Comm_size(MPI_COMM_WORLD, &size);
+          for (int n = 0; n < size; n++) MPI_Irecv(&in[n], 1, MPI_INT, n, 0, MPI_COMM_WORLD, &requests[n]);
+          for (int n = 0; n < size; n++) MPI_Send(&out, 1, MPI_INT, n, 0, MPI_COMM_WORLD);
+          MPI_Waitall(size, requests, MPI_STATUSES_IGNORE);
+          MPI_Finalize();
+          return 0;
+        }"#,
+    )
+    .unwrap();
+    let program = compile(program.to_str().unwrap(), folder.path());
+    build_tool(&text, &tool);
+    let run = |variables: Variables| {
+        let mut job = with(variables, job(&program, 6));
+        job.environment.push(("LD_PRELOAD".into(), tool.clone().into()));
+        let (mut out, mut err) = (vec![], vec![]);
+        let status = launch(&job, &mut out, &mut err).expect("the job starts").status();
+        assert_eq!(status, 0, "{variables:?}: {}", String::from_utf8_lossy(&err));
+        let out = String::from_utf8_lossy(&out).into_owned();
+        let numbers = |line: &str| {
+            let found: Vec<u32> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+            <[u32; 2]>::try_from(found).unwrap_or_else(|_| panic!("{out}"))
+        };
+        let seen: Vec<_> = out.lines().map(numbers).collect();
+        assert_eq!(seen.len(), 6, "{out}");
+        seen
+    };
+    assert!(run(&[]).iter().all(|&seen| seen == [1, 0]));
+    assert!(run(VARIANTS[0]).iter().all(|&seen| seen == [3, 0]));
+    // Context 0 of four carries no messages; each send is posted.
+    assert!(run(VARIANTS[2]).iter().all(|&[contexts, posts]| contexts == 3 && posts >= 6));
+}
+
 /// Short messages of one thread: communication threads take work off it. How much of the paper's 2.4 that is
 /// depends on all that it leaves to the thread, so the bound is low.
 #[test]
@@ -76,6 +163,20 @@ fn communication_threads_raise_the_message_rate_of_a_guest() {
         out.trim().rsplit(' ').next().unwrap().parse::<f64>().unwrap_or_else(|_| panic!("{all}"))
     });
     assert!(rates[1] > 1.3 * rates[0], "{rates:?}");
+}
+
+/// A rank with fewer contexts would never look at some that messages to it take.
+#[test]
+fn ranks_with_other_contexts_are_told() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let program = compile("tests/mpi/ring.c", folder.path());
+    let command = format!("test $NETLOOM_TASK = 1 && export PAMID_CONTEXT_MAX=4; exec {}", program.display());
+    let job = Job { arguments: vec!["-c".into(), command.into()], ..job(Path::new("/bin/sh"), 3) };
+    let (mut out, mut err) = (vec![], vec![]);
+    let status = launch(&job, &mut out, &mut err).expect("the job starts").status();
+    let err = String::from_utf8_lossy(&err);
+    let told = err.contains("4 contexts of PAMI") && err.contains("one context of PAMI");
+    assert!(status != 0 && told && err.contains("have to be the same for all"), "{status}: {err}");
 }
 
 /// Messages that communication threads take are reported as others are.

@@ -330,10 +330,7 @@ fn a_tool_is_put_in_front_of_a_program_by_preload() {
         }"#,
     )
     .unwrap();
-    let header = jobs::root().join("crates/capi/include");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-o"]).arg(&tool).arg(&text).arg("-I").arg(header);
-    assert!(compiler.status().expect("a C compiler").success());
+    jobs::build_tool(&text, &tool);
     let program = folder.path().join("sends.c");
     std::fs::write(
         &program,

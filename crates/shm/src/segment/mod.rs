@@ -44,7 +44,7 @@ pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 const NAME: &CStr = c"netloom";
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment: what all may write to a context.
@@ -62,6 +62,8 @@ struct Header {
     is_crowded: AtomicU32,
     /// Whether messages go without fences: 0 if that is not decided, 1 if not, 2 if so.
     spares_fences: AtomicU32,
+    /// The number that the first task gave in [`Segment::common`]; 0 if none has.
+    common: AtomicU32,
 }
 
 /// What all know of a task.
@@ -238,6 +240,7 @@ impl Segment {
                 tasks_ever: AtomicU32::new(tasks),
                 is_crowded: AtomicU32::new(0),
                 spares_fences: AtomicU32::new(0),
+                common: AtomicU32::new(0),
             });
         }
         Ok(segment)
@@ -350,6 +353,15 @@ impl Segment {
         match place.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => would,
             Err(decided) => decided == 2,
+        }
+    }
+
+    /// What a library of the program has to set alike at all tasks, as a number that is not 0: the first that
+    /// one of them has given.
+    pub fn common(&self, own: u32) -> u32 {
+        match self.header().common.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => own,
+            Err(first) => first,
         }
     }
 
@@ -492,6 +504,12 @@ mod tests {
         assert!(segment.spares_fences(true) && segment.spares_fences(false));
         let segment = Segment::create(2).unwrap();
         assert!(!segment.spares_fences(false) && !segment.spares_fences(true));
+    }
+
+    #[test]
+    fn the_first_number_is_that_of_all_tasks() {
+        let segment = Segment::create(2).unwrap();
+        assert_eq!([7, 8, 7].map(|own| segment.common(own)), [7; 3]);
     }
 
     #[test]

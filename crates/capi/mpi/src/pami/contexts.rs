@@ -74,9 +74,34 @@ impl Settings {
         }
         Settings { contexts, have_threads, are_posted: is_on("PAMID_CONTEXT_POST").unwrap_or(is_simulated) }
     }
+
+    /// That other processes have as many contexts for messages: one with fewer would never look at some that
+    /// messages to it take. On a simulated machine this is found when ranks wait for ever.
+    pub fn check_alike(&self, client: *mut c_void) -> Result<(), String> {
+        type Common = unsafe extern "C" fn(u32) -> u32;
+        let Some(common) = symbol(client, c"NETLOOM_threads", c"common") else { return Ok(()) };
+        let to_number = |of: &Settings| 2 * of.contexts as u32 + u32::from(of.have_threads);
+        // SAFETY: a function of PAMI's extension.
+        let first = unsafe { std::mem::transmute::<*mut c_void, Common>(common)(to_number(self)) };
+        if first == to_number(self) {
+            return Ok(());
+        }
+        let in_words = |contexts, have_threads| match (contexts, have_threads) {
+            (1, _) => "one context of PAMI".to_owned(),
+            (contexts, true) => format!("{contexts} contexts of PAMI with communication threads"),
+            (contexts, false) => format!("{contexts} contexts of PAMI"),
+        };
+        Err(format!(
+            "this rank would have {}, and another one has {}: PAMID_CONTEXT_MAX, PAMID_ASYNC_PROGRESS and \
+             PAMID_THREAD_MULTIPLE have to be the same for all",
+            in_words(self.contexts, self.have_threads),
+            in_words(first as usize / 2, first % 2 == 1),
+        ))
+    }
 }
 
-/// An envelope as bytes: its address would have the envelope of messages without these contexts in memory, too.
+/// An envelope as bytes: its address would have the envelope of messages without these contexts in memory,
+/// too.
 type Header = [u8; Envelope::BYTES];
 
 type Lock = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -233,7 +258,7 @@ impl Pami {
             }
         }
         if contexts.settings.are_posted {
-            crate::handed::set(Some(self.short_max_bytes.get()));
+            crate::handoff::set(Some(self.short_max_bytes.get()));
         }
         Ok(())
     }

@@ -79,8 +79,6 @@ pub unsafe fn free(library: &mut Library, request: *mut usize) -> Result<(), Err
             return Err(Error::new(Class::Request, "request is MPI_REQUEST_NULL"));
         };
         let has_ended = library.try_end(&mut *request, std::ptr::null_mut()).is_some();
-        // Nobody hears of an error.
-        library.of_failed.set(None);
         if !has_ended || *request != REQUEST_NULL {
             // It goes on, or it is a persistent one.
             library.freed_requests.push(at);

@@ -22,7 +22,8 @@ unsafe fn in_statuses(failed: &[(usize, Error)], statuses: *mut Status, ended: u
     }
     let (others, text) = (failed.len() - 1, error.to_string());
     let more = if others > 0 { format!(", and {others} others failed") } else { String::new() };
-    Err(Error::new(Class::InStatus, format!("status {first}: {text} ({}){more}", error.class.name())))
+    let text = format!("status {first}: {text} ({}){more}", error.class.name());
+    Err(Error::new(Class::InStatus, text).with_object(error.object))
 }
 
 /// That an array has valid handles.

@@ -2,8 +2,8 @@
 //! They count from `MPI_Init` on, all the time; collectives are messages too.
 
 use super::{INVALID, INVALID_HANDLE, INVALID_INDEX, INVALID_NAME, INVALID_SESSION, SUCCESS, answer, write};
-use crate::handed;
 use crate::handles::Handles;
+use crate::handoff;
 use crate::library::{Library, library};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,13 +32,13 @@ const VARIABLES: [Variable; 5] = [
         name: c"sends",
         description: c"messages that this process has begun to send",
         class: CLASS_COUNTER,
-        read: |library| library.point_to_point.counters().sends.get() + handed::counts()[0],
+        read: |library| library.point_to_point.counters().sends.get() + handoff::counts()[0],
     },
     Variable {
         name: c"sent_bytes",
         description: c"the bytes of their data",
         class: CLASS_COUNTER,
-        read: |library| library.point_to_point.counters().sent_bytes.get() + handed::counts()[1],
+        read: |library| library.point_to_point.counters().sent_bytes.get() + handoff::counts()[1],
     },
     Variable {
         name: c"unexpected_messages",

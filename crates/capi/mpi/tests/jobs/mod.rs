@@ -39,6 +39,15 @@ pub fn compile(source: &str, to: &Path) -> PathBuf {
     program
 }
 
+/// A library for `LD_PRELOAD`.
+pub fn build_tool(source: &Path, to: &Path) {
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(to).arg(source);
+    let compiled = compiler.arg("-I").arg(root().join("crates/capi/include")).arg("-ldl").output();
+    let compiled = compiled.expect("a C compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+}
+
 pub fn job(program: &Path, ranks: u32) -> Job {
     Job {
         program: program.into(),

@@ -5,8 +5,11 @@ use crate::abi::*;
 use crate::collectives;
 use crate::device::Payload;
 use crate::dispatch::Dispatch;
+use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::{self, Event, Message, Outcome};
 use netloom_messaging::pami::packet::Head;
+use std::ffi::c_void;
+use std::ptr::null_mut;
 
 fn result(outcome: Outcome) -> Result {
     match outcome {
@@ -51,6 +54,26 @@ impl Context {
         }
     }
 
+    /// Calls a dispatch function, with its cookie, for a message: its header and its data, and their lengths.
+    ///
+    /// # Safety
+    /// The program gave the function; header and data, which may be NULL if they come later, can be read.
+    #[inline(always)]
+    unsafe fn call_dispatch(
+        &self,
+        (function, cookie): (DispatchFunction, *mut c_void),
+        header: (*const u8, usize),
+        data: (*const u8, usize),
+        origin: Endpoint,
+        receive: *mut Receive,
+    ) {
+        let (context, origin) = (self.handle(), origin.plain().0);
+        // SAFETY: the caller's promise.
+        unsafe {
+            function(context, cookie, header.0.cast(), header.1, data.0.cast(), data.1, origin, receive)
+        };
+    }
+
     /// Calls the dispatch function of a message that is whole in its packet; `false` if it is to be handled
     /// as others are.
     #[inline(always)]
@@ -68,18 +91,9 @@ impl Context {
         let size = payload.length - header_bytes;
         // SAFETY: the program gave the function; header and data stay in their slot until it is released.
         unsafe {
-            let data = payload.address.add(header_bytes).cast();
-            let no_receive = std::ptr::null_mut();
-            function(
-                self.handle(),
-                cookie,
-                header,
-                header_bytes,
-                data,
-                size,
-                head.origin().plain().0,
-                no_receive,
-            );
+            let data: *const u8 = payload.address.add(header_bytes).cast();
+            let function = (function, cookie);
+            self.call_dispatch(function, (header, header_bytes), (data, size), head.origin(), null_mut());
         }
         self.core().release();
         true
@@ -106,43 +120,24 @@ impl Context {
         if message.is_whole && is_short && hints.recv_immediate() != HINT_DISABLE {
             // SAFETY: the program gave the function; header and data stay in their slot until `consumed`.
             unsafe {
-                let (header, data) = (header.cast(), data.cast());
-                let no_receive = std::ptr::null_mut();
-                function(
-                    self.handle(),
-                    cookie,
-                    header,
-                    header_bytes,
-                    data,
-                    size,
-                    message.origin.plain().0,
-                    no_receive,
-                );
+                let (function, header) = ((function, cookie), (header, header_bytes));
+                self.call_dispatch(function, header, (data, size), message.origin, null_mut());
             }
             return self.core().consumed();
         }
         let mut receive = Receive {
-            cookie: std::ptr::null_mut(),
+            cookie: null_mut(),
             local_fn: None,
-            addr: std::ptr::null_mut(),
+            addr: null_mut(),
             kind: crate::symbols::byte(),
             offset: 0,
             data_fn: crate::symbols::copy_function(),
-            data_cookie: std::ptr::null_mut(),
+            data_cookie: null_mut(),
         };
         // SAFETY: as above.
         unsafe {
-            let (header, data) = (header.cast(), std::ptr::null());
-            function(
-                self.handle(),
-                cookie,
-                header,
-                header_bytes,
-                data,
-                size,
-                message.origin.plain().0,
-                &raw mut receive,
-            );
+            let (function, header) = ((function, cookie), (header, header_bytes));
+            self.call_dispatch(function, header, (std::ptr::null(), size), message.origin, &raw mut receive);
         }
         let (address, callback) = crate::typed::target(receive, hints, size);
         let cookie = self.callbacks().insert(callback);

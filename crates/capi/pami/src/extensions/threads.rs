@@ -3,13 +3,14 @@
 
 use super::{Extension, everywhere};
 use crate::check::shared;
+use crate::client::job;
 use crate::context::Context;
 use std::ffi::{c_int, c_void};
 
 pub const EXTENSION: Extension = Extension {
     name: "NETLOOM_threads",
     refusal: everywhere,
-    symbols: &["lock", "unlock", "advance", "poll", "join", "try_lock", "release"],
+    symbols: &["lock", "unlock", "advance", "poll", "join", "try_lock", "release", "common"],
     symbol: |_, name| match name {
         "lock" => lock as *mut c_void,
         "unlock" => unlock as *mut c_void,
@@ -17,6 +18,7 @@ pub const EXTENSION: Extension = Extension {
         "poll" => poll as *mut c_void,
         "join" => join as *mut c_void,
         "try_lock" => try_lock as *mut c_void,
+        "common" => common as *mut c_void,
         _ => release as *mut c_void,
     },
 };
@@ -32,6 +34,15 @@ unsafe extern "C" fn join(first: *mut c_void, others: *mut *mut c_void, count: u
     // SAFETY: the caller gave `count` handles.
     let others = (0..count).filter_map(|at| unsafe { shared("join of NETLOOM_threads", *others.add(at)) });
     found.sharing().join(others.map(std::ptr::from_ref::<Context>), have_threads != 0);
+}
+
+/// Symbol `common`: the number, which is not 0, that the first task of the job has given; on a simulated node
+/// the caller's own.
+unsafe extern "C" fn common(own: u32) -> u32 {
+    match job() {
+        Ok(job) if job.simulated.is_none() => job.segment.common(own),
+        _ => own,
+    }
 }
 
 /// Symbol `lock`: takes the lock of a context.
