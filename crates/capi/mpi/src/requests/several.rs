@@ -182,6 +182,26 @@ fn of_one(mut failed: Vec<(usize, Error)>) -> Result<(), Error> {
     failed.pop().map_or(Ok(()), |(_, error)| Err(error))
 }
 
+/// Ends those requests of an array that can be; `None` if none of those that are there can.
+///
+/// # Safety
+/// As [`end_some`]; and the program gave the place of their number.
+unsafe fn end_all_that_can(
+    library: &mut Library,
+    count: usize,
+    requests: *mut usize,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut Status,
+) -> Option<Result<(), Error>> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let some = end_some(library, count, requests, indices, statuses, count);
+        *outcount = if some.is_any { some.ended as c_int } else { UNDEFINED };
+        (some.ended > 0 || !some.is_any).then(|| in_statuses(&some.failed, statuses, some.ended))
+    }
+}
+
 pub unsafe fn wait_some(
     library: &mut Library,
     Count(count): Count,
@@ -194,12 +214,9 @@ pub unsafe fn wait_some(
     unsafe { check_all(library, count, requests)? };
     loop {
         // SAFETY: the program gave the arrays and the place.
-        unsafe {
-            let some = end_some(library, count, requests, indices, statuses, count);
-            if some.ended > 0 || !some.is_any {
-                *outcount = if some.is_any { some.ended as c_int } else { UNDEFINED };
-                return in_statuses(&some.failed, statuses, some.ended);
-            }
+        if let Some(end) = unsafe { end_all_that_can(library, count, requests, outcount, indices, statuses) }
+        {
+            return end;
         }
         library.progress();
     }
@@ -217,11 +234,8 @@ pub unsafe fn test_some(
     unsafe { check_all(library, count, requests)? };
     library.poll();
     // SAFETY: the program gave the arrays and the place.
-    unsafe {
-        let some = end_some(library, count, requests, indices, statuses, count);
-        *outcount = if some.is_any { some.ended as c_int } else { UNDEFINED };
-        in_statuses(&some.failed, statuses, some.ended)
-    }
+    let end = unsafe { end_all_that_can(library, count, requests, outcount, indices, statuses) };
+    end.unwrap_or(Ok(()))
 }
 
 pub unsafe fn test_any(
