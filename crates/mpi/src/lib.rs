@@ -5,6 +5,7 @@
 //! - [`point_to_point`] – sends, receives, their requests.
 //! - [`matching`] – posted receives and unexpected messages; `unexpected` – the data of the latter.
 //! - [`group`] – the processes of a communicator, and its context; [`topology`] – grids of them.
+//! - [`contexts`] – how processes agree on the context of a communicator.
 //! - [`collective`] – collective operations as `async fn` over point-to-point messages.
 //! - [`one_sided`] – windows: memory that other processes access.
 //! - [`datatype`], [`op`] – types and predefined reductions.
@@ -12,6 +13,7 @@
 //! - [`waits`] – for what a process waits, and why all of them do.
 
 pub mod collective;
+pub mod contexts;
 pub mod datatype;
 pub mod error;
 pub mod group;

@@ -1,13 +1,13 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 use crate::abi::*;
-use crate::contexts::{self, Contexts, UnderWay};
 use crate::environment::write;
 use crate::library::{Comm, CommId, Library};
 use crate::operations::Combining;
 use crate::pami::Pami;
 use netloom_mpi::collective::inter::Inter;
 use netloom_mpi::collective::{self, Operation, inter};
+use netloom_mpi::contexts::{self, Contexts, UnderWay};
 use netloom_mpi::datatype::PREDEFINED;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};

@@ -5,10 +5,10 @@ use crate::communicators::{
     SPLIT_BYTES, WITHIN_GROUP, agree_context, greater, members, number_of, of_color, operation_of,
     split_bytes,
 };
-use crate::contexts;
 use crate::library::{CONTEXTS, CommId, Library};
 use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation, inter};
+use netloom_mpi::contexts;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
 use netloom_mpi::transport::{Process, Transport};

@@ -36,7 +36,6 @@ mod buffered;
 mod collectives;
 mod communicators;
 mod constructors;
-mod contexts;
 mod darray;
 mod dynamic;
 mod entry;

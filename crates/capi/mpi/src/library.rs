@@ -3,7 +3,6 @@
 use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
-use crate::contexts::{Contexts, OVERLAPPING};
 use crate::dynamic::{self, Worlds};
 use crate::entry::tell;
 use crate::files::{FILE_NULL, File, USER_FILE};
@@ -21,6 +20,7 @@ use crate::threads::{self, Held};
 use crate::windows::{USER_WIN, Win};
 use netloom_mpi::collective::Operation;
 use netloom_mpi::collective::inter::Inter;
+use netloom_mpi::contexts::{Contexts, OVERLAPPING};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::op;
