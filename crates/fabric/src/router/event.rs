@@ -191,6 +191,12 @@ impl<Own: OwnKind> Event<Own> {
         Event { place: u64::from(packet) << 32 | u64::from(self.place as u32), ..self }
     }
 
+    /// Sort key for the events of a tick: node, kind, slot, port, and the packet or token.
+    #[inline]
+    pub fn by_node(&self) -> u64 {
+        u64::from((self.place as u32).rotate_left(32 - BLOCK_MAX.trailing_zeros())) << 32 | self.place >> 32
+    }
+
     /// Sort key for the events of one kind in a tick: node, port and slot.
     pub fn place(&self) -> u32 {
         self.place as u32

@@ -86,37 +86,46 @@ impl Node {
         (self.reception_idle & !self.reception_full) >> reception(port, head.vc()) & 1 != 0
     }
 
-    /// The packet that a VC of a receiver selects from its queues, at random among those that may move; and
-    /// whether there was another. Deterministic packets in one direction keep their order.
-    fn select(&mut self, port: usize, vc: usize, links: u16) -> Option<(usize, bool)> {
+    /// Whether the head of a queue of a receiver may move: deterministic packets in one direction keep their
+    /// order.
+    #[inline]
+    fn can_move(&self, port: usize, slot: usize, links: u16) -> bool {
         let r = &self.receivers[port];
-        let standing = self.standing[port] >> (vc * SLOTS_OF_VC) as u32 & ((1 << SLOTS_OF_VC) - 1);
-        let mut able = 0u64;
-        for queue in bits(standing as u16) {
-            let slot = vc * SLOTS_OF_VC + queue;
-            let head = &r.heads[slot];
-            let in_turn = !head.is_ordered() || head.ticket == r.departed[vc][head.fixed()];
-            let can_move = in_turn && self.moves(head, Some((port, slot)), links).directions != 0;
-            able |= u64::from(can_move) << slot;
-        }
-        (able != 0).then(|| (one_of(able, &mut self.random), !able.is_power_of_two()))
+        let head = &r.heads[slot];
+        let in_turn = !head.is_ordered() || head.ticket == r.departed[slot / SLOTS_OF_VC][head.fixed()];
+        in_turn && self.moves(head, Some((port, slot)), links).directions != 0
     }
 
     /// A receiver's main arbiter: the queue for which it sends a request, among those that its VCs selected,
-    /// and whether there was another.
+    /// and whether there was another. Each VC selects at random among its queues whose heads may move.
+    #[inline]
     fn request(&mut self, port: usize, links: u16) -> Option<(usize, bool)> {
-        let (mut selected, mut others) = (0u64, false);
-        for vc in (0..VCS).rev() {
-            if self.standing[port] >> (vc * SLOTS_OF_VC) & 0xff == 0 {
-                continue;
-            }
-            if let Some((slot, more)) = self.select(port, vc, links) {
-                selected |= 1 << slot;
-                others |= more;
-            }
+        let standing = self.standing[port];
+        if standing.is_power_of_two() {
+            let slot = standing.trailing_zeros() as usize;
+            return self.can_move(port, slot, links).then_some((slot, false));
         }
-        if selected == 0 {
+        self.request_of_several(port, links)
+    }
+
+    #[inline(never)]
+    fn request_of_several(&mut self, port: usize, links: u16) -> Option<(usize, bool)> {
+        let mut able = 0u32;
+        for slot in bits(self.standing[port]) {
+            able |= u32::from(self.can_move(port, slot, links)) << slot;
+        }
+        if able == 0 {
             return None;
+        }
+        if able.is_power_of_two() {
+            return Some((able.trailing_zeros() as usize, false));
+        }
+        let mut selected = 0u64;
+        let mut left = able;
+        while left != 0 {
+            let first = left.ilog2() & !(SLOTS_OF_VC as u32 - 1);
+            selected |= 1 << one_of(u64::from(left >> first << first), &mut self.random);
+            left &= (1 << first) - 1;
         }
         let slot = if selected.is_power_of_two() {
             selected.trailing_zeros() as usize
@@ -124,7 +133,7 @@ impl Node {
             let heads = &self.receivers[port].heads;
             one_of(best_of(selected, |slot| rank(&heads[slot])), &mut self.random)
         };
-        Some((slot, others || !selected.is_power_of_two()))
+        Some((slot, true))
     }
 
     /// Among several directions, the one with the shortest queue downstream by four ranges of tokens, ties at
@@ -143,17 +152,37 @@ impl Node {
 
 impl<H: Host<QueuedFamily>> Shared<H> {
     /// One arbitration cycle of a node.
+    #[inline]
     pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         // Collective packets have reserved the claimed links.
         let open = n.open & !n.claimed;
+        // What may move if its link is free, its path, and its FIFO: mostly nothing does.
+        let able = n.room(open & !LOCALLY) | ANY_LOCALLY;
+        let mut asking = 0u16;
+        for port in bits(n.asking & !n.stopped) {
+            let able = if n.paths[port] < self.tables.paths { able } else { ANY_LOCALLY };
+            asking |= u16::from(n.wanted[port] & able != 0) << port;
+        }
+        let injects = n.wanted[INJECTION] & able != 0;
+        if asking != 0 || injects {
+            self.arbitrate_among(n, (asking, injects), open, now, out);
+        }
+    }
+
+    /// The same among receivers and injection FIFOs of which any head may move.
+    fn arbitrate_among(
+        &mut self,
+        n: &mut Node,
+        (asking, injects): (u16, bool),
+        open: u16,
+        now: Time,
+        out: &mut Outbox<Message>,
+    ) {
         let mut contenders = [0u16; PORTS + 1];
         let mut requests = [Request::default(); PORTS];
         let (mut asked, mut losers) = (0u16, 0u16);
-        for port in bits(n.asking & !n.stopped) {
+        for port in bits(asking) {
             let links = if n.paths[port] < self.tables.paths { open & !LOCALLY } else { 0 };
-            if !n.may_move(port, links) {
-                continue;
-            }
             let Some((slot, more)) = n.request(port, links) else { continue };
             losers |= u16::from(more) << port;
             let head = n.receivers[port].heads[slot];
@@ -171,7 +200,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
         let mut injectors = [0u16; PORTS + 1];
         let mut vcs = [0u8; 16];
-        for fifo in bits(n.waiting) {
+        for fifo in bits(if injects { n.waiting } else { 0 }) {
             let head = n.heads[fifo];
             let moves = n.moves(&head, None, open);
             if moves.directions == 0 {
@@ -289,8 +318,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// Takes the head of an injection FIFO.
     fn inject(&mut self, n: &mut Node, fifo: usize, now: Time) -> u32 {
-        n.waiting &= !(1 << fifo);
-        n.injecting |= 1 << fifo;
+        n.clear_waiting(fifo);
         let packet = self.injecting[n.here as usize * self.common.fifos + fifo];
         self.common.arena.get_mut(packet).entered = now;
         self.common.recorder.current.injected += 1;

@@ -76,38 +76,32 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
         self.shared.common.calendar.take(now, &mut taken);
         self.shared.common.recorder.reach(now);
         if taken.len() > 1 {
-            taken.sort_unstable_by_key(order);
+            taken.sort_unstable_by_key(Event::by_node);
         }
         taken.iter().take(AHEAD).for_each(|e| self.nodes[e.node()].fetch(e));
         let mut done = 0;
-        for events in taken.chunk_by(|a, b| a.node() == b.node()) {
+        while done < taken.len() {
+            let node = taken[done].node();
+            let end = taken[done..].iter().position(|e| e.node() != node).map_or(taken.len(), |n| done + n);
             // The state that the events of a tick touch is scattered in memory, so it is prefetched several
             // events ahead.
-            taken[done..].iter().skip(AHEAD).take(events.len()).for_each(|e| self.nodes[e.node()].fetch(e));
-            taken[done..]
-                .iter()
-                .skip(AHEAD / 2)
-                .take(events.len())
-                .for_each(|e| self.nodes[e.node()].fetch_heads());
-            done += events.len();
-            let n = &mut self.nodes[events[0].node()];
-            for event in events {
+            if taken.len() > AHEAD / 2 {
+                let from = |ahead: usize| &taken[(done + ahead).min(taken.len())..(end + ahead).min(taken.len())];
+                from(AHEAD).iter().for_each(|e| self.nodes[e.node()].fetch(e));
+                from(AHEAD / 2).iter().for_each(|e| self.nodes[e.node()].fetch_heads());
+            }
+            let n = &mut self.nodes[node];
+            for event in &taken[done..end] {
                 self.shared.apply(n, event, now, out);
             }
             self.shared.act(n, now, out);
+            done = end;
         }
         self.shared.common.hand_out(out);
         let count = taken.len() as u64;
         self.taken = taken;
         count
     }
-}
-
-/// Orders the events of a tick by node, kind, port and slot; wake-ups by their token. A node has no two
-/// others that agree in all.
-#[inline]
-fn order(event: &Event) -> (usize, u32, u32) {
-    (event.node(), event.place(), if event.kind() == Kind::Wake { event.packet() } else { 0 })
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {

@@ -106,7 +106,7 @@ fn new_node(
         reception_full: 0,
         retries: false,
         paths: [0; PORTS],
-        wanted: [[0; VCS]; PORTS],
+        wanted: [0; PORTS + 1],
         standing: [0; PORTS],
         through: [0; PORTS],
         central: None,

@@ -30,9 +30,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// Tokens have returned to a sender: one byte per VC.
     pub(super) fn tokens(&mut self, n: &mut Node, port: usize, word: u64) {
-        for vc in 0..ALL_VCS {
-            n.tokens[port][vc] += word.to_le_bytes()[vc];
+        let mut left = word;
+        while left != 0 {
+            let vc = left.trailing_zeros() as usize / 8;
+            n.tokens[port][vc] += (word >> (8 * vc)) as u8;
             self.offer(n, port, vc);
+            left &= !(0xff << (8 * vc));
         }
         self.common.recorder.current.token_acks += 1;
     }

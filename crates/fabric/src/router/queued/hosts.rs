@@ -92,6 +92,9 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// Carries out the host's requests for a node that will still act in this tick.
     pub(super) fn obey(&mut self, n: &mut Node, now: Time) {
+        if self.common.signals.requests.is_empty() {
+            return;
+        }
         let mut list = std::mem::take(&mut self.common.signals.requests);
         for request in list.drain(..) {
             if let Some(signal) = self.common.obey(request, n.here, &mut n.refill, now) {
@@ -132,8 +135,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             if let Some(collective) = CollectiveHeader::unpack(header) {
                 self.contribute(n, fifo, packet, collective);
             } else {
-                n.heads[fifo] = self.tables.head(header, 0);
-                n.waiting |= 1 << fifo;
+                n.set_waiting(fifo, self.tables.head(header, 0));
             }
         }
         self.obey(n, now);

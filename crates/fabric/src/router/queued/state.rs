@@ -95,6 +95,12 @@ impl Head {
         usize::from(self.fixed >> 4) % VCS
     }
 
+    /// The directions that it may take, by VC (see [`by_vc`]).
+    #[inline]
+    pub fn wanted(self) -> u64 {
+        by_vc(self.dynamic(), DYNAMIC) | by_vc(1 << self.fixed(), self.vc())
+    }
+
     /// All outputs that it may take, each a port and a VC; none if it is for this node.
     pub fn outputs(self) -> Vec<(usize, usize)> {
         let dynamic = bits(self.dynamic()).map(|port| (port, DYNAMIC));
@@ -114,6 +120,18 @@ impl Head {
         self.dynamic_flags & Self::DEPOSIT != 0
     }
 }
+
+/// Directions in a VC, in a word that has sixteen bits for each VC.
+#[inline]
+pub(super) fn by_vc(directions: u16, vc: usize) -> u64 {
+    u64::from(directions) << (16 * vc)
+}
+/// The first direction in all VCs.
+const ALL_OF_THEM: u64 = 0x0001_0001_0001_0001;
+/// The direction to the reception FIFO, in all VCs.
+pub(super) const ANY_LOCALLY: u64 = ALL_OF_THEM * LOCALLY as u64;
+/// The injection FIFOs, in [`Node::wanted`].
+pub(super) const INJECTION: usize = PORTS;
 
 /// A queue of packets, by their numbers in the block's arena, excluding one that is leaving.
 #[derive(Clone, Copy, Default)]
@@ -198,8 +216,9 @@ pub(super) struct Node {
     pub retries: bool,
     /// Paths to senders in use, by receiver.
     pub paths: [u8; PORTS],
-    /// For each receiver and VC, the directions that any head may take there.
-    pub wanted: [[u16; VCS]; PORTS],
+    /// For each receiver, and last for the injection FIFOs: the directions that any ready head may take, by VC
+    /// (see [`by_vc`]).
+    pub wanted: [u64; PORTS + 1],
     /// For each receiver, the queues with ready heads.
     pub standing: [u32; PORTS],
     /// The collective logic of a node that is in a class route.
@@ -237,7 +256,7 @@ impl Node {
         r.heads[slot] = head;
         self.standing[port] |= 1 << slot;
         self.asking |= 1 << port;
-        self.want(port, head);
+        self.wanted[port] |= head.wanted();
     }
 
     /// A head is no longer ready: its packet is leaving.
@@ -245,32 +264,43 @@ impl Node {
         self.standing[port] &= !(1 << slot);
         let mut left = self.standing[port];
         self.asking &= !(u16::from(left == 0) << port);
-        self.wanted[port] = [0; VCS];
+        let mut wanted = 0;
         while left != 0 {
-            let head = self.receivers[port].heads[left.trailing_zeros() as usize];
-            self.want(port, head);
+            wanted |= self.receivers[port].heads[left.trailing_zeros() as usize].wanted();
             left &= left - 1;
         }
+        self.wanted[port] = wanted;
     }
 
-    fn want(&mut self, port: usize, head: Head) {
-        self.wanted[port][DYNAMIC] |= head.dynamic();
-        self.wanted[port][head.vc()] |= 1 << head.fixed();
+    /// The head of an injection FIFO becomes ready.
+    pub fn set_waiting(&mut self, fifo: usize, head: Head) {
+        self.heads[fifo] = head;
+        self.waiting |= 1 << fifo;
+        self.wanted[INJECTION] |= head.wanted();
     }
 
-    /// Whether any head of a receiver may move, if these links are free: a quick check before the full one.
+    /// The head of an injection FIFO is no longer ready: its packet is leaving.
+    pub fn clear_waiting(&mut self, fifo: usize) {
+        self.waiting &= !(1 << fifo);
+        self.injecting |= 1 << fifo;
+        self.wanted[INJECTION] =
+            bits(self.waiting).fold(0, |wanted, fifo| wanted | self.heads[fifo].wanted());
+    }
+
+    /// By VC (see [`by_vc`]), the directions in which a packet could start if these links are free.
     #[inline]
-    pub fn may_move(&self, port: usize, links: u16) -> bool {
-        let wanted = &self.wanted[port];
-        (0..VCS).fold(0, |any, vc| any | wanted[vc] & (links & self.room_one[vc] | LOCALLY)) != 0
+    pub fn room(&self, links: u16) -> u64 {
+        let room = (0..VCS).fold(0, |all, vc| all | by_vc(self.room_one[vc], vc));
+        room & ALL_OF_THEM * u64::from(links)
     }
 
     /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is
     /// there.
     #[inline]
     pub fn fetch_heads(&self) {
+        let able = self.room(self.open) | ANY_LOCALLY;
         for port in bits(self.asking) {
-            if self.may_move(port, self.open) {
+            if self.wanted[port] & able != 0 {
                 prefetch(&self.receivers[port].heads);
             }
         }
@@ -284,17 +314,10 @@ impl Node {
         prefetch(&self.standing);
         prefetch(&self.tokens);
         let port = event.port() % PORTS;
-        match event.kind() {
-            Kind::Sent => {
-                prefetch(&self.ports[port]);
-                let from = Leaving::of(event.word).from;
-                if let Some(r) = self.receivers.get(usize::from(from)) {
-                    prefetch(r);
-                }
-            }
-            Kind::Arrived | Kind::Received => prefetch(&self.receivers[port]),
-            _ => {}
-        }
+        prefetch(&self.ports[port]);
+        // The receiver that a packet has left, or has come to, without a branch on the event's kind.
+        let from = usize::from(Leaving::of(event.word).from).min(PORTS - 1);
+        prefetch(&self.receivers[if event.kind() == Kind::Sent { from } else { port }]);
     }
 }
 

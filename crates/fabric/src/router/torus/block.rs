@@ -223,7 +223,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
     fn deliver(&mut self, now: Time) {
         let mut deliveries = std::mem::take(&mut self.deliveries);
         if deliveries.len() > 1 {
-            deliveries.sort_unstable_by_key(|e| (e.node(), e.place(), e.packet()));
+            deliveries.sort_unstable_by_key(Event::by_node);
         }
         for event in deliveries.drain(..) {
             let n = &mut self.nodes[event.node()];
