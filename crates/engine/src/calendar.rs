@@ -1,18 +1,19 @@
 //! The event queue of a block: one bucket per tick.
 //!
 //! Nearly all events of a network are less than a packet time ahead, so a ring of buckets, one for each of
-//! the next [`HORIZON`] ticks, stores them in constant time and without comparisons. A bucket is a list of
-//! small pages from one pool: pages return to the pool as soon as a tick is taken and are reused first, so
-//! that the queue stays as small as its contents, and in the cache. Events beyond the horizon wait in a
-//! second ring with a bucket for each span of that length, and those beyond its [`SPANS`] spans in a heap.
+//! the next ticks, stores them in constant time and without comparisons. The ring's length, the horizon, is the
+//! user's to choose. A bucket is a list of small pages from one pool: pages return to the pool as soon as a tick
+//! is taken and are reused first, so that the queue stays as small as its contents, and in the cache. Events
+//! beyond the horizon wait in a second ring with a bucket for each span of that length, and those beyond its
+//! [`SPANS`] spans in a heap.
 
 use crate::{Time, prefetch};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Ticks that the ring covers; a power of two.
-const HORIZON: u64 = 512;
-/// Spans of [`HORIZON`] ticks that the second ring covers.
+/// Words with a bit for each bucket, at most: the words that are not zero are the bits of another.
+const WORDS_MAX: usize = 64;
+/// Spans of the horizon's length that the second ring covers.
 const SPANS: u64 = 64;
 /// Events per page; a power of two.
 const PAGE: usize = 16;
@@ -29,34 +30,40 @@ struct Bucket {
 
 const EMPTY: Bucket = Bucket { first: NONE, next: 0 };
 
-/// A queue of events by time. `E` is a few machine words.
-pub struct Calendar<E> {
+/// A queue of events by time. `E` is a few machine words. `HORIZON` is the number of ticks that the ring covers: a
+/// power of two from 64 to 4,096.
+pub struct Calendar<E, const HORIZON: usize = 512> {
     /// All events before this tick have been taken.
     now: Time,
-    buckets: Box<[Bucket; HORIZON as usize]>,
-    /// One bit per bucket: whether it is nonempty.
-    occupied: [u64; (HORIZON / 64) as usize],
+    buckets: Box<[Bucket; HORIZON]>,
+    /// One bit per bucket: whether it is nonempty; and one per word of these.
+    occupied: [u64; WORDS_MAX],
+    words: u64,
     /// The pages, consecutively.
     events: Vec<E>,
     /// For each page the next page of its bucket, or of the free list.
     next: Vec<u32>,
     free: u32,
-    far: Spans<E>,
+    far: Spans<E, HORIZON>,
 }
 
-impl<E: Copy + Default> Default for Calendar<E> {
+impl<E: Copy + Default, const HORIZON: usize> Default for Calendar<E, HORIZON> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<E: Copy + Default> Calendar<E> {
+impl<E: Copy + Default, const HORIZON: usize> Calendar<E, HORIZON> {
+    const FITS: () = assert!(HORIZON.is_power_of_two() && HORIZON >= 64 && HORIZON <= 64 * WORDS_MAX);
+
     /// An empty queue at time zero.
     pub fn new() -> Self {
+        const { Self::FITS };
         Calendar {
             now: Time::ZERO,
-            buckets: Box::new([EMPTY; HORIZON as usize]),
-            occupied: [0; (HORIZON / 64) as usize],
+            buckets: Box::new([EMPTY; HORIZON]),
+            occupied: [0; WORDS_MAX],
+            words: 0,
             events: Vec::new(),
             next: Vec::new(),
             free: NONE,
@@ -76,7 +83,7 @@ impl<E: Copy + Default> Calendar<E> {
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
         debug_assert!(time >= self.now, "an event at {time}, but the time is already {}", self.now);
-        if time - self.now < HORIZON {
+        if time - self.now < HORIZON as u64 {
             self.push_near(time, event);
         } else {
             self.far.push(self.now, time, event);
@@ -85,7 +92,7 @@ impl<E: Copy + Default> Calendar<E> {
 
     #[inline]
     fn push_near(&mut self, time: Time, event: E) {
-        let slot = (time.ticks() % HORIZON) as usize;
+        let slot = time.ticks() as usize % HORIZON;
         let mut place = self.buckets[slot].next;
         if (place as usize).is_multiple_of(PAGE) {
             place = self.add_page(slot);
@@ -111,6 +118,7 @@ impl<E: Copy + Default> Calendar<E> {
         if bucket.first == NONE {
             bucket.first = page;
             self.occupied[slot / 64] |= 1 << (slot % 64);
+            self.words |= 1 << (slot / 64);
         } else {
             self.next[(bucket.next as usize - 1) / PAGE] = page;
         }
@@ -126,22 +134,20 @@ impl<E: Copy + Default> Calendar<E> {
 
     #[inline]
     fn next_near(&self) -> Option<Time> {
-        let words = self.occupied.len();
-        let start = (self.now.ticks() % HORIZON) as usize;
-        for step in 0..=words {
-            let word = (start / 64 + step) % words;
-            let mut bits = self.occupied[word];
-            if step == 0 {
-                bits &= !0 << (start % 64);
-            } else if step == words {
-                bits &= !(!0 << (start % 64));
-            }
-            if bits != 0 {
-                let slot = word * 64 + bits.trailing_zeros() as usize;
-                return Some(self.now + (slot + HORIZON as usize - start) as u64 % HORIZON);
-            }
+        let start = self.now.ticks() as usize % HORIZON;
+        let from_here = self.occupied[start / 64] >> (start % 64);
+        if from_here != 0 {
+            return Some(self.now + u64::from(from_here.trailing_zeros()));
         }
-        None
+        // The words after this one, or else those up to it, whose buckets are those of the ring's next turn.
+        let after = self.words & (!1 << (start / 64));
+        let words = if after != 0 { after } else { self.words };
+        if words == 0 {
+            return None;
+        }
+        let word = words.trailing_zeros() as usize;
+        let slot = word * 64 + self.occupied[word].trailing_zeros() as usize;
+        Some(self.now + ((slot + HORIZON - start) % HORIZON) as u64)
     }
 
     /// Advances to `time`, before which no events may remain, and moves its events to `into`, which is
@@ -154,16 +160,17 @@ impl<E: Copy + Default> Calendar<E> {
         into.clear();
         // Events of the span that now begins move to the ring, including those for this tick.
         self.now = time;
-        if span_of(self.far.earliest) <= span_of(time) {
+        if span_of::<HORIZON>(self.far.earliest) <= span_of::<HORIZON>(time) {
             self.move_near();
         }
-        let slot = (time.ticks() % HORIZON) as usize;
+        let slot = time.ticks() as usize % HORIZON;
         let bucket = std::mem::replace(&mut self.buckets[slot], EMPTY);
         self.now = time + 1;
         if bucket.first == NONE {
             return;
         }
         self.occupied[slot / 64] &= !(1 << (slot % 64));
+        self.words &= !(u64::from(self.occupied[slot / 64] == 0) << (slot / 64));
         let last = (bucket.next as usize - 1) / PAGE;
         let mut page = bucket.first as usize;
         // Copies whole pages, including the last one: copies of a fixed size need no call and no branch on
@@ -196,7 +203,7 @@ impl<E: Copy + Default> Calendar<E> {
     /// need. `time` must be within the horizon.
     #[inline]
     pub fn peek(&self, time: Time, most: usize, mut f: impl FnMut(&E)) {
-        let bucket = &self.buckets[(time.ticks() % HORIZON) as usize];
+        let bucket = &self.buckets[time.ticks() as usize % HORIZON];
         if bucket.first == NONE {
             return;
         }
@@ -218,7 +225,7 @@ impl<E: Copy + Default> Calendar<E> {
     /// Prefetches the first events at `time`, for a [`Self::peek`] soon.
     #[inline]
     pub fn fetch(&self, time: Time) {
-        let first = self.buckets[(time.ticks() % HORIZON) as usize].first;
+        let first = self.buckets[time.ticks() as usize % HORIZON].first;
         if first != NONE {
             self.fetch_page(first as usize);
         }
@@ -242,12 +249,12 @@ impl<E: Copy + Default> Calendar<E> {
 
 /// The number of the span that contains a time.
 #[inline]
-fn span_of(time: Time) -> u64 {
-    time.ticks() / HORIZON
+fn span_of<const HORIZON: usize>(time: Time) -> u64 {
+    time.ticks() / HORIZON as u64
 }
 
 /// Events beyond the horizon: one bucket per span of time, and a heap beyond the last one.
-struct Spans<E> {
+struct Spans<E, const HORIZON: usize> {
     buckets: Box<[Vec<(Time, E)>; SPANS as usize]>,
     /// Earliest time in each bucket.
     first: [Time; SPANS as usize],
@@ -258,7 +265,7 @@ struct Spans<E> {
     moving: Vec<(Time, E)>,
 }
 
-impl<E: Copy> Spans<E> {
+impl<E: Copy, const HORIZON: usize> Spans<E, HORIZON> {
     fn new() -> Self {
         Spans {
             buckets: Box::new(std::array::from_fn(|_| Vec::new())),
@@ -273,8 +280,8 @@ impl<E: Copy> Spans<E> {
     fn push(&mut self, now: Time, time: Time, event: E) {
         self.earliest = self.earliest.min(time);
         // Spans before that of `now` are empty, so that a bucket holds a single span.
-        if span_of(time) - span_of(now) < SPANS {
-            let span = (span_of(time) % SPANS) as usize;
+        if span_of::<HORIZON>(time) - span_of::<HORIZON>(now) < SPANS {
+            let span = (span_of::<HORIZON>(time) % SPANS) as usize;
             self.buckets[span].push((time, event));
             self.first[span] = self.first[span].min(time);
         } else {
@@ -284,7 +291,7 @@ impl<E: Copy> Spans<E> {
 
     /// Takes all events in the span of `now` or before, including those in the heap.
     fn take(&mut self, now: Time, into: &mut Vec<(Time, E)>) {
-        let end = Time::at((span_of(now) + 1) * HORIZON);
+        let end = Time::at((span_of::<HORIZON>(now) + 1) * HORIZON as u64);
         for (bucket, first) in self.buckets.iter_mut().zip(&mut self.first) {
             if *first < end {
                 into.append(bucket);
@@ -338,35 +345,42 @@ mod tests {
         /// takes.
         #[test]
         fn agrees_with_a_sorted_map(steps in proptest::collection::vec((0u64..100_000, 1usize..40), 1..200)) {
-            let mut calendar = Calendar::<u32>::new();
-            let mut naive: BTreeMap<Time, Vec<u32>> = BTreeMap::new();
-            let mut id = 0;
-            let mut taken = Vec::new();
-            for (ahead, count) in steps {
-                for i in 0..count as u64 {
-                    let time = calendar.now + (ahead * (i + 1)) % [1777, 50_000][ahead as usize % 2];
-                    calendar.push(time, id);
-                    naive.entry(time).or_default().push(id);
-                    id += 1;
-                }
-                let (&time, _) = naive.iter().next().expect("something waits");
-                prop_assert_eq!(calendar.next_time(), Some(time));
-                let mut expected = naive.remove(&time).expect("just seen");
-                calendar.take(time, &mut taken);
-                taken.sort_unstable();
-                expected.sort_unstable();
-                prop_assert_eq!(&taken, &expected);
-                prop_assert_eq!(calendar.is_empty(), naive.is_empty());
-            }
-            while let Some(time) = calendar.next_time() {
-                let mut expected = naive.remove(&time).expect("the same times");
-                calendar.take(time, &mut taken);
-                taken.sort_unstable();
-                expected.sort_unstable();
-                prop_assert_eq!(&taken, &expected);
-            }
-            prop_assert!(naive.is_empty());
+            compare::<64>(&steps)?;
+            compare::<512>(&steps)?;
+            compare::<4096>(&steps)?;
         }
+    }
+
+    fn compare<const HORIZON: usize>(steps: &[(u64, usize)]) -> Result<(), TestCaseError> {
+        let mut calendar = Calendar::<u32, HORIZON>::new();
+        let mut naive: BTreeMap<Time, Vec<u32>> = BTreeMap::new();
+        let mut id = 0;
+        let mut taken = Vec::new();
+        for &(ahead, count) in steps {
+            for i in 0..count as u64 {
+                let time = calendar.now + (ahead * (i + 1)) % [1777, 50_000][ahead as usize % 2];
+                calendar.push(time, id);
+                naive.entry(time).or_default().push(id);
+                id += 1;
+            }
+            let (&time, _) = naive.iter().next().expect("something waits");
+            prop_assert_eq!(calendar.next_time(), Some(time));
+            let mut expected = naive.remove(&time).expect("just seen");
+            calendar.take(time, &mut taken);
+            taken.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(&taken, &expected);
+            prop_assert_eq!(calendar.is_empty(), naive.is_empty());
+        }
+        while let Some(time) = calendar.next_time() {
+            let mut expected = naive.remove(&time).expect("the same times");
+            calendar.take(time, &mut taken);
+            taken.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(&taken, &expected);
+        }
+        prop_assert!(naive.is_empty());
+        Ok(())
     }
 
     #[test]

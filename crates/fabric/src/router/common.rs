@@ -11,10 +11,10 @@ use crate::packet::{Arena, Data, Header, Meta};
 use netloom_engine::{Calendar, Outbox, Time};
 
 /// The state that the nodes of a block share, except for what is specific to their family. `Own` are the
-/// events specific to the family.
-pub(in crate::router) struct Common<F: Family, Own, H> {
+/// events specific to the family, of which few are `HORIZON` ticks ahead.
+pub(in crate::router) struct Common<F: Family, Own, H, const HORIZON: usize> {
     pub arena: Arena,
-    pub calendar: Calendar<Event<Own>>,
+    pub calendar: Calendar<Event<Own>, HORIZON>,
     pub recorder: Recorder,
     /// The state of links with bit errors.
     pub errors: Option<Box<Errors>>,
@@ -27,7 +27,7 @@ pub(in crate::router) struct Common<F: Family, Own, H> {
     outgoing: Vec<(usize, Time, Event<Own>)>,
 }
 
-impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
+impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>, const HORIZON: usize> Common<F, Own, H, HORIZON> {
     /// For `nodes` nodes with `fifos` injection FIFOs each, all of which are to be filled from the host.
     pub fn new(nodes: usize, fifos: usize, recorder: Recorder, errors: Option<Box<Errors>>, host: H) -> Self {
         let mut calendar = Calendar::new();

@@ -238,14 +238,14 @@ impl Errors {
     }
 
     /// A packet will have been completely received at `at`: sets the timer of its acknowledgement if needed.
-    pub(super) fn received<Own: OwnKind>(
+    pub(super) fn received<Own: OwnKind, const HORIZON: usize>(
         &mut self,
         (node, port): (u32, usize),
         header: Header,
         meta: &Meta,
         data: Option<&Data>,
         at: Time,
-        calendar: &mut Calendar<Event<Own>>,
+        calendar: &mut Calendar<Event<Own>, HORIZON>,
     ) {
         let link = self.link(node, port);
         add(&mut self.crcs[link].received, header, meta, data);
@@ -256,13 +256,13 @@ impl Errors {
 
     /// An acknowledgement with these tokens leaves; sets the timer of the next one if needed. Returns whether
     /// it delivers the tokens; if it is lost they go with the next one.
-    pub(super) fn acknowledge<Own: OwnKind>(
+    pub(super) fn acknowledge<Own: OwnKind, const HORIZON: usize>(
         &mut self,
         (node, port): (u32, usize),
         word: u64,
         due: &mut u64,
         now: Time,
-        calendar: &mut Calendar<Event<Own>>,
+        calendar: &mut Calendar<Event<Own>, HORIZON>,
     ) -> bool {
         let through = self.short_gets_through(node, port);
         let link = self.link(node, port);
@@ -277,12 +277,12 @@ impl Errors {
 
     /// A timer has expired, and is restarted if needed. Returns whether to acknowledge as soon as the link
     /// carries no data packet.
-    pub(super) fn overdue<Own: OwnKind>(
+    pub(super) fn overdue<Own: OwnKind, const HORIZON: usize>(
         &mut self,
         node: u32,
         port: usize,
         now: Time,
-        calendar: &mut Calendar<Event<Own>>,
+        calendar: &mut Calendar<Event<Own>, HORIZON>,
     ) -> bool {
         let link = self.link(node, port);
         let (send, timer) = self.clocks[link].ring(now, self.ack_after);
@@ -332,8 +332,8 @@ impl Errors {
     }
 }
 
-fn set_ack_timer<Own: OwnKind>(
-    calendar: &mut Calendar<Event<Own>>,
+fn set_ack_timer<Own: OwnKind, const HORIZON: usize>(
+    calendar: &mut Calendar<Event<Own>, HORIZON>,
     node: u32,
     port: usize,
     at: Option<Time>,

@@ -220,10 +220,10 @@ impl<Own> Message<Own> {
 }
 
 /// Receives the messages of other blocks: an arriving packet enters this block's arena.
-pub(in crate::router) fn take_in<Own: OwnKind>(
+pub(in crate::router) fn take_in<Own: OwnKind, const HORIZON: usize>(
     messages: &mut Vec<(Time, Message<Own>)>,
     arena: &mut Arena,
-    calendar: &mut Calendar<Event<Own>>,
+    calendar: &mut Calendar<Event<Own>, HORIZON>,
 ) {
     for (time, message) in messages.drain(..) {
         let Message { event, meta, data } = message;

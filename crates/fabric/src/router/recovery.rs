@@ -34,7 +34,7 @@ pub(in crate::router) trait LinkEnds {
 }
 
 /// The shared state of the nodes of a block with bit errors on its links.
-pub(in crate::router) trait Recovery {
+pub(in crate::router) trait Recovery<const HORIZON: usize> {
     /// A node of the block.
     type Node: LinkEnds;
     /// The family of its routers, the events specific to it, and the hosts.
@@ -45,7 +45,7 @@ pub(in crate::router) trait Recovery {
     type Host: Host<Self::Family>;
 
     /// The state that all families share.
-    fn common(&mut self) -> &mut Common<Self::Family, Self::Own, Self::Host>;
+    fn common(&mut self) -> &mut Common<Self::Family, Self::Own, Self::Host, HORIZON>;
 
     /// Time of a data packet of `chunks` on a link.
     fn wire(&self, chunks: u32) -> u64;

@@ -37,7 +37,7 @@ pub struct QueuedBlock<H> {
 /// The shared state of a block's nodes: everything that a node needs to act besides its own state.
 pub(super) struct Shared<H> {
     pub tables: Tables,
-    pub common: Common<QueuedFamily, QueuedKind, H>,
+    pub common: Common<QueuedFamily, QueuedKind, H, HORIZON>,
     /// By a packet's number in the arena.
     pub cells: Vec<Cell>,
     /// Packets at the heads of the injection FIFOs: by node and FIFO.
@@ -86,7 +86,8 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             // The state that the events of a tick touch is scattered in memory, so it is prefetched several
             // events ahead.
             if taken.len() > AHEAD / 2 {
-                let from = |ahead: usize| &taken[(done + ahead).min(taken.len())..(end + ahead).min(taken.len())];
+                let from =
+                    |ahead: usize| &taken[(done + ahead).min(taken.len())..(end + ahead).min(taken.len())];
                 from(AHEAD).iter().for_each(|e| self.nodes[e.node()].fetch(e));
                 from(AHEAD / 2).iter().for_each(|e| self.nodes[e.node()].fetch_heads());
             }

@@ -45,13 +45,13 @@ impl LinkEnds for Node {
     }
 }
 
-impl<H: Host<QueuedFamily>> Recovery for Shared<H> {
+impl<H: Host<QueuedFamily>> Recovery<HORIZON> for Shared<H> {
     type Node = Node;
     type Family = QueuedFamily;
     type Own = QueuedKind;
     type Host = H;
 
-    fn common(&mut self) -> &mut Common<QueuedFamily, QueuedKind, H> {
+    fn common(&mut self) -> &mut Common<QueuedFamily, QueuedKind, H, HORIZON> {
         &mut self.common
     }
 

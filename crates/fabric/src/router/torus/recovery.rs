@@ -40,14 +40,14 @@ impl<const P: usize> LinkEnds for Node<P> {
     }
 }
 
-impl<H: Host<TorusFamily>, const P: usize> Recovery for Shared<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> Recovery<HORIZON> for Shared<H, P> {
     type Node = Node<P>;
     type Family = TorusFamily;
     type Own = Infallible;
     type Host = H;
 
     #[inline]
-    fn common(&mut self) -> &mut Common<TorusFamily, Infallible, H> {
+    fn common(&mut self) -> &mut Common<TorusFamily, Infallible, H, HORIZON> {
         &mut self.common
     }
 

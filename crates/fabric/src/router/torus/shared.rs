@@ -19,7 +19,7 @@ pub(super) struct Shared<H, const P: usize> {
     pub injection: Vec<Injection>,
     /// Heads of the injection FIFOs: node, FIFO.
     pub injecting: Vec<Entry>,
-    pub common: Common<TorusFamily, Infallible, H>,
+    pub common: Common<TorusFamily, Infallible, H, HORIZON>,
     /// Packets in bypasses, for the tick in which they are there: by the node's index in the list of acting
     /// nodes, or 0 for one that acts at once; by port.
     pub standing: Vec<Entry>,

@@ -15,6 +15,9 @@ pub(super) type Kind = event::Kind<Infallible>;
 pub(super) type Event = event::Event<Infallible>;
 pub(super) type Message = event::Message<Infallible>;
 
+/// How far ahead nearly all events are, ticks: a full packet takes 260 on a link.
+pub(super) const HORIZON: usize = 512;
+
 /// In a head mask, in addition to the header's bits: its escape VC is the upper one of the dateline pair.
 pub(super) const UPPER: u16 = 1 << 14;
 /// The state of a node without its packets, by frequency of access: a line of masks that every event needs,
