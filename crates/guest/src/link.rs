@@ -143,9 +143,21 @@ impl GuestLink {
 
     /// The processor time of the thread.
     fn processor_time(&self) -> Duration {
-        let of_kernel = self.of_kernel("schedstat").unwrap_or_default();
-        let ns = of_kernel.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok());
-        Duration::from_nanos(ns.unwrap_or(0))
+        processor_time(&self.of_kernel("schedstat").unwrap_or_default())
+    }
+
+    /// The processor time of the process's other threads, if any of them runs or would if it had a processor: it may
+    /// be about to wake this one.
+    fn others_that_could_wake_it(&self) -> Option<Duration> {
+        let (pid, own) = (self.segment.task(self.task).pid(), self.channel.thread().to_string());
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+        let (mut any, mut sum) = (false, Duration::ZERO);
+        for thread in threads.filter(|thread| thread.file_name() != own.as_str()) {
+            let of_kernel = |file| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+            any |= can_run(&of_kernel("stat"));
+            sum += processor_time(&of_kernel("schedstat"));
+        }
+        any.then_some(sum)
     }
 
     /// The system call by which the thread waits in the kernel until another one wakes it.
@@ -159,7 +171,7 @@ impl GuestLink {
     fn wait(&self, others_run: bool) -> Result<Option<Requests>, Failure> {
         let (began, mut has_told) = (Instant::now(), false);
         let mut look = if others_run { FIRST_LOOK } else { LOOK };
-        let (mut processor_time, mut waits) = (None, None);
+        let (mut processor_time, mut waits, mut others) = (None, None, None);
         while !self.channel.sleep(look) {
             let life = self.life();
             if self.channel.is_own_turn() {
@@ -183,18 +195,22 @@ impl GuestLink {
                 Life::Runs => {}
             }
             if others_run || self.first.has_foreign() {
-                let until = processor_time.get_or_insert_with(|| {
-                    let limit = match self.shared.has_varied.load(Ordering::Relaxed) {
-                        _ if self.status.varies() => SPINS_AGAIN,
-                        true => SPINS_AS_OTHERS,
-                        false => SPINS,
-                    };
-                    self.processor_time() + limit
-                });
+                let limit = match self.shared.has_varied.load(Ordering::Relaxed) {
+                    _ if self.status.varies() => SPINS_AGAIN,
+                    true => SPINS_AS_OTHERS,
+                    false => SPINS,
+                };
+                let until = *processor_time.get_or_insert_with(|| self.processor_time() + limit);
                 let before = std::mem::replace(&mut waits, self.wait_in_kernel());
                 // Twice the same: it was not just about to go on.
                 look = if waits.is_some() || self.status.varies() { FIRST_LOOK } else { LOOK };
-                if waits.is_some() && waits == before || self.processor_time() >= *until {
+                // Where other programs have the processors, who wakes it may wait for one.
+                let is_asleep = waits.is_some()
+                    && waits == before
+                    && self
+                        .others_that_could_wake_it()
+                        .is_none_or(|now| now >= *others.get_or_insert(now + limit));
+                if is_asleep || self.processor_time() >= until {
                     self.shared.has_varied.store(true, Ordering::Relaxed);
                     if self.status.vary() {
                         self.tell_that_times_vary();
@@ -247,6 +263,18 @@ impl GuestLink {
         }
         requests
     }
+}
+
+/// The processor time of a thread, by its `schedstat`.
+fn processor_time(schedstat: &str) -> Duration {
+    let ns = schedstat.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or(0))
+}
+
+/// Whether a thread runs, or would if it had a processor, by its `stat`. The name before its state may have
+/// anything in it.
+fn can_run(stat: &str) -> bool {
+    stat.rsplit(')').next().is_some_and(|after| after.trim_start().starts_with(['R', 'D']))
 }
 
 /// What a message of a guest says.
