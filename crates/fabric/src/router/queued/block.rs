@@ -1,6 +1,6 @@
 //! A block of nodes: its events, tick by tick.
 //!
-//! The events of a tick are sorted by node and kind, so results do not depend on blocks or threads. Once all
+//! The events of a node in a tick are sorted by kind, so results do not depend on blocks or threads. Once all
 //! events of a node have been applied, the node acts: it sends the token-acks that are due, and its arbiters
 //! act once, and again a cycle later if a request lost. A node's cycles start with an event, since wire
 //! delays are not whole cycles.
@@ -30,8 +30,9 @@ pub struct QueuedBlock<H> {
     /// For each link, the time left, when the statistics were restarted, of a transmission that started
     /// before, ticks; empty if none.
     pub(super) carried: Vec<[u32; PORTS]>,
-    /// The events of one tick, kept to reuse the memory.
+    /// The events of one tick, and those of them whose nodes have several; kept to reuse the memory.
     taken: Vec<Event>,
+    together: Vec<Event>,
 }
 
 /// The shared state of a block's nodes: everything that a node needs to act besides its own state.
@@ -68,40 +69,63 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             byte_order: ByteOrder::Big,
             soft: None,
         };
-        QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![] }
+        QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![], together: vec![] }
     }
 
     fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
         self.shared.common.calendar.take(now, &mut taken);
         self.shared.common.recorder.reach(now);
-        if taken.len() > 1 {
-            taken.sort_unstable_by_key(Event::by_node);
+        for (i, event) in taken.iter().enumerate() {
+            let n = &mut self.nodes[event.node()];
+            n.events = n.events.saturating_add(1);
+            if i < AHEAD {
+                n.fetch(event);
+            }
         }
-        taken.iter().take(AHEAD).for_each(|e| self.nodes[e.node()].fetch(e));
-        let mut done = 0;
-        while done < taken.len() {
-            let node = taken[done].node();
-            let end = taken[done..].iter().position(|e| e.node() != node).map_or(taken.len(), |n| done + n);
+        // Nodes are independent within a tick, so most events, those that their nodes have alone, need no order.
+        let mut together = std::mem::take(&mut self.together);
+        for (i, event) in taken.iter().enumerate() {
             // The state that the events of a tick touch is scattered in memory, so it is prefetched several
             // events ahead.
-            if taken.len() > AHEAD / 2 {
-                let from =
-                    |ahead: usize| &taken[(done + ahead).min(taken.len())..(end + ahead).min(taken.len())];
-                from(AHEAD).iter().for_each(|e| self.nodes[e.node()].fetch(e));
-                from(AHEAD / 2).iter().for_each(|e| self.nodes[e.node()].fetch_heads());
+            if let Some(ahead) = taken.get(i + AHEAD / 2) {
+                self.nodes[ahead.node()].fetch_heads();
+                if let Some(ahead) = taken.get(i + AHEAD) {
+                    self.nodes[ahead.node()].fetch(ahead);
+                }
             }
-            let n = &mut self.nodes[node];
-            for event in &taken[done..end] {
+            let n = &mut self.nodes[event.node()];
+            if n.events == 1 {
+                n.events = 0;
                 self.shared.apply(n, event, now, out);
+                self.shared.act(n, now, out);
+            } else {
+                together.push(*event);
             }
-            self.shared.act(n, now, out);
-            done = end;
         }
+        if !together.is_empty() {
+            self.node_by_node(&mut together, now, out);
+        }
+        self.together = together;
         self.shared.common.hand_out(out);
         let count = taken.len() as u64;
         self.taken = taken;
         count
+    }
+
+    /// Processes the events of nodes with several each, by node and kind; none is left.
+    #[inline(never)]
+    fn node_by_node(&mut self, events: &mut Vec<Event>, now: Time, out: &mut Outbox<Message>) {
+        events.sort_unstable_by_key(Event::by_node);
+        for events in events.chunk_by(|a, b| a.node() == b.node()) {
+            let n = &mut self.nodes[events[0].node()];
+            n.events = 0;
+            for event in events {
+                self.shared.apply(n, event, now, out);
+            }
+            self.shared.act(n, now, out);
+        }
+        events.clear();
     }
 }
 

@@ -106,6 +106,7 @@ fn new_node(
         reception_full: 0,
         retries: false,
         paths: [0; PORTS],
+        events: 0,
         wanted: [0; PORTS + 1],
         standing: [0; PORTS],
         through: [0; PORTS],

@@ -144,17 +144,20 @@ pub(super) struct Queue {
 }
 
 /// A receiver: the queues of its VCs.
+///
+/// Four lines have what most events touch: the heads, the counts, and the queues of the dynamic VC.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub(super) struct Receiver {
     /// The heads that are ready.
     pub heads: [Head; SLOTS],
+    /// Tokens due to the sender at the other end, one byte per VC.
+    pub due: u64,
     /// Queues with a packet that is leaving, whose space is not free yet.
     pub leaving: u32,
     /// Packets in each queue, including one that is leaving.
     pub count: [u8; SLOTS],
     pub queues: [Queue; SLOTS],
-    /// Tokens due to the sender at the other end, one byte per VC.
-    pub due: u64,
     /// By VC and direction, deterministic packets that have arrived and left, modulo 256.
     pub came: [[u8; PORTS + 1]; VCS],
     pub departed: [[u8; PORTS + 1]; VCS],
@@ -195,6 +198,8 @@ pub(super) struct Node {
     pub random: Stream,
     /// Its index in its block.
     pub here: u32,
+    /// Its events in the current tick that have not been applied, up to 255.
+    pub events: u8,
     /// Links that carry no data packet.
     pub open: u16,
     /// By VC, links with tokens for one full packet, and for two.
@@ -325,7 +330,10 @@ impl Node {
         prefetch(&self.ports[port]);
         // The receiver that a packet has left, or has come to, without a branch on the event's kind.
         let from = usize::from(Leaving::of(event.word).from).min(PORTS - 1);
-        prefetch(&self.receivers[if event.kind() == Kind::Sent { from } else { port }]);
+        let receiver = &self.receivers[if event.kind() == Kind::Sent { from } else { port }];
+        prefetch(&receiver.heads);
+        prefetch(&receiver.count);
+        prefetch(&receiver.queues[SLOTS_OF_VC - 1]);
     }
 }
 
