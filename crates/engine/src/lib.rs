@@ -24,7 +24,7 @@ mod time;
 
 pub use calendar::Calendar;
 pub use huge_pages::HugePages;
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_lines};
 pub use progress::Progress;
 pub use random::{Stream, chance_threshold};
 pub use simulation::{Block, Outbox, Reached, Simulation};

@@ -21,6 +21,16 @@ pub fn prefetch<T>(value: &T) {
     }
 }
 
+/// Prefetches the first lines of a value that starts at a line.
+#[inline(always)]
+pub fn prefetch_lines<T>(value: &T, lines: usize) {
+    debug_assert!(align_of::<T>().is_multiple_of(LINE) && lines * LINE <= size_of::<T>());
+    let base = std::ptr::from_ref(value).cast::<i8>();
+    for line in 0..lines {
+        fetch_line(base, line * LINE);
+    }
+}
+
 /// Bytes per cache line.
 const LINE: usize = 64;
 

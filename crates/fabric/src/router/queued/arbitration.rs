@@ -138,6 +138,7 @@ impl Node {
 
     /// Among several directions, the one with the shortest queue downstream by four ranges of tokens, ties at
     /// random; or any.
+    #[inline]
     fn choose(&mut self, t: &Tables, moves: Moves) -> usize {
         let directions = u64::from(moves.directions);
         if directions.is_power_of_two() {
@@ -164,8 +165,37 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             asking |= u16::from(n.wanted[port] & able != 0) << port;
         }
         let injects = n.wanted[INJECTION] & able != 0;
-        if asking != 0 || injects {
+        if asking.is_power_of_two() && !injects {
+            self.arbitrate_alone(n, asking.trailing_zeros() as usize, open, now, out);
+        } else if asking != 0 || injects {
             self.arbitrate_among(n, (asking, injects), open, now, out);
+        }
+    }
+
+    /// The same for a receiver that alone may request a sender, mostly the case under half load: it is granted.
+    #[inline(always)]
+    fn arbitrate_alone(
+        &mut self,
+        n: &mut Node,
+        port: usize,
+        open: u16,
+        now: Time,
+        out: &mut Outbox<Message>,
+    ) {
+        let links = if n.paths[port] < self.tables.paths { open & !LOCALLY } else { 0 };
+        let Some((slot, mut left)) = n.request(port, links) else { return };
+        let head = n.receivers[port].heads[slot];
+        let moves = n.moves(&head, Some((port, slot)), links);
+        if moves.directions == LOCALLY {
+            self.grant_reception(n, port, slot, now);
+            left |= n.asking >> port & 1 != 0;
+        } else {
+            let to = n.choose(&self.tables, moves);
+            n.through[to] = n.through[to].saturating_add(1);
+            self.grant_link(n, Grant { from: Some(port), slot, to, vc: moves.vc }, now, out);
+        }
+        if left {
+            self.retry(n, now);
         }
     }
 
@@ -243,6 +273,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// A packet starts on a link, or from an injection FIFO to this node's own reception FIFO.
+    #[inline]
     fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Message>) {
         let Grant { from, slot, to, vc } = grant;
         if self.soft.is_some() && from.is_some_and(|port| !self.head_is_right(n, port, slot, now)) {
@@ -301,6 +332,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// A packet occupies a link, as soon as it is free and not before `start`. Returns the node at its other
     /// end, and the actual start.
+    #[inline]
     pub(super) fn occupy(
         &mut self,
         n: &mut Node,

@@ -130,6 +130,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {
+    #[inline(always)]
     fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Message>) {
         match event.kind() {
             Kind::Sent => self.sent(n, event, now),
@@ -160,6 +161,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// The actions of a node after its events.
+    #[inline(always)]
     fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         if n.refill != 0 {
             self.refill(n, now);

@@ -11,6 +11,7 @@ use netloom_engine::Time;
 
 impl<H: Host<QueuedFamily>> Shared<H> {
     /// A packet joins a VC.
+    #[inline(always)]
     pub(super) fn join(
         &mut self,
         n: &mut Node,
@@ -39,7 +40,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             self.cells[r.queues[slot].last as usize].next = packet;
         }
         r.queues[slot].last = packet;
-        r.count[slot] += 1;
+        r.add_to(slot);
         if before + leaving == 0 {
             n.set_head(port, slot, head);
         }
@@ -48,6 +49,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// Withdraws the head of a queue, which has started to leave. Returns its number.
+    #[inline(always)]
     pub(super) fn take_head(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) -> u32 {
         let r = &mut n.receivers[port];
         let head = r.heads[slot];
@@ -75,6 +77,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// A packet of `chunks` has completely left a queue of a receiver: its tokens are due, and the next
     /// packet becomes the head.
+    #[inline(always)]
     pub(super) fn vacate(
         &mut self,
         n: &mut Node,
@@ -84,7 +87,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         now: Time,
     ) {
         let (r, vc) = (&mut n.receivers[port], slot / SLOTS_OF_VC);
-        r.count[slot] -= 1;
+        r.remove_from(slot);
         r.leaving &= !(1 << slot);
         self.common.recorder.leave(vc, chunks, now);
         if r.count[slot] != 0 {

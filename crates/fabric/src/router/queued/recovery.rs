@@ -148,7 +148,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let came = &mut r.came[vc][head.fixed()];
             *came = came.wrapping_sub(1);
         }
-        r.count[slot] -= 1;
+        r.remove_from(slot);
         // The packet before it is the last now.
         let before = (2..standing).fold(r.queues[slot].first, |at, _| self.cells[at as usize].next);
         r.queues[slot].last = before;

@@ -9,7 +9,7 @@ pub(super) use crate::router::event::{FROM_INJECTION, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 use crate::router::port::Port;
 use crate::topology::torus::Coordinates;
-use netloom_engine::{Stream, prefetch};
+use netloom_engine::{Stream, prefetch, prefetch_lines};
 
 /// Source of a transfer, like [`FROM_INJECTION`]: the central collective logic.
 pub(super) const FROM_CENTRAL: u8 = 0xfe;
@@ -153,8 +153,9 @@ pub(super) struct Receiver {
     pub heads: [Head; SLOTS],
     /// Tokens due to the sender at the other end, one byte per VC.
     pub due: u64,
-    /// Queues with a packet that is leaving, whose space is not free yet.
+    /// Queues with a packet that is leaving, whose space is not free yet; and those with any packet.
     pub leaving: u32,
+    pub occupied: u32,
     /// Packets in each queue, including one that is leaving.
     pub count: [u8; SLOTS],
     pub queues: [Queue; SLOTS],
@@ -168,6 +169,7 @@ impl Default for Receiver {
         Receiver {
             heads: [Head::default(); SLOTS],
             leaving: 0,
+            occupied: 0,
             count: [0; SLOTS],
             queues: [Queue::default(); SLOTS],
             due: 0,
@@ -178,16 +180,29 @@ impl Default for Receiver {
 }
 
 impl Receiver {
+    /// A packet is in a queue from now on.
+    #[inline]
+    pub fn add_to(&mut self, slot: usize) {
+        self.count[slot] += 1;
+        self.occupied |= 1 << slot;
+    }
+
+    /// A packet is in a queue no more.
+    #[inline]
+    pub fn remove_from(&mut self, slot: usize) {
+        self.count[slot] -= 1;
+        self.occupied &= !(u32::from(self.count[slot] == 0) << slot);
+    }
+
     /// The queue of a VC with the fewest packets, among its first `queues` queues.
     #[inline]
     pub fn shortest(&self, vc: usize, queues: usize) -> usize {
         let first = vc * SLOTS_OF_VC;
-        // Not by an iterator, which compares pairs.
-        let mut best = first;
-        for slot in first + 1..first + queues.min(SLOTS_OF_VC) {
-            best = if self.count[slot % SLOTS] < self.count[best % SLOTS] { slot } else { best };
+        let empty = !(self.occupied >> first) & ((1 << queues) - 1);
+        if empty != 0 {
+            return first + empty.trailing_zeros() as usize;
         }
-        best
+        (first..first + queues).min_by_key(|&slot| self.count[slot]).expect("a VC has queues")
     }
 }
 
@@ -236,18 +251,18 @@ pub(super) struct Node {
     pub standing: [u32; PORTS],
     /// The collective logic of a node that is in a class route.
     pub central: Option<Box<Central>>,
-    /// The barrier logic of a node that is in a barrier class.
-    pub interrupts: Option<Box<Interrupts>>,
     /// The links whose neighbours need a barrier update.
     pub barrier_updates: u16,
-    /// The node's coordinates, and its number.
-    pub at: Coordinates,
-    pub number: u32,
     /// Tokens held for each VC at the other end of each link: chunks for the dynamic VC, packets for the
     /// others.
     pub tokens: [[u8; ALL_VCS]; PORTS],
     /// For each sender, grants to packets in the network since the last one to a packet at injection.
     pub through: [u8; PORTS],
+    /// The barrier logic of a node that is in a barrier class.
+    pub interrupts: Option<Box<Interrupts>>,
+    /// The node's coordinates, and its number.
+    pub at: Coordinates,
+    pub number: u32,
     /// The neighbours' coordinates, each in its link's dimension.
     pub ahead: [u8; PORTS],
     /// The port at the other end of each link; and the IO links, one bit each.
@@ -260,6 +275,15 @@ pub(super) struct Node {
     pub ports: [Port; PORTS],
     pub receivers: [Receiver; PORTS],
 }
+
+/// The lines of a node, and of a receiver, that nearly every event touches.
+const HOT_LINES: usize = 5;
+const HOT_RECEIVER_LINES: usize = 4;
+const _: () = assert!(
+    std::mem::offset_of!(Node, through) <= 64 * HOT_LINES
+        && std::mem::offset_of!(Receiver, queues) + SLOTS_OF_VC * size_of::<Queue>()
+            <= 64 * HOT_RECEIVER_LINES
+);
 
 impl Node {
     /// A head of a receiver becomes ready.
@@ -322,18 +346,13 @@ impl Node {
     /// Brings what an event will touch into the cache.
     #[inline]
     pub fn fetch(&self, event: &Event) {
-        prefetch(&self.random);
-        prefetch(&self.wanted);
-        prefetch(&self.standing);
-        prefetch(&self.tokens);
+        prefetch_lines(self, HOT_LINES);
         let port = event.port() % PORTS;
         prefetch(&self.ports[port]);
         // The receiver that a packet has left, or has come to, without a branch on the event's kind.
         let from = usize::from(Leaving::of(event.word).from).min(PORTS - 1);
         let receiver = &self.receivers[if event.kind() == Kind::Sent { from } else { port }];
-        prefetch(&receiver.heads);
-        prefetch(&receiver.count);
-        prefetch(&receiver.queues[SLOTS_OF_VC - 1]);
+        prefetch_lines(receiver, HOT_RECEIVER_LINES);
     }
 }
 
