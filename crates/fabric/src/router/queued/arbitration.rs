@@ -157,18 +157,15 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         // Collective packets have reserved the claimed links.
         let open = n.open & !n.claimed;
-        // What may move if its link is free, its path, and its FIFO: mostly nothing does.
-        let able = n.room(open & !LOCALLY) | ANY_LOCALLY;
-        let mut asking = 0u16;
-        for port in bits(n.asking & !n.stopped) {
-            let able = if n.paths[port] < self.tables.paths { able } else { ANY_LOCALLY };
-            asking |= u16::from(n.wanted[port] & able != 0) << port;
+        let movers = n.movers(open) & !n.stopped;
+        if movers == 0 {
+            return;
         }
-        let injects = n.wanted[INJECTION] & able != 0;
-        if asking.is_power_of_two() && !injects {
-            self.arbitrate_alone(n, asking.trailing_zeros() as usize, open, now, out);
-        } else if asking != 0 || injects {
-            self.arbitrate_among(n, (asking, injects), open, now, out);
+        let port = movers.trailing_zeros() as usize;
+        if movers.is_power_of_two() && port != INJECTION {
+            self.arbitrate_alone(n, port, open, now, out);
+        } else {
+            self.arbitrate_among(n, movers, open, now, out);
         }
     }
 
@@ -182,7 +179,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         now: Time,
         out: &mut Outbox<Message>,
     ) {
-        let links = if n.paths[port] < self.tables.paths { open & !LOCALLY } else { 0 };
+        let links = if n.crowded >> port & 1 == 0 { open & !LOCALLY } else { 0 };
         let Some((slot, mut left)) = n.request(port, links) else { return };
         let head = n.receivers[port].heads[slot];
         let moves = n.moves(&head, Some((port, slot)), links);
@@ -203,7 +200,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     fn arbitrate_among(
         &mut self,
         n: &mut Node,
-        (asking, injects): (u16, bool),
+        movers: u16,
         open: u16,
         now: Time,
         out: &mut Outbox<Message>,
@@ -211,8 +208,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let mut contenders = [0u16; PORTS + 1];
         let mut requests = [Request::default(); PORTS];
         let (mut asked, mut losers) = (0u16, 0u16);
-        for port in bits(asking) {
-            let links = if n.paths[port] < self.tables.paths { open & !LOCALLY } else { 0 };
+        for port in bits(movers & !(1 << INJECTION)) {
+            let links = if n.crowded >> port & 1 == 0 { open & !LOCALLY } else { 0 };
             let Some((slot, more)) = n.request(port, links) else { continue };
             losers |= u16::from(more) << port;
             let head = n.receivers[port].heads[slot];
@@ -230,7 +227,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
         let mut injectors = [0u16; PORTS + 1];
         let mut vcs = [0u8; 16];
-        for fifo in bits(if injects { n.waiting } else { 0 }) {
+        for fifo in bits(if movers >> INJECTION & 1 != 0 { n.waiting } else { 0 }) {
             let head = n.heads[fifo];
             let moves = n.moves(&head, None, open);
             if moves.directions == 0 {
@@ -244,10 +241,18 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let mut left = losers;
         for to in bits(asked) {
             let (receivers, fifos) = (contenders[to], injectors[to]);
-            let (receivers_best, r) = foremost(receivers, |port| requests[port].rank);
-            let (fifos_best, f) = foremost(fifos, |fifo| rank(&n.heads[fifo]));
-            left |= u16::from(receivers.count_ones() + fifos.count_ones() > 1);
-            if receivers != 0 && (fifos == 0 || r > f || r == f && n.through[to] < self.tables.through) {
+            let several = receivers & receivers.wrapping_sub(1) | fifos & fifos.wrapping_sub(1);
+            let is_contended = several != 0 || receivers != 0 && fifos != 0;
+            left |= u16::from(is_contended);
+            let (mut receivers_best, mut fifos_best, mut goes_through) = (receivers, fifos, receivers != 0);
+            if is_contended {
+                let (r, f);
+                (receivers_best, r) = foremost(receivers, |port| requests[port].rank);
+                (fifos_best, f) = foremost(fifos, |fifo| rank(&n.heads[fifo]));
+                let may_pass = || fifos == 0 || r > f || r == f && n.through[to] < self.tables.through;
+                goes_through = receivers != 0 && may_pass();
+            }
+            if goes_through {
                 let port = one_of(receivers_best.into(), &mut n.random);
                 n.through[to] = n.through[to].saturating_add(1);
                 let Request { slot, vc, .. } = requests[port];
@@ -281,7 +286,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
         let packet = match from {
             Some(port) => {
-                n.paths[port] += 1;
+                n.take_path(port, self.tables.paths);
                 self.take_head(n, port, slot, now)
             }
             None => self.inject(n, slot, now),

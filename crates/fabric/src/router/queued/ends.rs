@@ -23,7 +23,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             n.injecting &= !(1 << slot);
             n.refill |= 1 << slot;
         } else if from != FROM_CENTRAL {
-            n.paths[usize::from(from)] -= 1;
+            n.free_path(from.into());
             self.vacate(n, (from.into(), slot.into()), chunks, due_chunks, now);
         }
     }

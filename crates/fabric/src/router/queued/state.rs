@@ -242,8 +242,9 @@ pub(super) struct Node {
     pub reception_full: u16,
     /// Whether the arbiters are scheduled to act again.
     pub retries: bool,
-    /// Paths to senders in use, by receiver.
+    /// Paths to senders in use, by receiver; and the receivers that have none left.
     pub paths: [u8; PORTS],
+    pub crowded: u16,
     /// For each receiver, and last for the injection FIFOs: the directions that any ready head may take, by VC
     /// (see [`by_vc`]).
     pub wanted: [u64; PORTS + 1],
@@ -331,15 +332,41 @@ impl Node {
         room & ALL_OF_THEM * u64::from(links)
     }
 
+    /// Receivers of which any head may move if these links are free, or last the injection FIFOs: a quick check
+    /// before the full one. It has no loop over those that ask: how many do cannot be predicted.
+    #[inline]
+    pub fn movers(&self, links: u16) -> u16 {
+        let able = self.room(links & !LOCALLY) | ANY_LOCALLY;
+        let over = |lanes: u64| {
+            let any = |all: u16, port: usize| all | u16::from(self.wanted[port] & lanes != 0) << port;
+            (0..=PORTS).fold(0, any)
+        };
+        let movers = over(able);
+        if movers & self.crowded == 0 {
+            return movers;
+        }
+        movers & !self.crowded | over(ANY_LOCALLY) & self.crowded
+    }
+
+    /// A receiver uses another path to a sender, of `paths`; or one less.
+    #[inline]
+    pub fn take_path(&mut self, port: usize, paths: u8) {
+        self.paths[port] += 1;
+        self.crowded |= u16::from(self.paths[port] >= paths) << port;
+    }
+
+    #[inline]
+    pub fn free_path(&mut self, port: usize) {
+        self.paths[port] -= 1;
+        self.crowded &= !(1 << port);
+    }
+
     /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is
     /// there.
     #[inline]
     pub fn fetch_heads(&self) {
-        let able = self.room(self.open) | ANY_LOCALLY;
-        for port in bits(self.asking) {
-            if self.wanted[port] & able != 0 {
-                prefetch(&self.receivers[port].heads);
-            }
+        for port in bits(self.movers(self.open) & !(1 << INJECTION)) {
+            prefetch(&self.receivers[port].heads);
         }
     }
 
