@@ -3,6 +3,7 @@
 use super::descriptor::Descriptor;
 use super::fifos::{InjectionFifo, Packet, ReceptionFifo};
 use super::interrupts::{Group, Interrupt};
+use super::numbered::Numbered;
 use super::protection::Range;
 use netloom_engine::Time;
 use netloom_fabric::collective::ClassRoute;
@@ -89,7 +90,7 @@ pub struct Shared {
     /// The contents of memory.
     pub(super) contents: Arc<Mutex<Contents>>,
     /// By injection FIFO: the number of injected descriptors, as its head shows.
-    injected: BTreeMap<u16, u64>,
+    injected: Numbered<u64>,
     /// When each counter last reached zero.
     counted_down: HashMap<u64, Time, FxBuildHasher>,
     /// Changes of the two.
@@ -133,15 +134,15 @@ impl Shared {
 
     /// Descriptors of an injection FIFO injected since it was set up.
     pub fn injected(&self, fifo: u16) -> u64 {
-        self.injected.get(&fifo).copied().unwrap_or(0)
+        self.injected.get(fifo).copied().unwrap_or(0)
     }
 
     /// Sets that number; `None` for a FIFO that is set up anew or freed.
     pub(super) fn set_injected(&mut self, fifo: u16, descriptors: Option<u64>) {
         self.changes += 1;
         match descriptors {
-            Some(descriptors) => drop(self.injected.insert(fifo, descriptors)),
-            None => drop(self.injected.remove(&fifo)),
+            Some(descriptors) => self.injected.insert(fifo, descriptors),
+            None => self.injected.remove(fifo),
         }
     }
 

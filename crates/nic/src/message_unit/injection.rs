@@ -63,6 +63,10 @@ impl ReadyList {
         let highest = Priority::ALL.into_iter().rev().find(|&priority| able[priority as usize] > 0)?;
         let n = able[highest as usize];
         let pick = if n > 1 { random.below(n.into()) } else { 0 };
+        // Mostly all may be taken.
+        if usize::from(n) == self.list.len() {
+            return Some((self.list[pick as usize].fifo, highest));
+        }
         let may = |ready: &&Ready| ready.map >> engine & 1 != 0 && ready.priority == highest;
         self.list.iter().filter(may).nth(pick as usize).map(|ready| (ready.fifo, highest))
     }
@@ -116,12 +120,12 @@ fn bytes_of(packet: &Packet) -> u64 {
 
 impl Unit {
     pub(super) fn injection_fifo(&mut self, fifo: u16) -> &mut Injection {
-        self.injection.entry(fifo).or_insert_with(|| Injection::new(InjectionFifo::usual(fifo)))
+        self.injection.get_or_insert_with(fifo, || Injection::new(InjectionFifo::usual(fifo)))
     }
 
     /// Software sets up an injection FIFO.
     pub fn set_injection_fifo(&mut self, fifo: u16, settings: InjectionFifo) -> Result<(), String> {
-        let others = self.injection.iter().map(|(&n, f)| (n, &f.settings));
+        let others = self.injection.iter().map(|(n, f)| (n, &f.settings));
         if let Some(problem) = check_injection(fifo, &settings, others) {
             return Err(format!("injection FIFO {fifo}: {problem}"));
         }
@@ -131,9 +135,9 @@ impl Unit {
 
     /// Software frees an injection FIFO.
     pub fn free_injection_fifo(&mut self, fifo: u16) -> Result<(), String> {
-        match self.injection.get(&fifo).map_or(0, |memory| memory.descriptors_B()) {
+        match self.injection.get(fifo).map_or(0, |memory| memory.descriptors_B()) {
             0 => {
-                self.injection.remove(&fifo);
+                self.injection.remove(fifo);
                 Ok(())
             }
             left => Err(format!("injection FIFO {fifo} is freed with {left} B of descriptors in it")),
@@ -147,12 +151,12 @@ impl Unit {
 
     /// Whether remote gets of other nodes may put descriptors into an injection FIFO.
     pub fn accepts_remote_gets(&self, fifo: u16) -> bool {
-        self.injection.get(&fifo).is_some_and(|memory| memory.settings.remote_get)
+        self.injection.get(fifo).is_some_and(|memory| memory.settings.remote_get)
     }
 
     /// Number of injected descriptors of an injection FIFO.
     pub fn injected(&self, fifo: u16) -> u64 {
-        self.injection.get(&fifo).map_or(0, |memory| memory.injected)
+        self.injection.get(fifo).map_or(0, |memory| memory.injected)
     }
 
     /// Software has written a descriptor after the tail of an injection FIFO; its store to the tail is in
@@ -175,7 +179,7 @@ impl Unit {
     /// FIFO.
     pub(super) fn fetch(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
         let c = &common.config;
-        let Some(memory) = self.injection.get_mut(&fifo) else { return };
+        let Some(memory) = self.injection.get_mut(fifo) else { return };
         if memory.visible == 0 || memory.fetching || memory.active.is_some() {
             return;
         }
@@ -192,7 +196,7 @@ impl Unit {
 
     /// A descriptor has arrived from memory. Returns whether it was rejected.
     pub fn fetched(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) -> Option<Violation> {
-        let memory = self.injection.get_mut(&fifo)?;
+        let memory = self.injection.get_mut(fifo)?;
         memory.fetching = false;
         memory.active = Some(Active::default());
         let (first, priority) = (&memory.descriptors[0], memory.settings.priority);
@@ -213,7 +217,7 @@ impl Unit {
 
     /// A descriptor is skipped: the head advances past it.
     fn drop_descriptor(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
-        if let Some(memory) = self.injection.get_mut(&fifo) {
+        if let Some(memory) = self.injection.get_mut(fifo) {
             memory.active = None;
             memory.visible -= 1;
             memory.descriptors.pop_front();
@@ -245,7 +249,7 @@ impl Unit {
         out: &mut Out,
     ) {
         let c = &common.config;
-        let memory = self.injection.get_mut(&fifo).expect("chosen just now");
+        let memory = self.injection.get_mut(fifo).expect("chosen just now");
         let active = memory.active.as_mut().expect("chosen just now");
         let first = &memory.descriptors[0];
         let bytes = (first.length - active.taken).min(PAYLOAD_MAX.into());
@@ -302,7 +306,7 @@ impl Unit {
             e.fifo.push_back(packet);
             out.fill(engine);
         }
-        let memory = self.injection.get_mut(&fifo).expect("its packet was made of it");
+        let memory = self.injection.get_mut(fifo).expect("its packet was made of it");
         let active = memory.active.as_mut().expect("it has not ended");
         active.building -= 1;
         let mut moved = None;

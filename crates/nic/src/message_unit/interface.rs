@@ -182,7 +182,7 @@ impl MessageUnit {
                 lock(&self.shared).status &= !(7 << (4 * u32::from(class)));
             }
             Setting::FreeBase(entry) => {
-                unit.base.remove(&entry);
+                unit.base.remove(entry);
             }
             Setting::FreeInjection(fifo) => {
                 unit.free_injection_fifo(fifo)?;

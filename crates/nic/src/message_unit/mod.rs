@@ -32,6 +32,7 @@ mod interface;
 pub mod interrupts;
 mod l2;
 mod memory;
+mod numbered;
 mod packet;
 pub mod protection;
 mod reception;
@@ -49,6 +50,7 @@ use netloom_node::memory::Contents;
 use netloom_node::program::lock;
 use netloom_node::schedule::Schedule;
 use netloom_node::time::Microticks;
+use numbered::Numbered;
 use rustc_hash::FxBuildHasher;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -72,9 +74,9 @@ struct Unit {
     number: u32,
     random: Stream,
     /// Injection FIFOs in memory that have been used.
-    injection: BTreeMap<u16, fifos::Injection>,
+    injection: Numbered<fifos::Injection>,
     /// Reception FIFOs in memory that have been used.
-    reception: BTreeMap<u16, fifos::Reception>,
+    reception: Numbered<fifos::Reception>,
     /// Descriptors from which engines may take packets.
     ready: injection::ReadyList,
     /// When the next descriptor may be fetched, and the next assigned to an engine: one per cycle.
@@ -91,7 +93,7 @@ struct Unit {
     adding: VecDeque<(u64, u64)>,
     add_free: Time,
     /// The base address table.
-    base: BTreeMap<u16, u64>,
+    base: Numbered<u64>,
     /// Words of memory that serve as counters.
     /// By hash: a process may wait for thousands of them, and each is looked at when a wait begins.
     memory_counters: HashMap<u64, i64, FxBuildHasher>,
@@ -109,8 +111,8 @@ impl Unit {
         Unit {
             number,
             random: Stream::new(seed, 5, number.into()),
-            injection: BTreeMap::new(),
-            reception: BTreeMap::new(),
+            injection: Numbered::default(),
+            reception: Numbered::default(),
             ready: injection::ReadyList::default(),
             fetch_free: Time::ZERO,
             assign_free: Time::ZERO,
@@ -121,7 +123,7 @@ impl Unit {
             storing: vec![],
             adding: VecDeque::new(),
             add_free: Time::ZERO,
-            base: BTreeMap::new(),
+            base: Numbered::default(),
             memory_counters: HashMap::default(),
             ranges: protection::Ranges::default(),
             interrupts: interrupts::Interrupts::default(),

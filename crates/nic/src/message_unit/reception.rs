@@ -76,7 +76,7 @@ pub(super) enum Outcome {
 impl Unit {
     /// Software sets up a reception FIFO.
     pub fn set_reception_fifo(&mut self, fifo: u16, settings: ReceptionFifo) -> Result<(), String> {
-        let others = self.reception.iter().map(|(&n, f)| (n, &f.settings));
+        let others = self.reception.iter().map(|(n, f)| (n, &f.settings));
         if let Some(problem) = check_reception(fifo, &settings, others) {
             return Err(format!("reception FIFO {fifo}: {problem}"));
         }
@@ -86,9 +86,9 @@ impl Unit {
 
     /// Software frees a reception FIFO.
     pub fn free_reception_fifo(&mut self, fifo: u16) -> Result<(), String> {
-        match self.reception.get(&fifo).map_or(0, |memory| memory.packets_B()) {
+        match self.reception.get(fifo).map_or(0, |memory| memory.packets_B()) {
             0 => {
-                self.reception.remove(&fifo);
+                self.reception.remove(fifo);
                 Ok(())
             }
             left => Err(format!("reception FIFO {fifo} is freed with {left} B of packets in it")),
@@ -96,7 +96,7 @@ impl Unit {
     }
 
     fn reception_fifo(&mut self, fifo: u16) -> &mut Reception {
-        self.reception.entry(fifo).or_insert_with(|| Reception::new(ReceptionFifo::usual(fifo)))
+        self.reception.get_or_insert_with(fifo, || Reception::new(ReceptionFifo::usual(fifo)))
     }
 
     /// A packet is complete in a network reception FIFO: only now are its check bytes verified, and its
@@ -187,7 +187,7 @@ impl Unit {
         let priority = priority_of(engine);
         let (address, bytes) = match header {
             UnitHeader::Put(Put { base, offset, counter_base, valid, .. }) => {
-                let (Some(start), Some(_)) = (self.base.get(&base), self.base.get(&counter_base)) else {
+                let (Some(start), Some(_)) = (self.base.get(base), self.base.get(counter_base)) else {
                     return Began::Refused(Violation::BaseAddress);
                 };
                 (start + offset, u64::from(valid))
@@ -198,7 +198,7 @@ impl Unit {
                 (address, bytes)
             }
             UnitHeader::RemoteGet { fifo, bytes } => {
-                let memory = self.injection.get(&fifo).filter(|m| m.settings.remote_get);
+                let memory = self.injection.get(fifo).filter(|m| m.settings.remote_get);
                 let Some(memory) = memory else { return Began::Refused(Violation::RemoteGet) };
                 if memory.free_B() < u64::from(bytes) {
                     // The engine waits until descriptors have been injected (bit 23 of the unit's interrupts
@@ -332,12 +332,12 @@ impl Unit {
 
     /// Number of packets of a reception FIFO that are visible to software.
     pub fn packets_for_software(&self, fifo: u16) -> usize {
-        self.reception.get(&fifo).map_or(0, Reception::packets)
+        self.reception.get(fifo).map_or(0, Reception::packets)
     }
 
     /// The address of an offset from an entry of the base address table.
     fn address(&self, entry: u16, offset: u64) -> u64 {
-        self.base.get(&entry).copied().unwrap_or(0) + offset
+        self.base.get(entry).copied().unwrap_or(0) + offset
     }
 }
 

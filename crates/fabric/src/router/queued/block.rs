@@ -89,7 +89,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             // The state that the events of a tick touch is scattered in memory, so it is prefetched several
             // events ahead.
             if let Some(ahead) = taken.get(i + AHEAD / 2) {
-                self.nodes[ahead.node()].fetch_heads();
+                self.nodes[ahead.node()].fetch_heads(ahead);
                 if let Some(ahead) = taken.get(i + AHEAD) {
                     self.nodes[ahead.node()].fetch(ahead);
                 }
@@ -132,6 +132,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
 impl<H: Host<QueuedFamily>> Shared<H> {
     #[inline(always)]
     fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Message>) {
+        n.settled &= matches!(event.kind(), Kind::Wake | Kind::Fill);
         match event.kind() {
             Kind::Sent => self.sent(n, event, now),
             Kind::Tokens => self.tokens(n, event.port(), event.word),
@@ -174,14 +175,17 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
         if n.central.is_some() {
             self.collective(n, now, out);
+            n.settled = false;
         }
-        if n.asking | n.waiting != 0 {
+        if n.asking | n.waiting != 0 && !n.settled {
+            n.settled = true;
             self.arbitrate(n, now, out);
         }
     }
 
     /// Schedules the node's arbiters to act a cycle later.
     pub(super) fn retry(&mut self, n: &mut Node, now: Time) {
+        n.settled = false;
         if !n.retries {
             n.retries = true;
             self.common

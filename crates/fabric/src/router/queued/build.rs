@@ -107,6 +107,7 @@ fn new_node(
         retries: false,
         paths: [0; PORTS],
         events: 0,
+        settled: false,
         crowded: 0,
         wanted: [0; PORTS + 1],
         standing: [0; PORTS],

@@ -108,6 +108,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         match signal {
             QueuedSignal::Reception(Reception { port, high, open }) => {
                 let bit = 1u16 << reception_of_fifo(port, high);
+                n.settled = false;
                 n.reception_full = if open { n.reception_full & !bit } else { n.reception_full | bit };
             }
             QueuedSignal::ClassRoute { class, route } => self.set_class_route(n, class, route),

@@ -242,6 +242,8 @@ pub(super) struct Node {
     pub reception_full: u16,
     /// Whether the arbiters are scheduled to act again.
     pub retries: bool,
+    /// Whether nothing has come since the arbiters last acted that could let a packet move: most wake-ups of hosts.
+    pub settled: bool,
     /// Paths to senders in use, by receiver; and the receivers that have none left.
     pub paths: [u8; PORTS],
     pub crowded: u16,
@@ -314,6 +316,7 @@ impl Node {
     pub fn set_waiting(&mut self, fifo: usize, head: Head) {
         self.heads[fifo] = head;
         self.waiting |= 1 << fifo;
+        self.settled = false;
         self.wanted[INJECTION] |= head.wanted();
     }
 
@@ -364,7 +367,11 @@ impl Node {
     /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is
     /// there.
     #[inline]
-    pub fn fetch_heads(&self) {
+    pub fn fetch_heads(&self, event: &Event) {
+        // The arbiters mostly stay as they are.
+        if event.kind() == Kind::Wake {
+            return;
+        }
         for port in bits(self.movers(self.open) & !(1 << INJECTION)) {
             prefetch(&self.receivers[port].heads);
         }
