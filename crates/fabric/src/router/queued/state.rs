@@ -332,7 +332,7 @@ impl Node {
     #[inline]
     pub fn room(&self, links: u16) -> u64 {
         let room = (0..VCS).fold(0, |all, vc| all | by_vc(self.room_one[vc], vc));
-        room & ALL_OF_THEM * u64::from(links)
+        room & (ALL_OF_THEM * u64::from(links))
     }
 
     /// Receivers of which any head may move if these links are free, or last the injection FIFOs: a quick check
