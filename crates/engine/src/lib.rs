@@ -18,6 +18,7 @@ mod huge_pages;
 mod prefetch;
 mod progress;
 mod random;
+pub mod reference;
 mod simulation;
 mod stretches;
 mod time;

@@ -10,12 +10,14 @@
 //! - [`launch`] – starts the processes of a job, and waits until they have ended.
 //! - [`memory`] – reads and writes of the memory of another process, in one copy.
 //! - [`assist`] – such a copy by both processes at once.
+//! - [`bare`] – what the hardware does between two cores, to compare with.
 //!
 //! This crate knows bytes only; protocols stand in `netloom-messaging`. Linux only.
 
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
 pub mod assist;
+pub mod bare;
 pub mod blocks;
 pub mod channel;
 pub mod doorbell;

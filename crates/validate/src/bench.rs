@@ -7,7 +7,9 @@ use netloom_study::resolve::{ResolvedStudy, resolve};
 use netloom_study::result::RunResult;
 use netloom_study::run::{ProgressSink, Simulate};
 use serde::Serialize;
+use std::hint::black_box;
 use std::path::Path;
+use std::time::Instant;
 
 /// A measured figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +22,8 @@ pub struct Case {
     pub unit: &'static str,
     /// Threads that it was measured on.
     pub threads: usize,
+    /// Packet-hops per second of that run over those of the engine's reference loop, measured just before it.
+    pub hops_per_reference_hop: Option<f64>,
     /// The design's budget, for people.
     #[serde(skip)]
     budget: Option<Budget>,
@@ -31,6 +35,30 @@ enum Budget {
     AtMost(f64),
 }
 
+/// A run, and the packet-hops per second of the reference loop just before it.
+#[derive(Default)]
+struct Measured {
+    result: RunResult,
+    reference: f64,
+}
+
+impl Measured {
+    fn hops(&self) -> f64 {
+        self.result.host.packet_hops_per_s
+    }
+
+    fn relative(&self) -> Option<f64> {
+        Some(self.hops() / self.reference).filter(|of| of.is_finite())
+    }
+}
+
+/// Packet-hops per second of the reference loop.
+fn reference_hops_per_s(ticks: usize) -> f64 {
+    let begin = Instant::now();
+    let (hops, _) = black_box(netloom_engine::reference::run(black_box(ticks)));
+    hops as f64 / begin.elapsed().as_secs_f64()
+}
+
 /// All figures: what `netloom bench --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cases {
@@ -40,10 +68,16 @@ pub struct Cases {
 
 const HALF_LOAD: &str = "workload.kind = 'uniform'\ntraffic.load.link_utilization = 0.5\n";
 const SATURATED: &str = "workload.kind = 'all-to-all'\ntraffic.load = 'infinite'\n";
+/// A program on each node's Message Unit.
+const MESSAGES: &str = "workload = { kind = 'spi', program = 'all-to-all', bytes = 4096 }\n";
 
 fn study(load: &str, us: f64, dims: [u32; 3]) -> Result<ResolvedStudy, Problem> {
+    study_of("bgl", load, us, &dims)
+}
+
+fn study_of(machine: &str, load: &str, us: f64, dims: &[u32]) -> Result<ResolvedStudy, Problem> {
     let text = format!(
-        "name = 'bench'\nmachine = 'bgl'\n{load}\
+        "name = 'bench'\nmachine = '{machine}'\n{load}\
          measure = {{ until = 'time', per_link = false, warmup_us = 0, window_us = 11.42857, time_us = {us:?} }}\n\
          set.topology.dims = {dims:?}\n"
     );
@@ -63,46 +97,69 @@ pub fn run(
 ) -> Result<Cases, Problem> {
     let (share, times) = if quick { (0.4, 1) } else { (1.0, 3) };
     let mut cases: Vec<Case> = vec![];
-    let mut best = |study: &ResolvedStudy, threads: usize, rate: fn(&RunResult) -> f64| {
+    let mut best = |study: &ResolvedStudy, threads: usize| {
         report(&format!("{} on {}", study.machine.shape(), counted(threads, "thread")));
-        let mut best: Option<RunResult> = None;
+        let mut best = Measured::default();
         for _ in 0..times {
+            let reference = reference_hops_per_s((200_000.0 * share) as usize);
             let result = simulator.simulate(study, progress, threads)?;
-            if best.as_ref().is_none_or(|b| rate(&result) > rate(b)) {
-                best = Some(result);
+            if result.host.packet_hops_per_s > best.hops() {
+                best = Measured { result, reference };
             }
         }
-        Ok::<RunResult, Problem>(best.unwrap_or_default())
+        Ok::<Measured, Problem>(best)
     };
-    let hops = |r: &RunResult| r.host.packet_hops_per_s;
-    let us = |r: &RunResult| r.host.simulated_us_per_s;
-    let mut add = |name: &str, value: f64, unit, threads, budget| {
-        cases.push(Case { name: name.into(), value, unit, threads, budget });
+    let us = |of: &Measured| of.result.host.simulated_us_per_s;
+    let mut add = |name: &str, value: f64, unit, threads, budget, relative| {
+        cases.push(Case {
+            name: name.into(),
+            value,
+            unit,
+            threads,
+            budget,
+            hops_per_reference_hop: relative,
+        });
     };
     use Budget::{AtLeast, AtMost};
-    let small = best(&study(HALF_LOAD, 4000.0 * share, [8, 8, 8])?, 1, hops)?;
-    add("packet-hops, 8x8x8 at half load", hops(&small), "1/s", 1, Some(AtLeast(10e6)));
+    let small = best(&study(HALF_LOAD, 4000.0 * share, [8, 8, 8])?, 1)?;
+    add("packet-hops, 8x8x8 at half load", small.hops(), "1/s", 1, Some(AtLeast(10e6)), small.relative());
     let large = study(SATURATED, 230.0 * share, [32, 32, 32])?;
-    let one = best(&large, 1, us)?;
-    let two = best(&large, 2, us)?;
-    add("simulated time, 32x32x32 saturated", us(&one), "us/s", 1, None);
-    add("simulated time, 32x32x32 saturated", us(&two), "us/s", 2, Some(AtLeast(100.0)));
-    add("second thread, 32x32x32 saturated", us(&two) / us(&one), "times", 2, Some(AtLeast(1.8)));
-    add("state of a node", one.host.bytes_per_node, "B", 1, Some(AtMost(4096.0)));
-    let largest = best(&study(HALF_LOAD, 115.0 * share, [64, 32, 32])?, 1, hops)?;
-    add("building a 64x32x32 machine", largest.host.build_s, "s", 1, Some(AtMost(30.0)));
-    let ns = |r: &RunResult| 1e9 / r.host.packet_hops_per_s;
-    let medium = best(&study(HALF_LOAD, 1000.0 * share, [16, 16, 16])?, 1, hops)?;
-    let half = best(&study(HALF_LOAD, 230.0 * share, [32, 32, 32])?, 1, hops)?;
-    for (nodes, result) in [(512, &small), (4096, &medium), (32_768, &half), (65_536, &largest)] {
-        add(&format!("packet-hop at half load, {nodes} nodes"), ns(result), "ns", 1, None);
+    let one = best(&large, 1)?;
+    let two = best(&large, 2)?;
+    add("simulated time, 32x32x32 saturated", us(&one), "us/s", 1, None, one.relative());
+    add("simulated time, 32x32x32 saturated", us(&two), "us/s", 2, Some(AtLeast(100.0)), two.relative());
+    add("second thread, 32x32x32 saturated", us(&two) / us(&one), "times", 2, Some(AtLeast(1.8)), None);
+    add("state of a node", one.result.host.bytes_per_node, "B", 1, Some(AtMost(4096.0)), None);
+    let largest = best(&study(HALF_LOAD, 115.0 * share, [64, 32, 32])?, 1)?;
+    add("building a 64x32x32 machine", largest.result.host.build_s, "s", 1, Some(AtMost(30.0)), None);
+    let medium = best(&study(HALF_LOAD, 1000.0 * share, [16, 16, 16])?, 1)?;
+    let half = best(&study(HALF_LOAD, 230.0 * share, [32, 32, 32])?, 1)?;
+    for (nodes, of) in [(512, &small), (4096, &medium), (32_768, &half), (65_536, &largest)] {
+        add(
+            &format!("packet-hop at half load, {nodes} nodes"),
+            1e9 / of.hops(),
+            "ns",
+            1,
+            None,
+            of.relative(),
+        );
+    }
+    for (what, load, time_us) in [
+        ("at half load", HALF_LOAD, 200.0),
+        ("saturated", SATURATED, 60.0),
+        ("all-to-all of 4 KB by Message Units", MESSAGES, 60.0),
+    ] {
+        let of = best(&study_of("bgq", load, time_us * share, &[4, 4, 4, 4, 2])?, 1)?;
+        let name = format!("packet-hops, Blue Gene/Q, 4x4x4x4x2 {what}");
+        add(&name, of.hops(), "1/s", 1, None, of.relative());
     }
     Ok(Cases { cases })
 }
 
 /// The figures as a table, for people.
 pub fn table(cases: &Cases) -> String {
-    let head = ["what", "threads", "measured", "unit", "budget", ""].map(str::to_owned);
+    let head =
+        ["what", "threads", "measured", "unit", "budget", "", "hops per reference hop"].map(str::to_owned);
     let rows = cases.cases.iter().map(|c| {
         let (budget, kept) = match c.budget {
             Some(Budget::AtLeast(x)) => (format!(">= {}", scaled(x)), c.value >= x),
@@ -114,7 +171,16 @@ pub fn table(cases: &Cases) -> String {
             (false, true) => "kept",
             (false, false) => "MISSED",
         };
-        vec![c.name.clone(), c.threads.to_string(), scaled(c.value), c.unit.into(), budget, word.into()]
+        let relative = c.hops_per_reference_hop.map_or(String::new(), |of| format!("{of:.4}"));
+        vec![
+            c.name.clone(),
+            c.threads.to_string(),
+            scaled(c.value),
+            c.unit.into(),
+            budget,
+            word.into(),
+            relative,
+        ]
     });
     aligned(&head, &rows.collect::<Vec<_>>())
 }

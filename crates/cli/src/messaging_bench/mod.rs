@@ -4,7 +4,6 @@
 //! The command starts itself twice as the tasks of a job (`task.rs`), which share a file for what is measured
 //! without PAMI. Task 0 prints the figures as one line of JSON.
 
-mod bare;
 mod contexts;
 mod task;
 mod ucx;
@@ -93,7 +92,7 @@ pub fn bench(args: &MessagingBenchArgs, out: &mut dyn Write, err: &mut dyn Write
     }
     writeln!(err, "netloom: messages between cores {} and {}", cores[0], cores[1])?;
     let system = |what: &str, error: std::io::Error| Problem::new(format!("cannot {what}: {error}"));
-    let shared = bare::create().map_err(|error| system("set up shared memory", error))?;
+    let shared = netloom_shm::bare::create().map_err(|error| system("set up shared memory", error))?;
     let mut arguments: Vec<String> = ["bench", "messaging", "--cores"].map(String::from).to_vec();
     arguments.push(format!("{},{}", cores[0], cores[1]));
     arguments.push(format!("--task={}", std::os::fd::AsRawFd::as_raw_fd(&shared)));

@@ -1,8 +1,9 @@
 //! What each of the two tasks does: it calls PAMI as a program in C would.
 #![allow(unsafe_code)]
 
+use super::Case;
 use super::contexts::Contexts;
-use super::{Case, bare};
+use netloom_shm::bare;
 use netloom_shm::segment::ENVIRONMENT;
 use pami::abi::{self, DispatchHints, Receive, Send, SendEvents, SendImmediate, iovec};
 use pami::{client, context, dispatch, send};

@@ -1,4 +1,5 @@
-//! What the hardware does between two cores, without PAMI: lines of memory that both tasks share.
+//! What the hardware does between two cores, without PAMI: lines of memory that both tasks share. It is here, not
+//! in the benchmark's own crate, since that is compiled to be compiled soon: there each poll was a call.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -61,7 +62,8 @@ impl Shared {
         }
     }
 
-    /// Half round trip of one cache line, s.
+    /// Half round trip of one cache line, s, by the plainest loop.
+    #[inline(never)]
     pub fn ping_pong_s(&self, task: usize, rounds: u64) -> f64 {
         let [own, other] = [task, 1 - task].map(|task| &self.ping_pong[task].0);
         let first = own.load(Ordering::Relaxed);
