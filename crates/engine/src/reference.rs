@@ -2,7 +2,7 @@
 //! from minute to minute, but a ratio of two speeds measured in the same minute stays much the same.
 //!
 //! It is written plainly and **must not be changed**: figures of different versions would no longer compare. 512
-//! nodes of 768 B stand in a ring of links; packets without end go from node to node. A hop takes three events,
+//! nodes of 768 B have nine outputs each, to other nodes; packets go from node to node without end. A hop takes three events,
 //! as in a torus: a head arrives and takes the output with the most tokens of nine, its last byte has left, and
 //! its token returns.
 

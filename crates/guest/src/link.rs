@@ -355,3 +355,15 @@ impl Guest for GuestLink {
         self.status.fault()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_could_run_are_told_by_the_kernels_files() {
+        assert!(can_run("7 (a) S) R 1 7 7 0"));
+        assert!(!can_run("7 (R) S 1 7 7 0") && !can_run(""));
+        assert_eq!(processor_time("1500 20 3"), Duration::from_nanos(1500));
+    }
+}

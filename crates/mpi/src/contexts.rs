@@ -177,8 +177,8 @@ mod tests {
     type Member<'a> = Pin<Box<dyn Future<Output = Result<u32, Error>> + 'a>>;
 
     /// `agreements` at a time between all `processes`, whose members go on in the order of `schedule`, again and
-    /// again: how many steps they take.
-    fn run(processes: usize, agreements: usize, schedule: &[(usize, usize)]) -> usize {
+    /// again.
+    fn run(processes: usize, agreements: usize, schedule: &[(usize, usize)]) {
         let contexts: Vec<_> =
             (0..processes).map(|process| Contexts::new(CONTEXTS, process as u32, true)).collect();
         let all: Vec<_> = (0..agreements).map(|_| Agreement::default()).collect();
@@ -215,7 +215,6 @@ mod tests {
         let of_each: BTreeSet<_> = results.values().flatten().collect();
         assert!(results.values().all(|of| of.len() == 1), "members differ: {results:?}");
         assert_eq!(of_each.len(), agreements, "agreements came to the same context: {results:?}");
-        steps
     }
 
     /// A schedule in which each context that one process finds unused has been passed by another agreement where

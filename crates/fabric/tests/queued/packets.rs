@@ -4,8 +4,9 @@ use crate::traffic::crowd::crowd;
 use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::*;
+use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::Header;
-use netloom_fabric::router::queued::{CounterMasks, PortCounters, QueuedNetwork};
+use netloom_fabric::router::queued::{CounterMasks, PortCounters, QueuedFamily, QueuedNetwork, QueuedSignal};
 use netloom_fabric::router::{BuildOptions, LinkCounts, RouterBlock, Totals, WindowRecord};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
@@ -353,4 +354,42 @@ fn counters_count_what_they_are_programmed_for() {
     assert_eq!((of(&counters, 1, 1).packets, of(&counters, 1, 0).packets), (1, 0));
     network.restart_counting();
     assert!(network.counters().iter().all(|c| c.2 == PortCounters::default()));
+}
+
+/// Its nodes have room for one packet in a reception FIFO, and empty it this many ticks later.
+struct Slow(ScriptHost);
+
+const EMPTIED_AFTER: u64 = 50_000;
+
+impl Host<QueuedFamily> for Slow {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals<QueuedSignal>) -> Pull {
+        Host::<QueuedFamily>::pull(&mut self.0, now, node, fifo, signals)
+    }
+
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals<QueuedSignal>) {
+        Host::<QueuedFamily>::deliver(&mut self.0, now, node, delivery, signals);
+        signals.reception(node, delivery.port, false, false);
+        signals.wake(node, now + EMPTIED_AFTER, delivery.port as u32);
+    }
+
+    fn wake(&mut self, _: Time, node: u32, token: u32, signals: &mut Signals<QueuedSignal>) {
+        signals.reception(node, token as usize, false, true);
+    }
+}
+
+/// Packets wait until their reception FIFO has room, and move then, though nothing else happens at the node.
+#[test]
+fn a_full_reception_fifo_holds_packets_until_it_has_room() {
+    let config = machine(&[2, 1, 1, 1, 1], &[false; 5]);
+    let list = vec![one(0, 1); 3];
+    let mut network = QueuedNetwork::new(&config, &BuildOptions::default(), |n| {
+        Slow(ScriptHost::new(&config.topology, &list, n))
+    })
+    .expect("buildable");
+    assert_eq!(network.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
+    let delivered: Vec<u64> =
+        network.blocks().flat_map(|b| b.host().0.delivered.clone()).map(|(_, _, at)| at).collect();
+    let first = 320 + wire(17);
+    let later = |n: u64| first + n * (EMPTIED_AFTER + wire(17));
+    assert_eq!(delivered, [first, later(1), later(2)]);
 }

@@ -169,6 +169,39 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
+    /// A receiver's part in a cycle: a packet for this node starts towards its reception FIFO, for another node the
+    /// receiver requests a sender. Returns the request with its sender, if there is one, and whether another of its
+    /// packets may move in the next cycle.
+    #[inline(always)]
+    fn ask(&mut self, n: &mut Node, port: usize, open: u16, now: Time) -> (Option<(usize, Request)>, bool) {
+        let links = if n.without_path >> port & 1 == 0 { open & !LOCALLY } else { 0 };
+        let Some((slot, more)) = n.request(port, links) else { return (None, false) };
+        let head = n.receivers[port].heads[slot];
+        let moves = n.moves(&head, Some((port, slot)), links);
+        if moves.directions == LOCALLY {
+            self.grant_reception(n, port, slot, now);
+            // Its links may be free for another packet in the next cycle.
+            return (None, more || n.asking >> port & 1 != 0);
+        }
+        let to = n.choose(&self.tables, moves);
+        (Some((to, Request { slot: slot as u8, vc: moves.vc as u8, rank: rank(&head) })), more)
+    }
+
+    /// A receiver's request is granted.
+    #[inline(always)]
+    fn grant(
+        &mut self,
+        n: &mut Node,
+        (port, to): (usize, usize),
+        request: Request,
+        now: Time,
+        out: &mut Outbox<Message>,
+    ) {
+        n.through[to] = n.through[to].saturating_add(1);
+        let Request { slot, vc, .. } = request;
+        self.grant_link(n, Grant { from: Some(port), slot: slot.into(), to, vc: vc.into() }, now, out);
+    }
+
     /// The same for a receiver that alone may request a sender, mostly the case under half load: it is granted.
     #[inline(always)]
     fn arbitrate_alone(
@@ -179,17 +212,9 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         now: Time,
         out: &mut Outbox<Message>,
     ) {
-        let links = if n.crowded >> port & 1 == 0 { open & !LOCALLY } else { 0 };
-        let Some((slot, mut left)) = n.request(port, links) else { return };
-        let head = n.receivers[port].heads[slot];
-        let moves = n.moves(&head, Some((port, slot)), links);
-        if moves.directions == LOCALLY {
-            self.grant_reception(n, port, slot, now);
-            left |= n.asking >> port & 1 != 0;
-        } else {
-            let to = n.choose(&self.tables, moves);
-            n.through[to] = n.through[to].saturating_add(1);
-            self.grant_link(n, Grant { from: Some(port), slot, to, vc: moves.vc }, now, out);
+        let (request, left) = self.ask(n, port, open, now);
+        if let Some((to, request)) = request {
+            self.grant(n, (port, to), request, now, out);
         }
         if left {
             self.retry(n, now);
@@ -209,21 +234,13 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let mut requests = [Request::default(); PORTS];
         let (mut asked, mut losers) = (0u16, 0u16);
         for port in bits(movers & !(1 << INJECTION)) {
-            let links = if n.crowded >> port & 1 == 0 { open & !LOCALLY } else { 0 };
-            let Some((slot, more)) = n.request(port, links) else { continue };
+            let (request, more) = self.ask(n, port, open, now);
             losers |= u16::from(more) << port;
-            let head = n.receivers[port].heads[slot];
-            let moves = n.moves(&head, Some((port, slot)), links);
-            if moves.directions == LOCALLY {
-                self.grant_reception(n, port, slot, now);
-                // Its links may be free for another packet in the next cycle.
-                losers |= u16::from(n.asking >> port & 1 != 0) << port;
-                continue;
+            if let Some((to, request)) = request {
+                requests[port] = request;
+                contenders[to] |= 1 << port;
+                asked |= 1 << to;
             }
-            let to = n.choose(&self.tables, moves);
-            requests[port] = Request { slot: slot as u8, vc: moves.vc as u8, rank: rank(&head) };
-            contenders[to] |= 1 << port;
-            asked |= 1 << to;
         }
         let mut injectors = [0u16; PORTS + 1];
         let mut vcs = [0u8; 16];
@@ -254,14 +271,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             }
             if goes_through {
                 let port = one_of(receivers_best.into(), &mut n.random);
-                n.through[to] = n.through[to].saturating_add(1);
-                let Request { slot, vc, .. } = requests[port];
-                self.grant_link(
-                    n,
-                    Grant { from: Some(port), slot: slot.into(), to, vc: vc.into() },
-                    now,
-                    out,
-                );
+                self.grant(n, (port, to), requests[port], now, out);
             } else {
                 let fifo = one_of(fifos_best.into(), &mut n.random);
                 if to != LOCAL {

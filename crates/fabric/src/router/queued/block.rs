@@ -175,6 +175,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
         if n.central.is_some() {
             self.collective(n, now, out);
+            // It may have given up links that it had claimed.
             n.settled = false;
         }
         if n.asking | n.waiting != 0 && !n.settled {

@@ -108,7 +108,7 @@ fn new_node(
         paths: [0; PORTS],
         events: 0,
         settled: false,
-        crowded: 0,
+        without_path: 0,
         wanted: [0; PORTS + 1],
         standing: [0; PORTS],
         through: [0; PORTS],

@@ -130,9 +130,9 @@ pub(super) fn by_vc(directions: u16, vc: usize) -> u64 {
     u64::from(directions) << (16 * vc)
 }
 /// The first direction in all VCs.
-const ALL_OF_THEM: u64 = 0x0001_0001_0001_0001;
+const IN_EACH_VC: u64 = 0x0001_0001_0001_0001;
 /// The direction to the reception FIFO, in all VCs.
-pub(super) const ANY_LOCALLY: u64 = ALL_OF_THEM * LOCALLY as u64;
+pub(super) const LOCALLY_IN_ANY_VC: u64 = IN_EACH_VC * LOCALLY as u64;
 /// The injection FIFOs, in [`Node::wanted`].
 pub(super) const INJECTION: usize = PORTS;
 
@@ -246,7 +246,7 @@ pub(super) struct Node {
     pub settled: bool,
     /// Paths to senders in use, by receiver; and the receivers that have none left.
     pub paths: [u8; PORTS],
-    pub crowded: u16,
+    pub without_path: u16,
     /// For each receiver, and last for the injection FIFOs: the directions that any ready head may take, by VC
     /// (see [`by_vc`]).
     pub wanted: [u64; PORTS + 1],
@@ -332,36 +332,36 @@ impl Node {
     #[inline]
     pub fn room(&self, links: u16) -> u64 {
         let room = (0..VCS).fold(0, |all, vc| all | by_vc(self.room_one[vc], vc));
-        room & (ALL_OF_THEM * u64::from(links))
+        room & (IN_EACH_VC * u64::from(links))
     }
 
     /// Receivers of which any head may move if these links are free, or last the injection FIFOs: a quick check
     /// before the full one. It has no loop over those that ask: how many do cannot be predicted.
     #[inline]
     pub fn movers(&self, links: u16) -> u16 {
-        let able = self.room(links & !LOCALLY) | ANY_LOCALLY;
+        let able = self.room(links & !LOCALLY) | LOCALLY_IN_ANY_VC;
         let over = |lanes: u64| {
             let any = |all: u16, port: usize| all | u16::from(self.wanted[port] & lanes != 0) << port;
             (0..=PORTS).fold(0, any)
         };
         let movers = over(able);
-        if movers & self.crowded == 0 {
+        if movers & self.without_path == 0 {
             return movers;
         }
-        movers & !self.crowded | over(ANY_LOCALLY) & self.crowded
+        movers & !self.without_path | over(LOCALLY_IN_ANY_VC) & self.without_path
     }
 
     /// A receiver uses another path to a sender, of `paths`; or one less.
     #[inline]
     pub fn take_path(&mut self, port: usize, paths: u8) {
         self.paths[port] += 1;
-        self.crowded |= u16::from(self.paths[port] >= paths) << port;
+        self.without_path |= u16::from(self.paths[port] >= paths) << port;
     }
 
     #[inline]
     pub fn free_path(&mut self, port: usize) {
         self.paths[port] -= 1;
-        self.crowded &= !(1 << port);
+        self.without_path &= !(1 << port);
     }
 
     /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is
