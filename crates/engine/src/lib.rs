@@ -14,6 +14,7 @@
 
 mod barrier;
 mod calendar;
+mod gain;
 mod huge_pages;
 mod prefetch;
 mod progress;

@@ -8,6 +8,7 @@
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
 use crate::barrier::Barrier;
+use crate::gain::{Gain, Stopwatch};
 use crate::{Progress, Time};
 use std::any::Any;
 use std::cell::Cell;
@@ -105,6 +106,8 @@ pub struct Simulation<B: Block> {
     lookahead: u64,
     now: Time,
     window: u64,
+    /// If threads are spared, what several would gain.
+    gain: Option<Gain>,
     /// A block panicked: some events of a window were applied, others were not.
     panicked: bool,
 }
@@ -128,6 +131,7 @@ impl<B: Block> Simulation<B> {
             lookahead,
             now: Time::ZERO,
             window: 0,
+            gain: None,
             panicked: false,
         }
     }
@@ -160,7 +164,12 @@ impl<B: Block> Simulation<B> {
         earliest.min().filter(|&t| t != NEVER).map(Time::at)
     }
 
-    /// Applies all events before `until`, using this number of threads.
+    /// From now on windows are left to one thread where several would gain nothing.
+    pub fn spare_threads(&mut self) {
+        self.gain = Some(Gain::SMALL);
+    }
+
+    /// Applies all events before `until`, using this number of threads, or [fewer](Self::spare_threads).
     ///
     /// # Panics
     /// With a block's own panic, whichever thread advanced it; if several blocks panic in one window, with
@@ -168,45 +177,48 @@ impl<B: Block> Simulation<B> {
     pub fn run_until(&mut self, until: Time, threads: usize, progress: &Progress) -> Reached {
         assert!(!self.panicked, "a block panicked in an earlier run: its state is not valid");
         let threads = threads.clamp(1, self.slots.len().max(1));
-        let Some(first) = self.next_time() else { return Reached::Idle };
-        if first >= until {
-            self.now = self.now.max(until);
-            progress.reached(self.now);
-            return Reached::Time;
-        }
-        let shared = Window::new(first, self.window, until, threads);
-        if threads == 1 {
-            self.work(&shared, 0, progress);
-        } else {
-            std::thread::scope(|scope| {
-                for thread in 1..threads {
-                    let (this, shared) = (&*self, &shared);
-                    scope.spawn(move || this.work(shared, thread, progress));
-                }
+        loop {
+            let Some(first) = self.next_time() else { return Reached::Idle };
+            if first >= until {
+                self.now = self.now.max(until);
+                progress.reached(self.now);
+                return Reached::Time;
+            }
+            let shared = Window::new(first, self.window, until, threads, self.gain);
+            if shared.threads() == 1 {
                 self.work(&shared, 0, progress);
-            });
-        }
-        if let Some((_, panic)) = lock(&shared.panic).take() {
-            self.panicked = true;
-            resume_unwind(panic);
-        }
-        self.window = shared.number.load(Relaxed);
-        let next = shared.start.load(Relaxed);
-        let is_reached = next != NEVER && Time::at(next) >= until;
-        self.now = if is_reached { until } else { Time::at(shared.done.load(Relaxed)) };
-        progress.reached(self.now);
-        if next == NEVER {
-            Reached::Idle
-        } else if is_reached {
-            Reached::Time
-        } else {
-            Reached::Stopped
+            } else {
+                std::thread::scope(|scope| {
+                    for thread in 1..threads {
+                        let (this, shared) = (&*self, &shared);
+                        scope.spawn(move || this.work(shared, thread, progress));
+                    }
+                    self.work(&shared, 0, progress);
+                });
+            }
+            if let Some((_, panic)) = lock(&shared.panic).take() {
+                self.panicked = true;
+                resume_unwind(panic);
+            }
+            self.window = shared.number.load(Relaxed);
+            self.gain = shared.gain.as_ref().map_or(self.gain, |gain| Some(*lock(gain)));
+            let next = shared.start.load(Relaxed);
+            let is_reached = next != NEVER && Time::at(next) >= until;
+            self.now = if is_reached { until } else { Time::at(shared.done.load(Relaxed)) };
+            progress.reached(self.now);
+            if next == NEVER {
+                return Reached::Idle;
+            } else if is_reached {
+                return Reached::Time;
+            } else if shared.stops.load(Relaxed) {
+                return Reached::Stopped;
+            }
         }
     }
 
-    /// One thread's share of all windows up to `until`.
+    /// One thread's share of all windows up to `until`, or until another number of threads is better.
     fn work(&self, shared: &Window, thread: usize, progress: &Progress) {
-        let threads = shared.claimed.len();
+        let threads = shared.threads();
         let blocks = self.slots.len();
         let range = |t: usize| (blocks * t / threads, blocks * (t + 1) / threads);
         loop {
@@ -218,6 +230,7 @@ impl<B: Block> Simulation<B> {
             let parity = (shared.number.load(Relaxed) % 2) as usize;
             let mut earliest = Time::MAX;
             let mut events = 0;
+            let mut watch = shared.gain.as_ref().map(|_| Stopwatch::start());
             let current = Cell::new(0);
             let advanced = catch_unwind(AssertUnwindSafe(|| {
                 // First its own blocks, in order, then those that other threads have not started yet.
@@ -230,15 +243,24 @@ impl<B: Block> Simulation<B> {
                             break;
                         }
                         current.set(b);
-                        events += self.advance_block(b, parity, end, &mut earliest);
+                        let count = self.advance_block(b, parity, end, &mut earliest);
+                        events += count;
+                        if let Some(watch) = watch.as_mut().filter(|_| count > 0) {
+                            watch.lap();
+                        }
                     }
                 }
             }));
             if let Err(panic) = advanced {
                 shared.keep(current.get(), panic);
             }
+            if let Some(watch) = watch {
+                shared.sum_ns.fetch_add(watch.sum_ns, Relaxed);
+                shared.longest_ns.fetch_max(watch.longest_ns, Relaxed);
+            }
             shared.earliest.fetch_min(earliest.ticks(), Relaxed);
             progress.count(events);
+            // Decided by one thread for all, so that all stop at the same window.
             shared.barrier.wait(|| {
                 let earliest = shared.earliest.swap(NEVER, Relaxed);
                 // After a panic no thread starts another window.
@@ -248,16 +270,14 @@ impl<B: Block> Simulation<B> {
                 }
                 shared.done.store(end.ticks(), Relaxed);
                 shared.number.fetch_add(1, Relaxed);
-                // Decided by one thread for all, so that all stop at the same window.
-                let stop = progress.stopping() && next != NEVER;
-                shared.start.store(if stop { next | STOP } else { next }, Relaxed);
+                shared.start.store(next, Relaxed);
+                shared.stops.store(progress.stopping() && next != NEVER, Relaxed);
+                if let Some(gain) = &shared.gain {
+                    shared.changes.store(lock(gain).weigh(shared.gain_ns()), Relaxed);
+                }
                 progress.reached(end);
             });
-            let next = shared.start.load(Relaxed);
-            if next != NEVER && next & STOP != 0 {
-                // Once all threads have passed this barrier, all have read the mark; then the time can be
-                // restored.
-                shared.barrier.wait(|| shared.start.store(next & !STOP, Relaxed));
+            if shared.stops.load(Relaxed) || shared.changes.load(Relaxed) {
                 return;
             }
         }
@@ -296,9 +316,6 @@ impl<B: Block> Simulation<B> {
     }
 }
 
-/// Marks, in the next window's start, that the run stops before it.
-const STOP: u64 = 1 << 63;
-
 /// [`Time::MAX`] as a number shared between threads.
 const NEVER: u64 = Time::MAX.ticks();
 
@@ -318,6 +335,14 @@ struct Window {
     barrier: Barrier,
     until: Time,
     panicked: AtomicBool,
+    /// The run was asked to stop.
+    stops: AtomicBool,
+    /// What several threads would gain, if it matters; whether another number is better than this one.
+    gain: Option<Mutex<Gain>>,
+    changes: AtomicBool,
+    /// The time that blocks took in this window: the sum, and the longest.
+    sum_ns: AtomicU64,
+    longest_ns: AtomicU64,
     /// The block that panicked, and its panic.
     panic: Mutex<Option<(usize, Panic)>>,
 }
@@ -327,8 +352,14 @@ type Panic = Box<dyn Any + Send>;
 
 impl Window {
     /// The first window up to `until`: its start and number.
-    fn new(start: Time, number: u64, until: Time, threads: usize) -> Self {
+    fn new(start: Time, number: u64, until: Time, most: usize, gain: Option<Gain>) -> Self {
+        let threads = if gain.is_some_and(|gain| gain.is_small) { 1 } else { most };
         Window {
+            stops: AtomicBool::new(false),
+            gain: gain.filter(|_| most > 1).map(Mutex::new),
+            changes: AtomicBool::new(false),
+            sum_ns: AtomicU64::new(0),
+            longest_ns: AtomicU64::new(0),
             start: AtomicU64::new(start.ticks()),
             number: AtomicU64::new(number),
             earliest: AtomicU64::new(NEVER),
@@ -339,6 +370,15 @@ impl Window {
             panicked: AtomicBool::new(false),
             panic: Mutex::new(None),
         }
+    }
+
+    fn threads(&self) -> usize {
+        self.claimed.len()
+    }
+
+    /// What several threads could have gained in the window that has ended.
+    fn gain_ns(&self) -> u64 {
+        self.sum_ns.swap(0, Relaxed).saturating_sub(self.longest_ns.swap(0, Relaxed))
     }
 
     /// Stores a block's panic for the caller. Of several it keeps that of the lowest-numbered block, which is
@@ -398,7 +438,7 @@ mod loom_tests {
         model.check(|| {
             let block = |number| Pass { waiting: vec![(Time::ZERO, number)], seen: vec![] };
             let simulation = Arc::new(Simulation::new(vec![block(0), block(10)], vec![vec![1], vec![0]], 1));
-            let shared = Arc::new(Window::new(Time::ZERO, 0, Time::at(WINDOWS), 2));
+            let shared = Arc::new(Window::new(Time::ZERO, 0, Time::at(WINDOWS), 2, None));
             let other = {
                 let (simulation, shared) = (simulation.clone(), shared.clone());
                 loom::thread::spawn(move || simulation.work(&shared, 1, &Progress::default()))
@@ -446,7 +486,7 @@ mod loom_tests {
         model.check(|| {
             let block = |number| Breaks(Pass { waiting: vec![(Time::ZERO, number)], seen: vec![] });
             let simulation = Arc::new(Simulation::new(vec![block(7), block(10)], vec![vec![1], vec![0]], 1));
-            let shared = Arc::new(Window::new(Time::ZERO, 0, Time::at(100), 2));
+            let shared = Arc::new(Window::new(Time::ZERO, 0, Time::at(100), 2, None));
             let other = {
                 let (simulation, shared) = (simulation.clone(), shared.clone());
                 loom::thread::spawn(move || simulation.work(&shared, 1, &Progress::default()))
@@ -536,6 +576,9 @@ mod tests {
             .collect();
         let lanes = (0..count).map(|b| vec![(b + 1) % count]).collect();
         let mut simulation = Simulation::new(blocks, lanes, LOOKAHEAD);
+        if until.len() > 2 {
+            simulation.spare_threads();
+        }
         let progress = Progress::default();
         for &t in until {
             let t = Time::at(t);
@@ -557,6 +600,39 @@ mod tests {
             );
         }
         assert_eq!(ring(60, 20, 2, &[1, 2, 500, 501, 19_999, 20_000]), expected);
+    }
+
+    /// Two blocks with an event per tick, which takes long before a certain time.
+    struct Slow(Time, Time);
+
+    impl Block for Slow {
+        type Message = ();
+
+        fn next_time(&self) -> Option<Time> {
+            Some(self.0)
+        }
+
+        fn advance(&mut self, until: Time, _: &mut Outbox<()>) -> u64 {
+            let begin = std::time::Instant::now();
+            while self.0 < self.1 && begin.elapsed().as_micros() < 20 {}
+            self.0 = until;
+            1
+        }
+
+        fn receive(&mut self, _: &mut Vec<(Time, ())>) {}
+    }
+
+    #[test]
+    fn threads_are_spared_where_they_gain_nothing() {
+        let blocks = (0..2).map(|_| Slow(Time::ZERO, Time::at(300))).collect();
+        let mut simulation = Simulation::new(blocks, vec![vec![], vec![]], 1);
+        simulation.spare_threads();
+        let progress = Progress::default();
+        for (until, is_small) in [(200, false), (3000, true)] {
+            assert_eq!(simulation.run_until(Time::at(until), 2, &progress), Reached::Time);
+            assert_eq!(simulation.gain.map(|gain| gain.is_small), Some(is_small));
+        }
+        assert_eq!(progress.events(), 2 * 3000);
     }
 
     #[test]

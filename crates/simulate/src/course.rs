@@ -45,6 +45,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         threads: usize,
         build_s: f64,
     ) -> Self {
+        network.spare_threads();
         let links = readout.links(&mut network);
         Run { study, readout, network, threads, total, links, build_s }
     }

@@ -113,6 +113,7 @@ impl OnTorus<'_> {
             unblocking: s.measure.unblocking,
             counters: s.measure.counters.then(CounterMasks::default),
             smallest_chunks: 1,
+            blocks: self.ranks.blocks(self.to.1),
             ..BuildOptions::default()
         };
         let readout = TorusReadout { offered: None, plan: self.traffic.cloned() };
@@ -152,6 +153,7 @@ impl OnSwitches<'_> {
             seed: s.seed,
             injection_fifos: FIFOS_OF_SWITCHES,
             window: study.window(),
+            blocks: self.ranks.blocks(self.to.1),
             ..BuildOptions::default()
         };
         let readout = SwitchedReadout { offered: None, plan: self.traffic.cloned() };

@@ -1,7 +1,7 @@
 //! The ranks of a run: their programs, the nodes that they are laid onto, and what they did.
 
 use super::course::beside_the_study;
-use super::own::{Make, Maker, Slot};
+use super::own::{self, Make, Maker, Slot};
 use super::processes::Processes;
 use super::{reach, timeline, unloaded};
 use crate::units::Failures;
@@ -210,6 +210,11 @@ impl<'a> Ranks<'a> {
     /// Processes on each node.
     pub fn per_node(&self) -> u8 {
         self.own.map_or(1, |own| own.threads() * self.placement.per_node())
+    }
+
+    /// Fewest blocks of nodes, for this number of threads.
+    pub fn blocks(&self, threads: usize) -> usize {
+        if self.own.is_some() { own::blocks(threads) } else { threads }
     }
 
     pub fn steps(&self) -> Steps {

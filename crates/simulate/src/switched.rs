@@ -69,6 +69,7 @@ fn run(
         seed: s.seed,
         injection_fifos: plan.injection_fifos(),
         window: study.window(),
+        blocks: threads,
         ..BuildOptions::default()
     };
     let built = build(study, &options, &mut |numbers| SwitchedTraffic::new(plan, numbers).into());

@@ -83,6 +83,7 @@ fn traffic<F: RouterFamily>(
         unblocking: s.measure.unblocking,
         counters: s.measure.counters.then(CounterMasks::default),
         smallest_chunks: if nic.window_packets.is_some() { 1 } else { smallest },
+        blocks: threads,
         ..BuildOptions::default()
     };
     let built = family.build(study, &options, &mut |nodes| {

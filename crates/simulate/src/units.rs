@@ -2,6 +2,7 @@
 
 use crate::family::Queued;
 use crate::nics::message_unit::processes;
+use crate::own::blocks;
 use crate::programs::To;
 use netloom_fabric::collective::ByteOrder;
 use netloom_messaging::spi::Spi;
@@ -36,7 +37,7 @@ pub fn processes_on_units(
         Some(TorusNetwork::Queued(config)) => Some(Queued(config)),
         _ => None,
     };
-    let (mut result, ran) = processes(family, study, per_node, to, byte_order, &mut process)?;
+    let (mut result, ran) = processes(family, study, per_node, (to, blocks(to.1)), byte_order, &mut process)?;
     let failures = ran.failures().to_vec();
     ran.judge(&mut result, study.torus().nodes() as u32 * per_node);
     Ok((result, failures))

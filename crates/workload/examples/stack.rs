@@ -53,9 +53,9 @@ impl Traffic {
         Traffic { nic, outline, plan }
     }
 
-    fn options(&self) -> BuildOptions {
+    fn options(&self, blocks: usize) -> BuildOptions {
         let injection_fifos = FifoNic::<TorusTraffic>::injection_fifos(&self.nic);
-        BuildOptions { injection_fifos, ..BuildOptions::default() }
+        BuildOptions { injection_fifos, blocks, ..BuildOptions::default() }
     }
 
     fn host(&self, nodes: &[u32]) -> FifoNic<TorusTraffic> {
@@ -75,12 +75,12 @@ fn main() {
     let ((warm, now, wall), outline) = if is_bgq {
         let config = QueuedConfig::bluegene_q(&dims);
         let traffic = Traffic::new(config.outline(), &Torus::new(&config.topology), load);
-        let network = QueuedNetwork::<_>::new(&config, &traffic.options(), |n| traffic.host(n));
+        let network = QueuedNetwork::<_>::new(&config, &traffic.options(threads), |n| traffic.host(n));
         (halves!(network, ticks, threads), config.outline())
     } else {
         let config = TorusConfig::bluegene_l(&dims);
         let traffic = Traffic::new(config.outline(), &Torus::new(&config.topology), load);
-        let network = TorusNetwork::<_, 6>::new(&config, &traffic.options(), |n| traffic.host(n));
+        let network = TorusNetwork::<_, 6>::new(&config, &traffic.options(threads), |n| traffic.host(n));
         (halves!(network, ticks, threads), config.outline())
     };
     let (hops, busy) = (now.hops - warm.hops, now.busy - warm.busy);

@@ -171,12 +171,16 @@ fn ranks_with_other_contexts_are_told() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     let program = compile("tests/mpi/ring.c", folder.path());
     let command = format!("test $NETLOOM_TASK = 1 && export PAMID_CONTEXT_MAX=4; exec {}", program.display());
-    let job = Job { arguments: vec!["-c".into(), command.into()], ..job(Path::new("/bin/sh"), 3) };
+    let job = || Job { arguments: vec!["-c".into(), (&command).into()], ..job(Path::new("/bin/sh"), 3) };
     let (mut out, mut err) = (vec![], vec![]);
-    let status = launch(&job, &mut out, &mut err).expect("the job starts").status();
-    let err = String::from_utf8_lossy(&err);
-    let told = err.contains("4 contexts of PAMI") && err.contains("one context of PAMI");
-    assert!(status != 0 && told && err.contains("have to be the same for all"), "{status}: {err}");
+    let status = launch(&job(), &mut out, &mut err).expect("the job starts").status();
+    let (guests, _, told_to_guests) = run_guests(&machine(1, 1), job());
+    for (status, err) in
+        [(status, String::from_utf8(err).unwrap()), (guests.processes.status(), told_to_guests)]
+    {
+        let told = err.contains("4 contexts of PAMI") && err.contains("one context of PAMI");
+        assert!(status != 0 && told && err.contains("have to be the same for all"), "{status}: {err}");
+    }
 }
 
 /// Messages that communication threads take are reported as others are.

@@ -21,6 +21,9 @@ pub struct BuildOptions {
     /// Maximum number of nodes of a block along each dimension; empty for the measured optimum. Results do
     /// not depend on it.
     pub block: Vec<u32>,
+    /// Fewest blocks, as far as the nodes allow: one for each thread of the run, or more. Results do not
+    /// depend on it.
+    pub blocks: usize,
     /// Minimum number of chunks of any packet in the run: bounds the memory of VCs.
     pub smallest_chunks: u32,
     /// Injection FIFOs per node, 1 to 16.
@@ -40,6 +43,7 @@ impl Default for BuildOptions {
         BuildOptions {
             seed: 1,
             block: vec![],
+            blocks: 1,
             smallest_chunks: 8,
             injection_fifos: 8,
             window: 10_000,
@@ -233,6 +237,11 @@ impl<B: RouterBlock> Network<B> {
     /// Current time.
     pub fn now(&self) -> Time {
         self.simulation.now()
+    }
+
+    /// See [`Simulation::spare_threads`].
+    pub fn spare_threads(&mut self) {
+        self.simulation.spare_threads();
     }
 
     /// Applies all events before `until`.

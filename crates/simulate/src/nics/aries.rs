@@ -31,7 +31,7 @@ fn run(study: &ResolvedStudy, config: &GniConfig, to: To) -> Ran {
     };
     let (network, nodes) = (&outline.config, outline.wiring.nodes());
     let jobs: Arc<[Job]> = [gni::job(nodes)].into();
-    let built = switched::build(study, &on_switches::options(study), &mut |numbers| {
+    let built = switched::build(study, &on_switches::options(study, to.1), &mut |numbers| {
         let line_ns = study.machine.messaging().shared_line_ns.unwrap_or(0.0);
         let program = |gni| gni::program(config, gni, network.ticks_per_second, line_ns);
         netloom_messaging::gni::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program).into()

@@ -51,7 +51,7 @@ fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram
     let torus = Torus::new(&study.torus().topology);
     let job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
     let (mut result, of_run) =
-        processes(family, study, program.processes(), to, ByteOrder::Big, &mut |spi| {
+        processes(family, study, program.processes(), (to, to.1), ByteOrder::Big, &mut |spi| {
             Box::new(Program::new(&spi.core().clone(), program.program(spi, &job)))
         })?;
     result.measured.push(program.measured(&of_run.measurements, tick_ns).into());
@@ -65,7 +65,7 @@ fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, 
     let torus = Torus::new(&study.torus().topology);
     let mut job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
     let threads = job.hardware_threads();
-    let (mut result, of_run) = processes(family, study, threads, to, ByteOrder::Big, &mut |spi| {
+    let (mut result, of_run) = processes(family, study, threads, (to, to.1), ByteOrder::Big, &mut |spi| {
         program.hardware_thread(&mut job, spi)
     })?;
     result.measured.push(program.measured(&of_run.measurements, tick_ns).into());
@@ -75,7 +75,7 @@ fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, 
 
 fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: To) -> Ran {
     let (dims, tick_ns) = (&study.torus().topology.dims, study.micros(1) * 1e3);
-    let (mut result, of_run) = processes(family, study, 1, to, ByteOrder::Big, &mut |spi| {
+    let (mut result, of_run) = processes(family, study, 1, (to, to.1), ByteOrder::Big, &mut |spi| {
         Box::new(Program::new(&spi.core().clone(), program.program(spi, dims, tick_ns)))
     })?;
     let measured = program.measured(&study.torus().topology, &of_run.measurements, tick_ns);
@@ -84,12 +84,12 @@ fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: T
     Ok(result)
 }
 
-/// Runs processes on Message Units, as many on each node.
+/// Runs processes on Message Units, as many on each node, in so many blocks of nodes at least.
 pub(crate) fn processes(
     family: Option<Queued>,
     study: &ResolvedStudy,
     per_node: u32,
-    (progress, threads): To,
+    ((progress, threads), blocks): (To, usize),
     byte_order: ByteOrder,
     process: &mut dyn FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
 ) -> Result<(RunResult, Processes), Problem> {
@@ -105,6 +105,7 @@ pub(crate) fn processes(
         window: study.window(),
         counters: s.measure.counters.then(CounterMasks::default),
         byte_order,
+        blocks,
         ..BuildOptions::default()
     };
     let built = family.build(study, &options, &mut |nodes| {

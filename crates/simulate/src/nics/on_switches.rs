@@ -19,9 +19,15 @@ use netloom_workload::processes::Measurements;
 use std::time::Instant;
 
 /// Requests and responses have an injection FIFO each.
-pub(super) fn options(study: &ResolvedStudy) -> BuildOptions {
+pub(super) fn options(study: &ResolvedStudy, threads: usize) -> BuildOptions {
     let s = &study.study;
-    BuildOptions { seed: s.seed, injection_fifos: 2, window: study.window(), ..BuildOptions::default() }
+    BuildOptions {
+        seed: s.seed,
+        injection_fifos: 2,
+        window: study.window(),
+        blocks: threads,
+        ..BuildOptions::default()
+    }
 }
 
 /// Runs programs of `processes` processes per node to their end; `measured` makes a table of what they noted.

@@ -28,7 +28,7 @@ fn run(study: &ResolvedStudy, config: &GlexConfig, to: To) -> Ran {
         let message = "this machine has no TH Express NICs: give it a table [th], or take th".into();
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };
-    let built = switched::build(study, &on_switches::options(study), &mut |numbers| {
+    let built = switched::build(study, &on_switches::options(study, to.1), &mut |numbers| {
         let program = |glex| glex::program(config, glex, network.ticks_per_second);
         netloom_messaging::glex::nics(nic, network, numbers, 1, s.seed, program).into()
     });

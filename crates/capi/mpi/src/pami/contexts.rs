@@ -76,7 +76,7 @@ impl Settings {
     }
 
     /// That other processes have as many contexts for messages: one with fewer would never look at some that
-    /// messages to it take. On a simulated machine this is found when ranks wait for ever.
+    /// messages to it take.
     pub fn check_alike(&self, client: *mut c_void) -> Result<(), String> {
         type Common = unsafe extern "C" fn(u32) -> u32;
         let Some(common) = symbol(client, c"NETLOOM_threads", c"common") else { return Ok(()) };

@@ -36,13 +36,9 @@ unsafe extern "C" fn join(first: *mut c_void, others: *mut *mut c_void, count: u
     found.sharing().join(others.map(std::ptr::from_ref::<Context>), have_threads != 0);
 }
 
-/// Symbol `common`: the number, which is not 0, that the first task of the job has given; on a simulated node
-/// the caller's own.
+/// Symbol `common`: the number, which is not 0, that the first task of the job has given. It takes no simulated time.
 unsafe extern "C" fn common(own: u32) -> u32 {
-    match job() {
-        Ok(job) if job.simulated.is_none() => job.segment.common(own),
-        _ => own,
-    }
+    job().map_or(own, |job| job.segment.common(own))
 }
 
 /// Symbol `lock`: takes the lock of a context.

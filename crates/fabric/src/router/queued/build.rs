@@ -35,7 +35,7 @@ impl<H: Host<QueuedFamily>> Network<QueuedBlock<H>> {
             return Err(ConfigError { key: "nic".into(), message });
         }
         let tables = Tables::new(config);
-        let partition = Partition::new(Torus::new(&config.topology), &options.block)?;
+        let partition = Partition::new(Torus::new(&config.topology), &options.block, options.blocks)?;
         let (mut blocks, mut all_lanes) = (vec![], vec![]);
         for (b, numbers) in partition.members.iter().enumerate() {
             let mut lanes = vec![];

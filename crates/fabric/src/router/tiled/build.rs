@@ -43,8 +43,12 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         if k.nodes_per_share * options.injection_fifos > 64 {
             return refuse("router.nodes_per_share", "expected at most 64 injection FIFOs of a share".into());
         }
-        let size =
-            options.block.first().copied().unwrap_or_else(|| usual_block(wiring)).clamp(1, ROUTERS_MAX);
+        let size = options
+            .block
+            .first()
+            .copied()
+            .unwrap_or_else(|| usual_block(wiring, options.blocks))
+            .clamp(1, ROUTERS_MAX);
         let places: Vec<(u32, u32)> =
             (0..wiring.routers()).map(|router| (router / size, router % size)).collect();
         let routers = wiring.routers() as usize;
@@ -159,8 +163,8 @@ impl Shape {
     }
 }
 
-/// Default number of routers of a block: a group, or fewer on a small machine.
-fn usual_block(wiring: &Wiring) -> u32 {
+/// Default number of routers of a block: a group, or fewer on a small machine, or if more blocks are asked for.
+fn usual_block(wiring: &Wiring, blocks: usize) -> u32 {
     let group = wiring.routers_of(0).len() as u32;
-    group.min(wiring.routers().div_ceil(4)).max(1)
+    group.min(wiring.routers().div_ceil(blocks.max(4) as u32)).max(1)
 }

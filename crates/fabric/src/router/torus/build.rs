@@ -48,7 +48,7 @@ impl<H: Host<TorusFamily>, const P: usize> Network<TorusBlock<H, P>> {
             ));
         }
         let tables = Tables::new(config, options.smallest_chunks);
-        let partition = Partition::new(torus, &options.block)?;
+        let partition = Partition::new(torus, &options.block, options.blocks)?;
         let torus = &partition.torus;
         let mut blocks = vec![];
         let mut all_lanes = vec![];
