@@ -10,6 +10,7 @@ pub use bench::{BenchAction, MemoryBenchArgs, MessagingBenchArgs, MpiBenchArgs};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use netloom_report::sweep::Shard;
 use netloom_study::machine::NEW;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -389,6 +390,9 @@ pub struct RunArgs {
     /// Run even if the estimated memory exceeds what is available
     #[arg(long)]
     pub force_memory: bool,
+    /// Of a sweep, run the Ith of N parts only, such as 2/10
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
     /// Write a timeline of some nodes into this file, for ui.perfetto.dev; `netloom help keys timeline` has
     /// its keys
     #[arg(long, value_name = "FILE")]
@@ -495,9 +499,10 @@ pub struct MpirunArgs {
     /// Whose time the programs' clocks tell (clock_gettime, gettimeofday, time)
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Clock::Host)]
     pub clock: Clock,
-    /// Threads of the simulator; the results are the same for any number
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: u32,
+    /// Threads of the simulator; the results are the same for any number. If omitted, one for 8 tasks, at most all
+    /// of this computer; one if computing counts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
     /// Print a profile: the time in calls of MPI, by call and by rank
     #[arg(long)]
     pub profile: bool,

@@ -399,6 +399,9 @@ fn run_once(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Trouble> {
+    if args.shard.is_some() {
+        return Err(Problem::new("--shard is for sweeps, and this is one run").into());
+    }
     memory::check(&[study], 1, world.memory.filter(|_| !args.force_memory))?;
     let folder = output_folder(&folder_of(args, study), if_exists(args))?;
     run_study(study, &folder, args.timeline.as_deref(), &args.common, world, out, err)
@@ -467,13 +470,20 @@ fn run_sweep(
     let points = sweep::points(study)?;
     let points: Vec<&ResolvedStudy> = points.iter().map(|point| &point.study).collect();
     memory::check(&points, threads(&args.common), world.memory.filter(|_| !args.force_memory))?;
+    if args.shard.is_some() && study.saturation.is_some() {
+        let what = "--shard needs to know all points, and this sweep searches for saturation";
+        let help = "start the sweep several times without --shard: they share the points of its folder";
+        return Err(Problem::new(what).help(help).into());
+    }
+    sweep::create(&wanted, study)?;
     let goes_on = !args.force && sweep::holds(&wanted, study);
     let folder = output_folder(&wanted, if goes_on { IfExists::Replace } else { if_exists(args) })?;
     if args.force && folder.join("points").is_dir() {
         sweep::forget(&folder)?;
     }
     let view = Terminal::new(study, world.stop);
-    let outcomes = sweep::run_and_keep(study, world.simulator, &folder, &view, threads(&args.common));
+    let outcomes =
+        sweep::run_and_keep(study, world.simulator, (&folder, args.shard), &view, threads(&args.common));
     view.finish();
     let (outcomes, halt) = outcomes?;
     let judged = sweep::judge(study, &outcomes, &folder)?;
@@ -489,11 +499,18 @@ fn run_sweep(
     let kept = outcomes.iter().filter(|o| o.kept).count();
     if kept > 0 {
         let (n, at) = (outcomes.len(), folder.display());
-        writeln!(err, "{kept} of {n} points were in {at} already and were not run again; --force runs all")?;
+        writeln!(err, "{kept} of {n} points were run before or by others, in {at}; --force runs all")?;
     }
     writeln!(err, "Report: {}", folder.join("report.html").display())?;
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
-    if missing > 0 {
+    let is_stopped = world.stop.load(Ordering::Relaxed);
+    if missing > 0 && args.shard.is_some() && !is_stopped {
+        writeln!(
+            err,
+            "{missing} of {} points belong to other parts; when they have run, the same command without --shard puts all together",
+            outcomes.len()
+        )?;
+    } else if missing > 0 {
         writeln!(
             err,
             "Stopped with {missing} of {} points to go; the same command resumes the sweep",

@@ -24,6 +24,13 @@ fn mapping(text: String) -> netloom_guest::MappingConfig {
     }
 }
 
+/// The threads of the simulator, if none are asked for. Guests of few tasks wait for each other. Where their computing
+/// counts, one at a time computes, as fast as it can.
+#[cfg(target_os = "linux")]
+fn usual_threads(tasks: u32, compute_scale: f64) -> usize {
+    if compute_scale > 0.0 { 1 } else { netloom_study::run::threads_here().min(tasks as usize / 8).max(1) }
+}
+
 /// Runs the job; returns its exit status.
 #[cfg(target_os = "linux")]
 pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
@@ -59,7 +66,7 @@ pub fn mpirun(args: MpirunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Res
         sets: args.sets,
         tasks_per_node: args.ppn,
         mapping: mapping(args.map),
-        threads: args.threads as usize,
+        threads: args.threads.map_or_else(|| usual_threads(tasks, args.compute), |n| n as usize),
         compute_scale: args.compute,
         patience_s: args.patience.as_secs_f64(),
     };

@@ -160,7 +160,7 @@ type Swept = (String, usize, Option<sweeps::Halt>);
 
 /// Runs the points that the folder does not hold.
 fn run_points(study: &ResolvedStudy, folder: &Path, watch: &Watch, threads: usize) -> Result<Swept, Problem> {
-    let (outcomes, halt) = sweeps::run_and_keep(study, &SIMULATOR, folder, watch, threads)?;
+    let (outcomes, halt) = sweeps::run_and_keep(study, &SIMULATOR, (folder, None), watch, threads)?;
     let judged = sweeps::judge(study, &outcomes, folder)?;
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
     Ok((sweeps::summary(study, &outcomes, &judged), missing, halt))

@@ -1,6 +1,7 @@
 //! The folder that a result goes to.
 
 use netloom_study::diagnose::Problem;
+use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
 /// Treatment of an existing folder of results.
@@ -20,7 +21,7 @@ pub enum IfExists {
 /// One that exists, unless that is allowed for; one that cannot be written.
 pub fn output_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Problem> {
     let folder = free_folder(wanted, if_exists)?;
-    let probe = folder.join(".netloom.part");
+    let probe = folder.join(format!(".netloom-{}.part", own_number()));
     std::fs::create_dir_all(&folder)
         .and_then(|()| std::fs::write(&probe, ""))
         .and_then(|()| std::fs::remove_file(&probe))
@@ -29,6 +30,11 @@ pub fn output_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Prob
                 .help("give another folder with --out DIR")
         })?;
     Ok(folder)
+}
+
+/// A number for a temporary file, which no other process takes either, also if it runs on another computer.
+pub(crate) fn own_number() -> u64 {
+    std::hash::RandomState::new().hash_one(std::process::id())
 }
 
 fn free_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Problem> {

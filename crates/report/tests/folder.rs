@@ -282,6 +282,65 @@ fn a_sweep_goes_on_where_it_stopped() {
     assert!(sweep::holds(&folder, &again));
 }
 
+/// Several processes share a sweep: each point is run by one, and all have all results. Parts leave out the points of
+/// others.
+#[test]
+fn processes_share_the_points_of_a_sweep() {
+    /// Slow enough that several run points at the same time.
+    struct Slow<'a>(&'a Fake);
+    impl Simulate for Slow<'_> {
+        fn simulate(
+            &self,
+            study: &ResolvedStudy,
+            progress: &dyn netloom_study::run::ProgressSink,
+            threads: usize,
+        ) -> Result<RunResult, netloom_study::diagnose::Problem> {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            self.0.simulate(study, progress, threads)
+        }
+    }
+    let study = load("light-traffic", &["topology.dims=[4,4,4]".into()]).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let (folder, fake) = (root.path().join("shared"), Fake::default());
+    let run = |folder: &Path, shard| {
+        sweep::create(folder, &study).unwrap();
+        assert!(sweep::holds(folder, &study));
+        let ran = sweep::run_and_keep(&study, &Slow(&fake), (folder, shard), &Quiet(&GO_ON), 2).unwrap();
+        assert!(ran.1.is_none());
+        ran.0
+    };
+    let all: Vec<Vec<sweep::Outcome>> = std::thread::scope(|scope| {
+        let processes: Vec<_> = (0..4).map(|_| scope.spawn(|| run(&folder, None))).collect();
+        processes.into_iter().map(|process| process.join().unwrap()).collect()
+    });
+    assert_eq!(fake.runs.load(Ordering::Relaxed), 12);
+    assert!(all.iter().flatten().all(|outcome| outcome.result.is_some()));
+    assert_eq!(all.iter().flatten().filter(|outcome| !outcome.kept).count(), 12);
+    assert!(all.iter().all(|outcomes| outcomes.iter().any(|outcome| !outcome.kept)), "each ran some");
+    let left = |name: &str| std::fs::read_dir(folder.join(name)).unwrap().flatten();
+    let points: Vec<_> =
+        left("points").flat_map(|point| left(&format!("points/{}", point.file_name().display()))).collect();
+    assert!(points.iter().all(|file| !file.file_name().display().to_string().starts_with('.')), "{points:?}");
+
+    let folder = root.path().join("parts");
+    for number in 1..=5 {
+        let outcomes = run(&folder, Some(sweep::Shard { number, count: 5 }));
+        let of_part = [3, 3, 2, 2, 2][number - 1];
+        assert_eq!(
+            outcomes.iter().filter(|outcome| !outcome.kept && outcome.result.is_some()).count(),
+            of_part
+        );
+        let missing = outcomes.iter().filter(|outcome| outcome.result.is_none()).count();
+        assert_eq!(missing, [9, 6, 4, 2, 0][number - 1]);
+    }
+    assert_eq!(fake.runs.load(Ordering::Relaxed), 24);
+    assert!(run(&folder, None).iter().all(|outcome| outcome.kept && outcome.result.is_some()));
+    for text in ["", "3", "0/3", "4/3", "1/0", "a/b", "1/2/3"] {
+        assert!(text.parse::<sweep::Shard>().is_err(), "{text}");
+    }
+    assert_eq!("2/3".parse(), Ok(sweep::Shard { number: 2, count: 3 }));
+}
+
 /// Runs that differ in their seed only are one bar, of their mean; names that nothing lies between are not
 /// joined by a line.
 #[test]

@@ -10,6 +10,7 @@ use crate::run::{Progress, ProgressSink, Simulate};
 use crate::tree::Tree;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Most points of a sweep: more is surely a slip.
 pub const POINTS_MAX: usize = 100_000;
@@ -32,7 +33,7 @@ pub struct Outcome {
     pub point: Point,
     /// Its result; none if it has not run.
     pub result: Option<RunResult>,
-    /// Whether it was stored already.
+    /// Whether its result is that of another run of the sweep, before or at the same time.
     pub kept: bool,
 }
 
@@ -159,7 +160,26 @@ pub trait Store: Sync {
     /// # Errors
     /// Why it could not be stored.
     fn save(&self, point: &Point, result: &RunResult) -> Result<(), Problem>;
+
+    /// Whether this process is to run a point, by its number: otherwise others are.
+    fn wants(&self, _number: usize) -> bool {
+        true
+    }
+
+    /// Claims a point, so that no other process runs it; `false` if one does.
+    ///
+    /// # Errors
+    /// Why it could not be claimed.
+    fn claim(&self, _: &Point) -> Result<bool, Problem> {
+        Ok(true)
+    }
+
+    /// Gives up the claim, after the result has been stored or not.
+    fn release(&self, _: &Point) {}
 }
+
+/// Between two looks at points that other processes run.
+const LOOK: Duration = Duration::from_millis(300);
 
 /// Stores nothing: for programs that read the results from the outcomes.
 pub struct NoStore;
@@ -199,12 +219,52 @@ fn run(
     threads: usize,
 ) -> (Vec<Outcome>, Option<Halt>) {
     let mut results: Vec<Option<RunResult>> = points.iter().map(|point| store.load(point)).collect();
-    let todo: Vec<usize> = (0..points.len()).filter(|&i| results[i].is_none()).collect();
+    let mut ran = vec![false; points.len()];
+    let mut todo: Vec<usize> =
+        (0..points.len()).filter(|&i| results[i].is_none() && store.wants(i)).collect();
     let zeros = || points.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
     let sum = Sum { outer: progress, fractions: zeros(), ticks: zeros(), hops: zeros() };
     for (i, _) in results.iter().enumerate().filter(|(_, r)| r.is_some()) {
         sum.fractions[i].store(1f64.to_bits(), Ordering::Relaxed);
     }
+    let halt = loop {
+        let side = side_by_side(&points, &todo, simulator, store, &sum, threads);
+        for (i, result, is_own) in side.done {
+            (results[i], ran[i]) = (Some(result), is_own);
+        }
+        if side.halt.is_some() || side.of_others.is_empty() || progress.stop() {
+            break side.halt;
+        }
+        // What other processes run ends, or is left to this one if they end before.
+        todo = side.of_others;
+        std::thread::sleep(LOOK);
+    };
+    let outcome = |((point, result), ran): ((Point, Option<RunResult>), bool)| Outcome {
+        point,
+        kept: result.is_some() && !ran,
+        result,
+    };
+    (points.into_iter().zip(results).zip(ran).map(outcome).collect(), halt)
+}
+
+/// What became of points.
+struct Side {
+    /// Their results, by number, and whether they were run here.
+    done: Vec<(usize, RunResult, bool)>,
+    /// Those that other processes run.
+    of_others: Vec<usize>,
+    halt: Option<Halt>,
+}
+
+/// Runs points, by their numbers, but for those that other processes run.
+fn side_by_side(
+    points: &[Point],
+    todo: &[usize],
+    simulator: &dyn Simulate,
+    store: &dyn Store,
+    sum: &Sum,
+    threads: usize,
+) -> Side {
     let threads = threads.max(1);
     let workers = threads.min(todo.len());
     // Points that remain when the points do not divide evenly among the threads share all threads.
@@ -212,7 +272,7 @@ fn run(
     let threads_of =
         |turn: usize| if turn + left_over >= todo.len() { threads / left_over.max(1) } else { 1 };
     let next = AtomicUsize::new(0);
-    let (halt, done) = (Mutex::new(None), Mutex::new(Vec::new()));
+    let (halt, done, of_others) = (Mutex::new(None), Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     // The first problem counts; no further points begin.
     let stop = |problem: Problem, refused: bool| {
         halt.lock().expect("no holder panics").get_or_insert(Halt { problem, refused });
@@ -223,8 +283,31 @@ fn run(
             scope.spawn(|| {
                 loop {
                     let turn = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&i) = todo.get(turn).filter(|_| !progress.stop()) else { break };
-                    let (part, point) = (Part(&sum, i), &points[i]);
+                    let Some(&i) = todo.get(turn).filter(|_| !sum.outer.stop()) else { break };
+                    let (part, point) = (Part(sum, i), &points[i]);
+                    match store.claim(point) {
+                        Ok(true) => {}
+                        Ok(false) => {
+                            // It may have ended since.
+                            match store.load(point) {
+                                Some(result) => {
+                                    done.lock().expect("no holder panics").push((i, result, false))
+                                }
+                                None => of_others.lock().expect("no holder panics").push(i),
+                            }
+                            continue;
+                        }
+                        Err(problem) => {
+                            stop(problem, false);
+                            break;
+                        }
+                    }
+                    let _claim = AtEnd(|| store.release(point));
+                    // Another process may have run it just before.
+                    if let Some(result) = store.load(point) {
+                        done.lock().expect("no holder panics").push((i, result, false));
+                        continue;
+                    }
                     match simulator.simulate(&point.study, &part, threads_of(turn)) {
                         Ok(result) if result.simulated.ended == Ended::Interrupted => break,
                         Ok(result) => {
@@ -236,7 +319,7 @@ fn run(
                                 fraction: Some(1.0),
                                 packet_hops: result.totals.packet_hops,
                             });
-                            done.lock().expect("no holder panics").push((i, result));
+                            done.lock().expect("no holder panics").push((i, result, true));
                         }
                         Err(problem) => stop(problem, true),
                     }
@@ -244,14 +327,20 @@ fn run(
             });
         }
     });
-    for (i, result) in done.into_inner().expect("no holder panics") {
-        results[i] = Some(result);
+    let mut of_others = of_others.into_inner().expect("no holder panics");
+    of_others.sort_unstable();
+    Side {
+        done: done.into_inner().expect("no holder panics"),
+        of_others,
+        halt: halt.into_inner().expect("no holder panics"),
     }
-    let outcomes: Vec<Outcome> = points
-        .into_iter()
-        .zip(results)
-        .enumerate()
-        .map(|(i, (point, result))| Outcome { point, result, kept: !todo.contains(&i) })
-        .collect();
-    (outcomes, halt.into_inner().expect("no holder panics"))
+}
+
+/// Calls a function when it is dropped.
+struct AtEnd<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
 }

@@ -1,5 +1,5 @@
 //! The folder of a sweep. Each point is kept in a folder of its own as soon as it is done, so that a sweep
-//! that was interrupted resumes where it stopped.
+//! that was interrupted resumes where it stopped, and several processes may run it together.
 
 use crate::claims::{self, Judged, Ran};
 use crate::write;
@@ -10,6 +10,7 @@ use netloom_study::run::{ProgressSink, Simulate};
 use netloom_study::sweep::{self, Store, saturation as search, short_names, shown};
 use netloom_study::tree::{Tree, Value};
 use serde::Serialize;
+use sharing::Claims;
 use std::path::{Path, PathBuf};
 
 mod cost;
@@ -22,6 +23,7 @@ mod over_time;
 mod plot;
 mod report;
 mod saturation;
+mod sharing;
 mod sheet;
 mod table;
 mod where_time_goes;
@@ -42,7 +44,7 @@ pub fn holds(folder: &Path, study: &ResolvedStudy) -> bool {
 /// # Errors
 /// File system errors.
 pub fn forget(folder: &Path) -> Result<(), Problem> {
-    for point in std::fs::read_dir(folder.join("points"))? {
+    for point in std::fs::read_dir(folder.join(POINTS))? {
         let summary = point?.path().join("summary.json");
         if summary.is_file() {
             std::fs::remove_file(summary)?;
@@ -51,6 +53,8 @@ pub fn forget(folder: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The folder with the points.
+const POINTS: &str = "points";
 /// The header of claims that are written out.
 const CLAIMS: &str = "\n[[claim]]\n";
 /// The same for the axes of figures.
@@ -84,43 +88,113 @@ pub fn run(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<Vec<Outcome>, Problem> {
-    match run_and_keep(study, simulator, folder, progress, threads)? {
+    match run_and_keep(study, simulator, (folder, None), progress, threads)? {
         (outcomes, None) => Ok(outcomes),
         (_, Some(halt)) => Err(halt.problem),
     }
 }
 
-/// The same, but returns the completed results together with the problem.
+/// A part of a sweep's points: the `number`th of `count`, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which.
+    pub number: usize,
+    /// Of how many.
+    pub count: usize,
+}
+
+impl Shard {
+    /// Whether a point belongs to it, by its number from 0.
+    pub fn has(self, point: usize) -> bool {
+        point % self.count == self.number - 1
+    }
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((number, count)) if (1..=count).contains(&number) => Ok(Shard { number, count }),
+            _ => Err("expected I/N, with I from 1 to N, such as 2/10".into()),
+        }
+    }
+}
+
+/// Creates the folder of a sweep, unless another process is faster; one that has other things in it stays as it is.
+///
+/// # Errors
+/// File system errors.
+pub fn create(folder: &Path, study: &ResolvedStudy) -> Result<(), Problem> {
+    let is_free = |folder: &Path| folder.read_dir().map_or(!folder.exists(), |mut all| all.next().is_none());
+    if !is_free(folder) {
+        return Ok(());
+    }
+    let cannot = |e: std::io::Error| {
+        Problem::new(format!("cannot create the folder {}: {e}", folder.display()))
+            .help("give another folder with --out DIR")
+    };
+    let parent = folder.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).map_err(cannot)?;
+    // It is there whole or not at all, with what says whose it is.
+    let new = tempfile::Builder::new().prefix(".sweep-").tempdir_in(parent).map_err(cannot)?;
+    std::fs::create_dir(new.path().join(POINTS)).map_err(cannot)?;
+    std::fs::write(new.path().join("sweep.toml"), complete(study)).map_err(cannot)?;
+    open_to_all(new.path()).map_err(cannot)?;
+    match std::fs::rename(new.path(), folder) {
+        Ok(()) => {
+            let _ = new.keep();
+            Ok(())
+        }
+        Err(_) if !is_free(folder) => Ok(()),
+        Err(error) => Err(cannot(error)),
+    }
+}
+
+/// Gives a temporary folder the permissions of others: those that a new folder in it has.
+fn open_to_all(folder: &Path) -> std::io::Result<()> {
+    let usual = std::fs::metadata(folder.join(POINTS))?.permissions();
+    std::fs::set_permissions(folder, usual)
+}
+
+/// The same, but returns the completed results together with the problem. Of a shard only the points are run that
+/// belong to it, and what others have run is taken as it is.
 ///
 /// # Errors
 /// A sweep that cannot begin.
 pub fn run_and_keep(
     study: &ResolvedStudy,
     simulator: &dyn Simulate,
-    folder: &Path,
+    (folder, shard): (&Path, Option<Shard>),
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<(Vec<Outcome>, Option<Halt>), Problem> {
     let points = points(study)?;
-    let at = folder.join("points");
+    let at = folder.join(POINTS);
     std::fs::create_dir_all(&at)
         .map_err(|e| Problem::new(format!("cannot create the folder {}: {e}", at.display())))?;
-    let mut files = write::Files::of(folder);
+    let mut files = write::Files::of_shared(folder);
     files.put("sweep.toml", complete(study).as_bytes());
     files.finish()?;
-    let (outcomes, mut halt) = sweep::run_all(study, points, simulator, &Folder(folder), progress, threads)?;
+    let store = Folder { folder, shard, claims: Claims::new() };
+    let (outcomes, mut halt) = sweep::run_all(study, points, simulator, &store, progress, threads)?;
     if let Err(problem) = write_summary(folder, study, &outcomes) {
         halt.get_or_insert(Halt { problem, refused: false });
     }
     Ok((outcomes, halt))
 }
 
-/// The folder of a sweep, with its points below `points`.
-struct Folder<'a>(&'a Path);
+/// The folder of a sweep.
+struct Folder<'a> {
+    folder: &'a Path,
+    shard: Option<Shard>,
+    claims: Claims,
+}
 
 impl Folder<'_> {
     fn of(&self, point: &Point) -> PathBuf {
-        self.0.join("points").join(&point.name)
+        self.folder.join(POINTS).join(&point.name)
     }
 }
 
@@ -138,6 +212,18 @@ impl Store for Folder<'_> {
 
     fn save(&self, point: &Point, result: &RunResult) -> Result<(), Problem> {
         write::write_all(&self.of(point), &point.study, result, &[])
+    }
+
+    fn wants(&self, number: usize) -> bool {
+        self.shard.is_none_or(|shard| shard.has(number))
+    }
+
+    fn claim(&self, point: &Point) -> Result<bool, Problem> {
+        self.claims.claim(&self.of(point))
+    }
+
+    fn release(&self, point: &Point) {
+        self.claims.release(&self.of(point));
     }
 }
 
@@ -206,7 +292,7 @@ pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -
 fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> Result<(), Problem> {
     let plots = plot::plots(study, outcomes, folder);
     let claims = judge(study, outcomes, folder)?;
-    let mut files = write::Files::of(folder);
+    let mut files = write::Files::of_shared(folder);
     files.put("sweep.json", to_json(study, outcomes, &claims).as_bytes());
     let table = table::columns_of(study, outcomes);
     files.put("sweep.parquet", &table.to_parquet()?);

@@ -23,6 +23,7 @@ pub mod tables;
 pub mod timeline;
 
 use crate::claims::Judged;
+use crate::folder::own_number;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
@@ -170,18 +171,29 @@ pub fn write_files(folder: &Path, contents: &[(String, Vec<u8>)]) -> Result<(), 
 /// smaller or since there is room again.
 pub struct Files<'a> {
     folder: &'a Path,
+    /// Whether others may write the same files at the same time.
+    is_shared: bool,
     failed: Vec<String>,
 }
 
 impl<'a> Files<'a> {
     /// Those of a folder.
     pub fn of(folder: &'a Path) -> Self {
-        Files { folder, failed: vec![] }
+        Files { folder, is_shared: false, failed: vec![] }
+    }
+
+    /// The same of a folder in which others may write the same files at the same time.
+    pub fn of_shared(folder: &'a Path) -> Self {
+        Files { is_shared: true, ..Files::of(folder) }
     }
 
     /// Writes one file whole, or remembers why it could not be written.
     pub fn put(&mut self, name: &str, bytes: &[u8]) {
-        if let Err(e) = put(self.folder, name, bytes) {
+        let beside = match self.is_shared {
+            true => format!(".{name}-{}.part", own_number()),
+            false => format!(".{name}.part"),
+        };
+        if let Err(e) = put_through(&beside, self.folder, name, bytes) {
             self.failed.push(format!("{}: {e}", self.folder.join(name).display()));
         }
     }
@@ -206,7 +218,11 @@ impl<'a> Files<'a> {
 /// # Errors
 /// File system errors.
 pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
-    let beside = folder.join(format!(".{name}.part"));
+    put_through(&format!(".{name}.part"), folder, name, bytes)
+}
+
+fn put_through(beside: &str, folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+    let beside = folder.join(beside);
     let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, folder.join(name)));
     if written.is_err() {
         // Half a file is of no use, and takes room that others need.
