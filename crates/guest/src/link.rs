@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often it looks whether a guest that runs has ended, and sooner at first if it may wait for another
-/// thread.
+/// thread, or the job is over.
 const LOOK: Duration = Duration::from_millis(20);
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// A guest that runs for longer by itself is worth a word.
@@ -170,7 +170,9 @@ impl GuestLink {
     /// Waits until the guest hands over, if others run not for long.
     fn wait(&self, others_run: bool) -> Result<Option<Requests>, Failure> {
         let (began, mut has_told) = (Instant::now(), false);
-        let mut look = if others_run { FIRST_LOOK } else { LOOK };
+        // When the job is over nothing more comes, of perhaps hundreds of tasks one after the other.
+        let is_over = self.shared.is_over.load(Ordering::Acquire);
+        let mut look = if others_run || is_over { FIRST_LOOK } else { LOOK };
         let (mut processor_time, mut waits, mut others) = (None, None, None);
         while !self.channel.sleep(look) {
             let life = self.life();

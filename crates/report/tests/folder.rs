@@ -286,26 +286,15 @@ fn a_sweep_goes_on_where_it_stopped() {
 /// others.
 #[test]
 fn processes_share_the_points_of_a_sweep() {
-    /// Slow enough that several run points at the same time.
-    struct Slow<'a>(&'a Fake);
-    impl Simulate for Slow<'_> {
-        fn simulate(
-            &self,
-            study: &ResolvedStudy,
-            progress: &dyn netloom_study::run::ProgressSink,
-            threads: usize,
-        ) -> Result<RunResult, netloom_study::diagnose::Problem> {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            self.0.simulate(study, progress, threads)
-        }
-    }
     let study = load("light-traffic", &["topology.dims=[4,4,4]".into()]).unwrap();
     let root = tempfile::tempdir().unwrap();
-    let (folder, fake) = (root.path().join("shared"), Fake::default());
+    // Slow enough that several run points at the same time.
+    let fake = Fake { takes: std::time::Duration::from_millis(20), ..Fake::default() };
+    let folder = root.path().join("shared");
     let run = |folder: &Path, shard| {
         sweep::create(folder, &study).unwrap();
         assert!(sweep::holds(folder, &study));
-        let ran = sweep::run_and_keep(&study, &Slow(&fake), (folder, shard), &Quiet(&GO_ON), 2).unwrap();
+        let ran = sweep::run_and_keep(&study, &fake, (folder, shard), &Quiet(&GO_ON), 2).unwrap();
         assert!(ran.1.is_none());
         ran.0
     };

@@ -7,6 +7,7 @@ use netloom_study::result::*;
 use netloom_study::run::{Progress, ProgressSink, Simulate};
 use netloom_workload::config::{Load, Routing};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Makes results up.
 #[derive(Default)]
@@ -15,6 +16,8 @@ pub struct Fake {
     pub runs: AtomicUsize,
     /// The run at which it sees that it should stop, if any.
     pub stop_at: Option<usize>,
+    /// How long each run takes.
+    pub takes: Duration,
 }
 
 /// Numbers that look random and are not.
@@ -33,6 +36,7 @@ impl Simulate for Fake {
         threads: usize,
     ) -> Result<RunResult, Problem> {
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(self.takes);
         let stopped = progress.stop() || self.stop_at.is_some_and(|at| run >= at);
         progress.update(Progress { ticks: 100_000, fraction: Some(0.5), packet_hops: 1_000_000 });
         let torus = study.torus();
