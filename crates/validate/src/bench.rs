@@ -70,16 +70,23 @@ const HALF_LOAD: &str = "workload.kind = 'uniform'\ntraffic.load.link_utilizatio
 const SATURATED: &str = "workload.kind = 'all-to-all'\ntraffic.load = 'infinite'\n";
 /// A program on each node's Message Unit.
 const MESSAGES: &str = "workload = { kind = 'spi', program = 'all-to-all', bytes = 4096 }\n";
+/// Programs that put 4 KB at random nodes, by the NICs of Cray XC and TH Express-2; longer than what is measured.
+const PUTS_ON_XC: &str = "workload = { kind = 'gni', program = 'exchange', transactions = 1000, bytes = 4096, \
+                          interval_ns = 1092.0, outstanding = 4 }\n";
+const PUTS_ON_TH: &str = "workload = { kind = 'glex', program = 'exchange', transactions = 10_000, bytes = 4096, \
+                          interval_ns = 700.0, outstanding = 12 }\n";
 
 fn study(load: &str, us: f64, dims: [u32; 3]) -> Result<ResolvedStudy, Problem> {
-    study_of("bgl", load, us, &dims)
+    study_of("bgl", load, us, &[&format!("topology.dims = {dims:?}")])
 }
 
-fn study_of(machine: &str, load: &str, us: f64, dims: &[u32]) -> Result<ResolvedStudy, Problem> {
+/// `sets` are keys of the machine with their values.
+fn study_of(machine: &str, load: &str, us: f64, sets: &[&str]) -> Result<ResolvedStudy, Problem> {
+    let sets: String = sets.iter().map(|set| format!("set.{set}\n")).collect();
     let text = format!(
         "name = 'bench'\nmachine = '{machine}'\n{load}\
          measure = {{ until = 'time', per_link = false, warmup_us = 0, window_us = 11.42857, time_us = {us:?} }}\n\
-         set.topology.dims = {dims:?}\n"
+         {sets}"
     );
     resolve(SourceFile::new("bench", text), Path::new("."), &[])
 }
@@ -144,14 +151,22 @@ pub fn run(
             of.relative(),
         );
     }
-    for (what, load, time_us) in [
-        ("at half load", HALF_LOAD, 200.0),
-        ("saturated", SATURATED, 60.0),
-        ("all-to-all of 4 KB by Message Units", MESSAGES, 60.0),
+    let bgl = ("bgl", &["topology.dims = [8, 8, 8]"][..], "BlueGene/L, 8x8x8");
+    let bgq = ("bgq", &["topology.dims = [4, 4, 4, 4, 2]"][..], "Blue Gene/Q, 4x4x4x4x2");
+    let xc = ("xc", &["topology.groups = 4", "topology.cables = 10"][..], "Cray XC, 4 groups");
+    let th = ("th", &[][..], "TH Express-2, 64 nodes");
+    for ((machine, sets, on), what, load, time_us) in [
+        (bgl, "saturated", SATURATED, 2000.0),
+        (bgq, "at half load", HALF_LOAD, 200.0),
+        (bgq, "saturated", SATURATED, 60.0),
+        (bgq, "all-to-all of 4 KB by Message Units", MESSAGES, 60.0),
+        (xc, "puts of 4 KB by NICs", PUTS_ON_XC, 5.0),
+        (th, "puts of 4 KB by NICs", PUTS_ON_TH, 100.0),
     ] {
-        let of = best(&study_of("bgq", load, time_us * share, &[4, 4, 4, 4, 2])?, 1)?;
-        let name = format!("packet-hops, Blue Gene/Q, 4x4x4x4x2 {what}");
-        add(&name, of.hops(), "1/s", 1, None, of.relative());
+        let study = study_of(machine, load, time_us * share, sets)?;
+        let (one, two) = (best(&study, 1)?, best(&study, 2)?);
+        add(&format!("packet-hops, {on}, {what}"), one.hops(), "1/s", 1, None, one.relative());
+        add(&format!("second thread, {on}, {what}"), two.hops() / one.hops(), "times", 2, None, None);
     }
     Ok(Cases { cases })
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use netloom_study::diagnose::Problem;
+use netloom_study::machine::Machine;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::*;
 use netloom_study::run::{Progress, ProgressSink, Simulate};
@@ -39,11 +40,13 @@ impl Simulate for Fake {
         std::thread::sleep(self.takes);
         let stopped = progress.stop() || self.stop_at.is_some_and(|at| run >= at);
         progress.update(Progress { ticks: 100_000, fraction: Some(0.5), packet_hops: 1_000_000 });
-        let torus = study.torus();
-        let dims = &torus.topology.dims;
-        let nodes = torus.nodes() as u64;
+        let is_torus = matches!(study.machine, Machine::Torus(_));
+        let nodes = study.network.nodes();
+        let dims = &if is_torus { study.torus().topology.dims.clone() } else { vec![nodes as u32] };
+        let nodes = nodes as u64;
         let load = match study.study.traffic.load {
             Load::LinkUtilization(u) => u,
+            _ if !is_torus => 0.9,
             _ => 0.97 * study.torus_machine().facts().peak_all_to_all_link_utilization,
         };
         let slow = if study.study.traffic.routing == Routing::Static { 1.5 } else { 1.0 };
