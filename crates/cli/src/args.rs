@@ -499,8 +499,8 @@ pub struct MpirunArgs {
     /// Whose time the programs' clocks tell (clock_gettime, gettimeofday, time)
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Clock::Host)]
     pub clock: Clock,
-    /// Threads of the simulator; the results are the same for any number. If omitted, one for 8 tasks, at most all
-    /// of this computer; one if computing counts
+    /// Threads of the simulator; the results are the same for any number. If omitted, one for 8 tasks, at
+    /// most all of this computer; one if computing counts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Print a profile: the time in calls of MPI, by call and by rank

@@ -24,8 +24,8 @@ fn mapping(text: String) -> netloom_guest::MappingConfig {
     }
 }
 
-/// The threads of the simulator, if none are asked for. Guests of few tasks wait for each other. Where their computing
-/// counts, one at a time computes, as fast as it can.
+/// The threads of the simulator, if none are asked for. Guests of few tasks wait for each other. Where their
+/// computing counts, one at a time computes, as fast as it can.
 #[cfg(target_os = "linux")]
 fn usual_threads(tasks: u32, compute_scale: f64) -> usize {
     if compute_scale > 0.0 { 1 } else { netloom_study::run::threads_here().min(tasks as usize / 8).max(1) }

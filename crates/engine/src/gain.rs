@@ -1,14 +1,14 @@
-//! How many threads a run gains from: several, where blocks take longer beside the longest one of their window than
-//! threads take to wait for each other; otherwise one. Results do not depend on it, so the time that this computer
-//! takes may decide.
+//! How many threads a run gains from: several, where blocks take longer beside the longest one of their
+//! window than threads take to wait for each other; otherwise one. Results do not depend on it, so the time
+//! that this computer takes may decide.
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
 use std::time::Instant;
 
 /// What a window gains at most from other threads, below which one is faster, ns: a barrier takes 100 to 600.
 const LEAST_NS: u64 = 1000;
-/// What the windows of a run are worth in a row before it changes its number of threads: threads take some 50 us to
-/// begin.
+/// What the windows of a run are worth in a row before it changes its number of threads: threads take some 50
+/// us to begin.
 const SMALL: u32 = 64;
 /// What a window with a large gain is worth.
 const LARGE: u32 = 4;

@@ -282,8 +282,8 @@ fn a_sweep_goes_on_where_it_stopped() {
     assert!(sweep::holds(&folder, &again));
 }
 
-/// Several processes share a sweep: each point is run by one, and all have all results. Parts leave out the points of
-/// others.
+/// Several processes share a sweep: each point is run by one, and all have all results. Parts leave out the
+/// points of others.
 #[test]
 fn processes_share_the_points_of_a_sweep() {
     let study = load("light-traffic", &["topology.dims=[4,4,4]".into()]).unwrap();

@@ -102,8 +102,8 @@ pub fn processes_with_messages(
     Ok((result, ranks.into_failures()))
 }
 
-/// Fewest blocks of nodes for a caller's own processes: where there are several threads, each has some that it can
-/// leave to others, since an event of a process may take as long as a thousand of the machine's.
+/// Fewest blocks of nodes for a caller's own processes: where there are several threads, each has some that
+/// it can leave to others, since an event of a process may take as long as a thousand of the machine's.
 pub(crate) fn blocks(threads: usize) -> usize {
     if threads > 1 { 8 * threads } else { 1 }
 }

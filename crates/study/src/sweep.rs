@@ -228,15 +228,15 @@ fn run(
         sum.fractions[i].store(1f64.to_bits(), Ordering::Relaxed);
     }
     let halt = loop {
-        let side = side_by_side(&points, &todo, simulator, store, &sum, threads);
-        for (i, result, is_own) in side.done {
+        let batch = side_by_side(&points, &todo, simulator, store, &sum, threads);
+        for (i, result, is_own) in batch.done {
             (results[i], ran[i]) = (Some(result), is_own);
         }
-        if side.halt.is_some() || side.of_others.is_empty() || progress.stop() {
-            break side.halt;
+        if batch.halt.is_some() || batch.of_others.is_empty() || progress.stop() {
+            break batch.halt;
         }
         // What other processes run ends, or is left to this one if they end before.
-        todo = side.of_others;
+        todo = batch.of_others;
         std::thread::sleep(LOOK);
     };
     let outcome = |((point, result), ran): ((Point, Option<RunResult>), bool)| Outcome {
@@ -248,7 +248,7 @@ fn run(
 }
 
 /// What became of points.
-struct Side {
+struct Batch {
     /// Their results, by number, and whether they were run here.
     done: Vec<(usize, RunResult, bool)>,
     /// Those that other processes run.
@@ -264,7 +264,7 @@ fn side_by_side(
     store: &dyn Store,
     sum: &Sum,
     threads: usize,
-) -> Side {
+) -> Batch {
     let threads = threads.max(1);
     let workers = threads.min(todo.len());
     // Points that remain when the points do not divide evenly among the threads share all threads.
@@ -329,7 +329,7 @@ fn side_by_side(
     });
     let mut of_others = of_others.into_inner().expect("no holder panics");
     of_others.sort_unstable();
-    Side {
+    Batch {
         done: done.into_inner().expect("no holder panics"),
         of_others,
         halt: halt.into_inner().expect("no holder panics"),

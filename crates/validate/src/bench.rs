@@ -70,7 +70,8 @@ const HALF_LOAD: &str = "workload.kind = 'uniform'\ntraffic.load.link_utilizatio
 const SATURATED: &str = "workload.kind = 'all-to-all'\ntraffic.load = 'infinite'\n";
 /// A program on each node's Message Unit.
 const MESSAGES: &str = "workload = { kind = 'spi', program = 'all-to-all', bytes = 4096 }\n";
-/// Programs that put 4 KB at random nodes, by the NICs of Cray XC and TH Express-2; longer than what is measured.
+/// Programs that put 4 KB at random nodes, by the NICs of Cray XC and TH Express-2; longer than what is
+/// measured.
 const PUTS_ON_XC: &str = "workload = { kind = 'gni', program = 'exchange', transactions = 1000, bytes = 4096, \
                           interval_ns = 1092.0, outstanding = 4 }\n";
 const PUTS_ON_TH: &str = "workload = { kind = 'glex', program = 'exchange', transactions = 10_000, bytes = 4096, \

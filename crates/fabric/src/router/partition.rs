@@ -114,8 +114,8 @@ const LEAST: u32 = 16;
 
 /// Default block size. Measured (`docs/performance.md`): up to 2,048 nodes, whose arrays fill huge pages
 /// while a tick's working set still fits a core's cache, but at least four blocks on a machine that is large
-/// enough for several threads, and as many as asked for. Of 512 nodes, two blocks take 1.06 of the instructions of one
-/// at half load, eight 1.2.
+/// enough for several threads, and as many as asked for. Of 512 nodes, two blocks take 1.06 of the
+/// instructions of one at half load, eight 1.2.
 fn usual_block(torus: &Torus, blocks: usize) -> Vec<u32> {
     let most = if torus.nodes() <= 512 { 512 } else { (torus.nodes() / 4).clamp(256, 2048) };
     let most = most.min((torus.nodes() / blocks.max(1) as u32).max(LEAST));

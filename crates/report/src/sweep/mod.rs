@@ -122,7 +122,8 @@ impl std::str::FromStr for Shard {
     }
 }
 
-/// Creates the folder of a sweep, unless another process is faster; one that has other things in it stays as it is.
+/// Creates the folder of a sweep, unless another process is faster; one that has other things in it stays as
+/// it is.
 ///
 /// # Errors
 /// File system errors.
@@ -158,8 +159,8 @@ fn open_to_all(folder: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(folder, usual)
 }
 
-/// The same, but returns the completed results together with the problem. Of a shard only the points are run that
-/// belong to it, and what others have run is taken as it is.
+/// The same, but returns the completed results together with the problem. Of a shard only the points are run
+/// that belong to it, and what others have run is taken as it is.
 ///
 /// # Errors
 /// A sweep that cannot begin.

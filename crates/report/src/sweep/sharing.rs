@@ -1,9 +1,9 @@
-//! Several processes, on one computer or many, run the points of a sweep in one folder: each point is claimed by a
-//! file in its folder, which a file system creates for one of them only.
+//! Several processes, on one computer or many, run the points of a sweep in one folder: each point is claimed
+//! by a file in its folder, which a file system creates for one of them only.
 //!
-//! Claims have numbers. The highest is the one that counts. It is stale if its process has ended, as far as that can
-//! be seen from here, or if it has not been written for long: whoever creates the next one takes the point over. Age
-//! is measured by the file system's clock, so computers may differ in theirs.
+//! Claims have numbers. The highest is the one that counts. It is stale if its process has ended, as far as
+//! that can be seen from here, or if it has not been written for long: whoever creates the next one takes the
+//! point over. Age is measured by the file system's clock, so computers may differ in theirs.
 
 use crate::folder::own_number;
 use netloom_study::diagnose::Problem;
@@ -82,18 +82,21 @@ impl Claims {
         }
     }
 
-    /// Gives up the claim of the point with this folder, and those that it replaced.
+    /// Gives up the claim of the point with this folder, and those that it replaced; not one by which another
+    /// process has taken the point over.
     pub fn release(&self, folder: &Path) {
         let mut own = lock(&self.own);
-        for number in numbers(folder).unwrap_or_default() {
-            let path = path(folder, number);
-            own.remove(&path);
-            let _ = fs::remove_file(path);
+        let mut numbers = numbers(folder).unwrap_or_default();
+        let last = numbers.iter().copied().filter(|&number| own.remove(&path(folder, number))).max();
+        numbers.retain(|&number| Some(number) <= last);
+        for number in numbers {
+            let _ = fs::remove_file(path(folder, number));
         }
     }
 
     fn is_stale(&self, claim: &Path) -> std::io::Result<bool> {
-        let (text, written) = match fs::read_to_string(claim).and_then(|text| Ok((text, age_of(claim)?))) {
+        let (text, written) = match fs::read_to_string(claim).and_then(|text| Ok((text, written_at(claim)?)))
+        {
             Ok(found) => found,
             // Given up just now.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -105,7 +108,7 @@ impl Claims {
         // A file that is written now has the file system's time.
         let clock = claim.with_file_name(format!(".clock-{}", own_number()));
         fs::write(&clock, "")?;
-        let now = age_of(&clock);
+        let now = written_at(&clock);
         let _ = fs::remove_file(&clock);
         Ok(now?.duration_since(written).is_ok_and(|age| age > self.stale))
     }
@@ -139,7 +142,7 @@ fn numbers(folder: &Path) -> std::io::Result<Vec<u32>> {
 }
 
 /// When a file was written last.
-fn age_of(file: &Path) -> std::io::Result<SystemTime> {
+fn written_at(file: &Path) -> std::io::Result<SystemTime> {
     fs::metadata(file)?.modified()
 }
 
@@ -194,6 +197,14 @@ mod tests {
         assert!(other.claim(&point).unwrap() && !one.claim(&point).unwrap());
         other.release(&point);
         assert_eq!(fs::read_dir(&point).unwrap().count(), 0);
+        // One that was taken over stays with the other.
+        assert!(one.claim(&point).unwrap());
+        of_another_computer(&point, 2);
+        one.release(&point);
+        assert_eq!(numbers(&point).unwrap(), [2]);
+        assert!(!one.claim(&point).unwrap());
+        one.release(&point);
+        assert_eq!(numbers(&point).unwrap(), [2]);
     }
 
     #[test]

@@ -36,7 +36,8 @@ unsafe extern "C" fn join(first: *mut c_void, others: *mut *mut c_void, count: u
     found.sharing().join(others.map(std::ptr::from_ref::<Context>), have_threads != 0);
 }
 
-/// Symbol `common`: the number, which is not 0, that the first task of the job has given. It takes no simulated time.
+/// Symbol `common`: the number, which is not 0, that the first task of the job has given. It takes no
+/// simulated time.
 unsafe extern "C" fn common(own: u32) -> u32 {
     job().map_or(own, |job| job.segment.common(own))
 }

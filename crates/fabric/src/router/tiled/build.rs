@@ -163,7 +163,8 @@ impl Shape {
     }
 }
 
-/// Default number of routers of a block: a group, or fewer on a small machine, or if more blocks are asked for.
+/// Default number of routers of a block: a group, or fewer on a small machine, or if more blocks are asked
+/// for.
 fn usual_block(wiring: &Wiring, blocks: usize) -> u32 {
     let group = wiring.routers_of(0).len() as u32;
     group.min(wiring.routers().div_ceil(blocks.max(4) as u32)).max(1)
