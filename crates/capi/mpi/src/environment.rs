@@ -78,16 +78,27 @@ pub unsafe fn pcontrol(_level: c_int) -> c_int {
     SUCCESS
 }
 
-/// Memory that begins a cache line.
+/// A huge page, bytes. From half of one on, memory lies in such pages: the kernel copies from process to process
+/// two to three times as fast between them as between pages of 4 KiB, each of which it looks up by itself.
+const HUGE_PAGE_B: usize = 2 << 20;
+
+/// Memory that begins a cache line, or huge pages if it is large.
 pub unsafe fn alloc_mem(size: isize, _info: usize, base: *mut c_void) -> Result<(), Error> {
     let Ok(bytes) = usize::try_from(size) else {
         return Err(Error::new(Class::Arg, format!("size is {size}, which is negative")));
     };
+    let is_large = bytes >= HUGE_PAGE_B / 2;
+    let alignment = if is_large { HUGE_PAGE_B } else { 64 };
+    let whole = if is_large { bytes.next_multiple_of(HUGE_PAGE_B) } else { bytes.max(1) };
     let mut memory = std::ptr::null_mut();
-    // SAFETY: a place of this function, and the program's place of a pointer.
+    // SAFETY: a place of this function, memory that was just allocated, and the program's place of a pointer.
     unsafe {
-        if libc::posix_memalign(&mut memory, 64, bytes.max(1)) != 0 {
+        if libc::posix_memalign(&mut memory, alignment, whole) != 0 {
             return Err(Error::new(Class::NoMem, format!("there is no memory for {size} B")));
+        }
+        if is_large {
+            // Where the kernel has no huge pages, the memory is as good as any.
+            libc::madvise(memory, whole, libc::MADV_HUGEPAGE);
         }
         *base.cast::<*mut c_void>() = memory;
     }
