@@ -56,11 +56,12 @@ impl Recorders {
         let mut records: ByThread<Record> = BTreeMap::new();
         for (key, recorder) in recorders {
             let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-            let record = recorder.take_record();
-            if !record.by_name.is_empty() {
-                records.insert(key, record);
-            }
+            records.insert(key, recorder.take_record());
         }
+        // Those of threads that make no calls, too: communication threads take messages.
+        let messages = messages(&records, &ns);
+        let dropped = records.values().map(|record| record.dropped).sum();
+        records.retain(|_, record| !record.by_name.is_empty());
         let names = records.values().flat_map(|record| &record.by_name).map(|calls| calls.name.clone());
         let names: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
         let of_thread = |(&(task, thread), record): (&(u32, ThreadNumber), &Record)| {
@@ -73,13 +74,7 @@ impl Recorders {
                 &ns,
             )
         };
-        Profile {
-            threads: records.iter().map(of_thread).collect(),
-            messages: messages(&records, &ns),
-            dropped: records.values().map(|record| record.dropped).sum(),
-            names,
-            ..job
-        }
+        Profile { threads: records.iter().map(of_thread).collect(), messages, dropped, names, ..job }
     }
 }
 

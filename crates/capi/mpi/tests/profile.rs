@@ -4,8 +4,8 @@ mod jobs;
 
 use jobs::{alone, compile, job, machine};
 use netloom_guest::{Machine, MappingConfig};
-use netloom_shm::launch::share_core;
-use netloom_study::profile::{CallSpan, Parts, Profile};
+use netloom_shm::launch::{Job, share_core};
+use netloom_study::profile::{CallSpan, Message, Parts, Profile};
 use std::path::Path;
 
 fn profiled(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (Profile, String) {
@@ -13,9 +13,13 @@ fn profiled(program: &Path, ranks: u32, per_node: u32, threads: usize) -> (Profi
 }
 
 fn profiled_on(machine: &Machine, program: &Path, ranks: u32) -> (Profile, String) {
+    profiled_job(machine, job(program, ranks))
+}
+
+fn profiled_job(machine: &Machine, job: Job) -> (Profile, String) {
     let machine = Machine { is_profiled: true, ..machine.clone() };
     let (mut out, mut err) = (vec![], vec![]);
-    let outcome = netloom_guest::run(&machine, job(program, ranks), &mut out, &mut err);
+    let outcome = netloom_guest::run(&machine, job, &mut out, &mut err);
     let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
     let output = format!("{}{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
     assert_eq!(outcome.processes.status(), 0, "{output}");
@@ -104,6 +108,27 @@ fn times_of_calls_follow_from_one_another_and_are_the_same_for_any_number_of_thr
     assert_eq!(list, [(1, 0, 7, 8), (0, 1, 8, 100_000), (0, 1, 8, 0)]);
     assert!(own[1].received_ns >= taken.to_ns - 1e3 && own[1].sent_ns <= sent.to_ns, "{:?}", own[1]);
     assert_eq!(profiled(&program, 2, 1, 2).0, profile);
+}
+
+#[test]
+fn messages_that_communication_threads_take_are_there() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/profiled.c", folder.path());
+    let messages = |environment| {
+        let job = Job { environment, ..job(&program, 2) };
+        let mut messages = profiled_job(&machine(1, 1), job).0.messages;
+        messages.sort_by_key(|message| {
+            (message.from.0, message.to.0, message.context, message.tag, message.bytes)
+        });
+        messages
+    };
+    let without = messages(vec![]);
+    let with = messages(vec![("PAMID_THREAD_MULTIPLE".into(), "1".into())]);
+    let ends = |of: &[Message]| -> Vec<_> { of.iter().map(|m| (m.from.0, m.to.0, m.tag, m.bytes)).collect() };
+    assert_eq!(ends(&without), ends(&with));
+    assert!(with.iter().any(|message| message.to.1 > 0), "{with:?}");
+    assert!(with.iter().all(|message| message.sent_ns < message.received_ns), "{with:?}");
 }
 
 #[test]

@@ -228,7 +228,8 @@ fn columns<'a>(
     }
 }
 
-/// Lines from the begin of messages to their ends, if they are few enough.
+/// Lines from the begin of messages to their ends, if they are few enough. Those of threads that make no calls
+/// are at their ranks' first threads.
 fn messages(
     svg: &mut Svg,
     profile: &Profile,
@@ -237,7 +238,8 @@ fn messages(
     at: impl Fn(f64) -> f64,
     top: f64,
 ) {
-    let row = |end: (u32, u32)| rows.binary_search_by_key(&end, |thread| (thread.task, thread.thread)).ok();
+    let row_of = |end| rows.binary_search_by_key(&end, |thread| (thread.task, thread.thread)).ok();
+    let row = |end: (u32, u32)| row_of(end).or_else(|| row_of((end.0, 0)));
     let shown = profile.messages.iter().filter(|m| m.sent_ns >= from && m.received_ns <= to);
     let lines: Vec<_> = shown.filter_map(|m| Some((m, row(m.from)?, row(m.to)?))).collect();
     if lines.len() > MESSAGES_MAX {

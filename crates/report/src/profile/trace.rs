@@ -1,9 +1,10 @@
 //! A profile as trace events of Chrome's format, which ui.perfetto.dev opens: a process for each rank with a
-//! track for each of its threads, calls as slices, messages as arrows.
+//! track for each of its threads, calls as slices, messages as arrows, also to communication threads.
 
 use crate::write::timeline::{Writer, us, whole};
 use netloom_study::profile::{CallSpan, Profile};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// The track of a thread.
 fn track((task, thread): (u32, u32)) -> (u32, u32) {
@@ -40,7 +41,19 @@ pub fn to_json(profile: &Profile) -> String {
             writer.slice(at, time, ("call", &profile.names[call.name]), parts(call));
         }
     }
+    let calling: BTreeSet<_> = profile.threads.iter().map(|thread| (thread.task, thread.thread)).collect();
+    let mut others = BTreeSet::new();
     for (number, message) in profile.messages.iter().enumerate() {
+        // An arrow leads from slice to slice, and a communication thread makes no calls.
+        let ends = [(message.from, message.sent_ns, "send"), (message.to, message.received_ns, "take")];
+        for (thread, at_ns, name) in ends.into_iter().filter(|(thread, ..)| !calling.contains(thread)) {
+            let (track, at) = (track(thread), whole(at_ns));
+            if others.insert(thread) {
+                let name = format!("communication thread {}", thread.1);
+                writer.name("thread_name", track.0, track.1, &name);
+            }
+            writer.slice(track, (at, at), ("message", name), json!({ "bytes": message.bytes }));
+        }
         let id = number.to_string();
         let name = if message.is_collective { "message of a collective" } else { "message" };
         let args = json!({
@@ -85,6 +98,21 @@ pub(crate) mod tests {
             messages: vec![message],
             dropped: 0,
         }
+    }
+
+    #[test]
+    fn a_thread_without_calls_takes_a_message_in_a_slice_of_its_own() {
+        let mut profile = two_ranks();
+        profile.messages[0].to = (1, 3);
+        let trace: Value = serde_json::from_str(&to_json(&profile)).unwrap();
+        let of_thread = |phase: &str| -> Vec<Value> {
+            let events = trace["traceEvents"].as_array().unwrap().iter();
+            events.filter(|e| e["ph"] == phase && e["pid"] == 1 && e["tid"] == 4).cloned().collect()
+        };
+        assert_eq!(of_thread("M")[0]["args"]["name"], "communication thread 3");
+        let (slices, arrows) = (of_thread("X"), of_thread("f"));
+        assert_eq!((slices.len(), arrows.len()), (1, 1));
+        assert_eq!((&slices[0]["name"], &slices[0]["ts"]), (&Value::from("take"), &arrows[0]["ts"]));
     }
 
     #[test]
