@@ -266,8 +266,8 @@ unsafe fn copy_several(from: (*const u8, isize), to: (*mut u8, isize), count: us
             4 => copy_words::<u32>(from, to, count),
             8 => copy_words::<u64>(from, to, count),
             16 => copy_words::<u128>(from, to, count),
-            32 => copy_words::<[u128; 2]>(from, to, count),
-            64 => copy_words::<[u128; 4]>(from, to, count),
+            32 => copy_each(from, to, count, |from, to| Sixteens::<32>.copy(from, to)),
+            64 => copy_each(from, to, count, |from, to| Sixteens::<64>.copy(from, to)),
             9..16 => copy_ends::<u64>(from, to, count, bytes),
             17..32 => copy_ends::<u128>(from, to, count, bytes),
             33..64 => copy_ends::<[u128; 2]>(from, to, count, bytes),
@@ -282,34 +282,92 @@ unsafe fn copy_several(from: (*const u8, isize), to: (*mut u8, isize), count: us
     }
 }
 
+/// Calls a function with where each run is read and written.
+#[inline(always)]
+fn for_each_run(
+    (mut from, from_stride): (*const u8, isize),
+    (mut to, to_stride): (*mut u8, isize),
+    count: usize,
+    copy: impl Fn(*const u8, *mut u8),
+) {
+    for _ in 0..count {
+        copy(from, to);
+        (from, to) = (from.wrapping_offset(from_stride), to.wrapping_offset(to_stride));
+    }
+}
+
+/// Copies a word.
+///
+/// # Safety
+/// It can be read and written.
+#[inline(always)]
+unsafe fn copy_word<W>(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
+}
+
+/// So many bytes, copied in words of 16: what `malloc` returns is aligned to these, so none is in two cache lines,
+/// for which longer words take half as long again.
+#[derive(Clone, Copy)]
+struct Sixteens<const BYTES: usize>;
+
+impl<const BYTES: usize> Sixteens<BYTES> {
+    /// # Safety
+    /// They can be read and written.
+    #[inline(always)]
+    unsafe fn copy(self, from: *const u8, to: *mut u8) {
+        for at in (0..BYTES).step_by(16) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                #[cfg(target_arch = "x86_64")]
+                {
+                    use std::arch::x86_64::{_mm_loadu_si128, _mm_storeu_si128};
+                    // Plain words would be put together to longer ones.
+                    _mm_storeu_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast()));
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                copy_word::<u128>(from.add(at), to.add(at));
+            }
+        }
+    }
+}
+
+/// Copies runs that `copy` copies one of. Places are multiplied, so they do not wait for each other: several runs
+/// in a cycle.
+#[inline(always)]
+fn copy_each(
+    from: (*const u8, isize),
+    to: (*mut u8, isize),
+    count: usize,
+    copy: impl Fn(*const u8, *mut u8),
+) {
+    for n in 0..count as isize {
+        copy(from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
+    }
+}
+
 /// Copies runs of the length of a word.
 ///
 /// # Safety
 /// As [`copy_runs`].
+#[inline(never)] // With other loops in one function, it has too few registers.
 unsafe fn copy_words<W>(from: (*const u8, isize), to: (*mut u8, isize), count: usize) {
-    for n in 0..count as isize {
-        let [from, to] = [from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1).cast_const()];
-        // SAFETY: the caller's promise.
-        unsafe { to.cast_mut().cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
-    }
+    // SAFETY: the caller's promise.
+    copy_each(from, to, count, |from, to| unsafe { copy_word::<W>(from, to) });
 }
 
-/// Copies runs in blocks, of which the last one may overlap the one before it.
+/// Copies runs in blocks of 64 B, of which the last one may overlap the one before it.
 ///
 /// # Safety
 /// As [`copy_runs`]; runs are at least as long as a block.
 unsafe fn copy_blocks(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
-    type Block = [u128; 4];
-    let last = bytes - size_of::<Block>();
-    for n in 0..count as isize {
-        let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
+    let last = bytes - 64;
+    for_each_run(from, to, count, |from, to| {
         // SAFETY: the caller's promise.
-        let copy = |at: usize| unsafe {
-            to.add(at).cast::<Block>().write_unaligned(from.add(at).cast::<Block>().read_unaligned());
-        };
-        (0..last).step_by(size_of::<Block>()).for_each(copy);
+        let copy = |at: usize| unsafe { Sixteens::<64>.copy(from.add(at), to.add(at)) };
+        (0..last).step_by(64).for_each(copy);
         copy(last);
-    }
+    });
 }
 
 /// Copies runs as their first word and their last, which overlap.
@@ -319,12 +377,9 @@ unsafe fn copy_blocks(from: (*const u8, isize), to: (*mut u8, isize), count: usi
 #[inline(always)]
 unsafe fn copy_ends<W>(from: (*const u8, isize), to: (*mut u8, isize), count: usize, bytes: usize) {
     let last = bytes - size_of::<W>();
-    for n in 0..count as isize {
-        let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
-        // SAFETY: the caller's promise.
-        unsafe {
-            to.copy_from_nonoverlapping(from, size_of::<W>());
-            to.add(last).copy_from_nonoverlapping(from.add(last), size_of::<W>());
-        }
-    }
+    // SAFETY: the caller's promise.
+    for_each_run(from, to, count, |from, to| unsafe {
+        copy_word::<W>(from, to);
+        copy_word::<W>(from.add(last), to.add(last));
+    });
 }
