@@ -81,7 +81,7 @@ pub struct Pami {
 /// How many endpoints are kept: few, since a job may have many processes.
 const ENDPOINTS: usize = 16;
 
-type Spend = unsafe extern "C" fn(u64);
+pub type Spend = unsafe extern "C" fn(u64);
 type HasOwnCore = unsafe extern "C" fn() -> bool;
 type SendWhole = unsafe extern "C" fn(*mut c_void, *mut SendImmediate) -> c_int;
 
@@ -244,6 +244,11 @@ impl Pami {
             join(self.context, others.as_mut_ptr(), others.len(), have_threads.into());
         }
         Some((self.context, [symbol(c"lock")?, symbol(c"unlock")?, symbol(c"advance")?, symbol(c"poll")?]))
+    }
+
+    /// The function by which steps take their time, on a simulated machine.
+    pub fn spends(&self) -> Option<Spend> {
+        self.spend
     }
 
     /// From now on a send has ended only when its packets have left: what is sent last must not be lost.
@@ -533,7 +538,9 @@ impl Transport for Pami {
 
     #[inline]
     fn spend(&self, step: Step) {
-        if let Some(spend) = self.spend {
+        if let Some(spend) = self.spend
+            && !crate::threads::is_spent_later(step)
+        {
             // SAFETY: a function of PAMI's extension.
             unsafe { spend(step.to_number()) };
         }

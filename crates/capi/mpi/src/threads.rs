@@ -14,8 +14,9 @@
 //! 4. A thread may wait for the library's lock while it has that of a context of messages, as dispatch
 //!    functions do. So one that has the library's only tries to take a context's.
 
-use crate::pami::Pami;
-use std::cell::Cell;
+use crate::pami::{Pami, Spend};
+use netloom_mpi::transport::Step;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -31,7 +32,12 @@ const UNLOCK: usize = 1;
 const ADVANCE: usize = 2;
 const POLL: usize = 3;
 
+/// PAMI's function by which steps of the software take their time, on a simulated machine.
+static SPEND: AtomicUsize = AtomicUsize::new(0);
+
 thread_local! {
+    /// Steps of this thread that take their time when it has released the lock.
+    static LATER: RefCell<Vec<u64>> = const { RefCell::new(vec![]) };
     /// How many calls the thread is in that have the lock: functions of the program make some within others.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static HAS_CHANGED: Cell<bool> = const { Cell::new(false) };
@@ -48,6 +54,7 @@ pub unsafe fn begin(pami: &Pami) -> bool {
         place.store(function as usize, Ordering::Relaxed);
     }
     HAS_BACKGROUND.store(pami.has_threads(), Ordering::Release);
+    SPEND.store(pami.spends().map_or(0, |spend| spend as usize), Ordering::Relaxed);
     IS_SHARED.store(true, Ordering::Release);
     true
 }
@@ -126,6 +133,7 @@ impl Drop for Held {
             if DEPTH.get() == 0 {
                 crate::waiting::call_ends();
                 unlock();
+                spend_later();
             }
         }
     }
@@ -149,9 +157,42 @@ pub unsafe fn wait() -> bool {
     if !is_shared() {
         return false;
     }
+    if LATER.with_borrow(|steps| !steps.is_empty()) {
+        unlock();
+        spend_later();
+        lock();
+        // Others may have done meanwhile what the caller waits for.
+        return true;
+    }
     // SAFETY: this thread holds the lock.
     unsafe { call_noting(ADVANCE) };
     true
+}
+
+/// With communication threads, a step that touches nothing of other threads takes its time when the lock has been
+/// released: what the paper's library does without it, with pools of requests of each thread. Returns whether
+/// this is such a step; else the caller takes it.
+#[inline]
+pub fn is_spent_later(step: Step) -> bool {
+    let is_private = matches!(step, Step::Send | Step::Receive | Step::Handle | Step::Free);
+    let is_later = is_private && has_background() && DEPTH.get() > 0;
+    if is_later {
+        LATER.with_borrow_mut(|steps| steps.push(step.to_number()));
+    }
+    is_later
+}
+
+fn spend_later() {
+    let spend = SPEND.load(Ordering::Relaxed);
+    if spend == 0 {
+        return;
+    }
+    // SAFETY: PAMI's function of this type.
+    let spend = unsafe { std::mem::transmute::<usize, Spend>(spend) };
+    LATER.with_borrow_mut(|steps| {
+        // SAFETY: a function of a number.
+        steps.drain(..).for_each(|step| unsafe { spend(step) });
+    });
 }
 
 /// Whether there are communication threads.
@@ -187,6 +228,7 @@ pub fn in_dispatch<R>(handle: impl FnOnce() -> R) -> R {
     DEPTH.set(0);
     HAS_CHANGED.set(true);
     unlock();
+    spend_later();
     result
 }
 

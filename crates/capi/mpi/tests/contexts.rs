@@ -157,12 +157,15 @@ fn communication_threads_raise_the_message_rate_of_a_guest() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();
     let program = compile("tests/mpi/message_rate.c", folder.path());
-    let rates = [&[], VARIANTS[2]].map(|variables: Variables| {
-        let (status, out, all) = simulated(&machine(1, 1), &program, 6, variables);
-        assert_eq!(status, 0, "{all}");
-        out.trim().rsplit(' ').next().unwrap().parse::<f64>().unwrap_or_else(|_| panic!("{all}"))
+    let rates = [(&[][..], "1"), (VARIANTS[2], "1"), (VARIANTS[2], "2")].map(|(variables, threads)| {
+        let job = Job { arguments: vec![threads.into()], ..with(variables, job(&program, 6)) };
+        let (outcome, out, err) = run_guests(&machine(1, 1), job);
+        assert_eq!(outcome.processes.status(), 0, "{out}{err}");
+        out.trim().rsplit(' ').next().unwrap().parse::<f64>().unwrap_or_else(|_| panic!("{out}"))
     });
     assert!(rates[1] > 1.3 * rates[0], "{rates:?}");
+    // Two threads hold the lock for what they share only.
+    assert!(rates[2] > 1.3 * rates[1], "{rates:?}");
 }
 
 /// A rank with fewer contexts would never look at some that messages to it take.

@@ -46,18 +46,39 @@ struct Runs {
 }
 
 /// Where data is, from an address on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// Shared: a large type is not copied for each message.
-    nodes: Arc<Vec<Node>>,
+    body: Body,
     bytes: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Body {
+    /// All data is one run, from here on. Most are, and need no memory of their own.
+    Run(isize),
+    /// Not one run. Shared: a large type is not copied for each message.
+    Nodes(Arc<Vec<Node>>),
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout { body: Body::Run(0), bytes: 0 }
+    }
 }
 
 impl Layout {
     /// Bytes that follow one another.
     pub fn run(at: isize, bytes: usize) -> Self {
-        let nodes = if bytes > 0 { vec![Node::Run { at, bytes }] } else { vec![] };
-        Layout { nodes: Arc::new(nodes), bytes }
+        Layout { body: Body::Run(if bytes > 0 { at } else { 0 }), bytes }
+    }
+
+    /// Of nodes that have so many bytes together.
+    fn of_nodes(nodes: Vec<Node>, bytes: usize) -> Self {
+        match nodes[..] {
+            [] => Layout::default(),
+            [Node::Run { at, bytes }] => Layout::run(at, bytes),
+            _ => Layout { body: Body::Nodes(Arc::new(nodes)), bytes },
+        }
     }
 
     /// Bytes of data.
@@ -65,56 +86,60 @@ impl Layout {
         self.bytes
     }
 
+    /// Calls a function with its nodes.
+    #[inline(always)]
+    fn with_nodes<R>(&self, f: impl FnOnce(&[Node]) -> R) -> R {
+        match &self.body {
+            Body::Run(_) if self.bytes == 0 => f(&[]),
+            &Body::Run(at) => f(&[Node::Run { at, bytes: self.bytes }]),
+            Body::Nodes(nodes) => f(nodes),
+        }
+    }
+
     /// Adds another, moved by so many bytes.
     pub fn append(&mut self, other: &Layout, by: isize) {
-        let nodes = Arc::make_mut(&mut self.nodes);
-        for node in other.nodes.iter() {
-            let node = node.moved(by);
-            match (nodes.last_mut(), &node) {
-                (Some(Node::Run { at, bytes }), Node::Run { at: next, bytes: more })
-                    if *at + *bytes as isize == *next =>
-                {
-                    *bytes += more;
-                }
-                _ => nodes.push(node),
-            }
+        if let Body::Nodes(nodes) = &mut self.body {
+            self.bytes += other.bytes;
+            return other.with_nodes(|others| append(Arc::make_mut(nodes), others, by));
         }
-        self.bytes += other.bytes;
+        let mut nodes = self.with_nodes(<[Node]>::to_vec);
+        other.with_nodes(|others| append(&mut nodes, others, by));
+        *self = Layout::of_nodes(nodes, self.bytes + other.bytes);
     }
 
     /// So many of it, a stride apart.
     pub fn repeated(&self, count: usize, stride: isize) -> Layout {
         let bytes = self.bytes * count;
-        let node = match &self.nodes[..] {
-            _ if count == 0 => return Layout::default(),
+        let looped = |body| Node::Repeat { at: 0, of: Arc::new(Loop { count, stride, body }) };
+        let node = match &self.body {
+            _ if count == 0 || bytes == 0 => return Layout::default(),
             _ if count == 1 => return self.clone(),
-            [] => return Layout::default(),
-            [Node::Run { at, bytes: one }] if stride == *one as isize => Node::Run { at: *at, bytes },
-            // A loop that goes on where it has ended is one loop.
-            [Node::Repeat { at, of }] if stride == of.count as isize * of.stride => {
-                let (count, stride, body) = (of.count * count, of.stride, Arc::clone(&of.body));
-                Node::Repeat { at: *at, of: Arc::new(Loop { count, stride, body }) }
-            }
-            _ => {
-                let body = Arc::clone(&self.nodes);
-                Node::Repeat { at: 0, of: Arc::new(Loop { count, stride, body }) }
-            }
+            &Body::Run(at) if stride == self.bytes as isize => return Layout::run(at, bytes),
+            &Body::Run(at) => looped(Arc::new(vec![Node::Run { at, bytes: self.bytes }])),
+            Body::Nodes(nodes) => match &nodes[..] {
+                // A loop that goes on where it has ended is one loop.
+                [Node::Repeat { at, of }] if stride == of.count as isize * of.stride => {
+                    let (count, stride, body) = (of.count * count, of.stride, Arc::clone(&of.body));
+                    Node::Repeat { at: *at, of: Arc::new(Loop { count, stride, body }) }
+                }
+                _ => looped(Arc::clone(nodes)),
+            },
         };
-        Layout { nodes: Arc::new(vec![node]), bytes }
+        Layout { body: Body::Nodes(Arc::new(vec![node])), bytes }
     }
 
     /// Where the data is, if it is one run.
+    #[inline]
     pub fn as_run(&self) -> Option<isize> {
-        match self.nodes[..] {
-            [] => Some(0),
-            [Node::Run { at, .. }] => Some(at),
-            _ => None,
+        match self.body {
+            Body::Run(at) => Some(at),
+            Body::Nodes(_) => None,
         }
     }
 
     /// Where the first byte is and where the last one ends; `None` without data.
     pub fn span(&self) -> Option<[isize; 2]> {
-        span(&self.nodes)
+        self.with_nodes(span)
     }
 
     /// Whether this is true of each run, by where it begins and its bytes.
@@ -128,7 +153,7 @@ impl Layout {
     }
 
     fn for_each(&self, f: impl Fn(Runs) + Copy) {
-        for_each(&self.nodes, 0, 0, f);
+        self.with_nodes(|nodes| for_each(nodes, 0, 0, f));
     }
 
     /// Copies the data from memory, one run after the other.
@@ -192,6 +217,21 @@ impl Layout {
             // SAFETY: the caller's promise.
             unsafe { copy_runs((from, stride), (to, stride), count, bytes) };
         });
+    }
+}
+
+/// Adds nodes, moved by so many bytes, to others.
+fn append(nodes: &mut Vec<Node>, others: &[Node], by: isize) {
+    for node in others {
+        let node = node.moved(by);
+        match (nodes.last_mut(), &node) {
+            (Some(Node::Run { at, bytes }), Node::Run { at: next, bytes: more })
+                if *at + *bytes as isize == *next =>
+            {
+                *bytes += more;
+            }
+            _ => nodes.push(node),
+        }
     }
 }
 

@@ -54,6 +54,8 @@ const KINDS: [Kind; 15] = [
 
 /// What an origin waits for, by number.
 pub type Token = u32;
+/// Of operations that are not answered.
+pub const NO_TOKEN: Token = Token::MAX;
 
 /// A message of a window without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,40 +105,60 @@ pub struct Header {
     pub layout: Layout,
 }
 
-/// A part of fixed length: offset, reduction and type, the length of one run, the length of another layout.
-pub(super) const FIXED: usize = 28;
+/// A part of fixed length: offset, reduction and type, and the length of one run. With it, eight bytes of data and
+/// the envelope lie in the first cache line of a slot of shared memory.
+pub(super) const FIXED: usize = 16;
+/// In place of the run's length: the lengths of run and layout follow, and the layout if it is not one run.
+const LONG: u32 = u32::MAX;
 
 impl Header {
     /// As bytes.
     pub fn encode(&self, to: &mut Vec<u8>) {
         let op = crate::op::OPS.iter().find(|of| of.2 == self.op).map_or(0, |of| of.0 as u16);
         let run = self.layout.as_run();
-        let offset = self.offset.wrapping_add(run.unwrap_or(0) as i64);
-        to.extend(offset.to_le_bytes());
-        to.extend(op.to_le_bytes());
-        to.extend((self.element as u16).to_le_bytes());
-        to.extend((self.layout.bytes() as u64).to_le_bytes());
-        let at = to.len();
-        to.extend([0; 8]);
-        if run.is_none() {
-            self.layout.encode(to);
-            let bytes = (to.len() - at - 8) as u64;
-            to[at..at + 8].copy_from_slice(&bytes.to_le_bytes());
+        let length = u32::try_from(self.layout.bytes()).unwrap_or(LONG);
+        let short = if run.is_some() { length } else { LONG };
+        let mut fixed = [0; FIXED];
+        fixed[..8].copy_from_slice(&self.offset.wrapping_add(run.unwrap_or(0) as i64).to_le_bytes());
+        fixed[8..10].copy_from_slice(&op.to_le_bytes());
+        fixed[10..12].copy_from_slice(&(self.element as u16).to_le_bytes());
+        fixed[12..].copy_from_slice(&short.to_le_bytes());
+        to.extend(fixed);
+        if short == LONG {
+            to.extend((self.layout.bytes() as u64).to_le_bytes());
+            let at = to.len();
+            to.extend([0; 8]);
+            if run.is_none() {
+                self.layout.encode(to);
+                let bytes = (to.len() - at - 8) as u64;
+                to[at..at + 8].copy_from_slice(&bytes.to_le_bytes());
+            }
         }
     }
 
     /// The reverse, and the data behind it; `None` if it is no header.
     pub fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (fixed, rest) = bytes.split_first_chunk::<FIXED>()?;
-        let word = |at: usize| fixed[at..at + 8].try_into().map(u64::from_le_bytes).ok();
         let short = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
-        let (run, other) = (usize::try_from(word(12)?).ok()?, usize::try_from(word(20)?).ok()?);
-        let (layout, data) = rest.split_at_checked(other)?;
-        let layout = if other == 0 { Layout::run(0, run) } else { Layout::decode(layout)? };
-        let (offset, element) = (word(0)? as i64, short(10).into());
+        let offset = i64::from_le_bytes(fixed[..8].try_into().ok()?);
+        let length = u32::from_le_bytes(fixed[12..].try_into().ok()?);
+        let (layout, data) =
+            if length == LONG { long(rest)? } else { (Layout::run(0, length as usize), rest) };
         let op = crate::op::predefined(short(8).into())?;
-        Some((Header { offset, op, element, layout }, data))
+        Some((Header { offset, op, element: short(10).into(), layout }, data))
     }
+}
+
+/// A layout whose lengths come first, and what is behind it.
+fn long(bytes: &[u8]) -> Option<(Layout, &[u8])> {
+    let (lengths, rest) = bytes.split_first_chunk::<16>()?;
+    let length = |at: usize| {
+        let word = lengths[at..at + 8].try_into().map(u64::from_le_bytes).ok()?;
+        usize::try_from(word).ok()
+    };
+    let (run, other) = (length(0)?, length(8)?);
+    let (layout, data) = rest.split_at_checked(other)?;
+    Some((if other == 0 { Layout::run(0, run) } else { Layout::decode(layout)? }, data))
 }
 
 #[cfg(test)]
@@ -148,7 +170,8 @@ mod tests {
         assert!(KINDS.iter().enumerate().all(|(at, &kind)| kind as usize == at));
         let label = Label { kind: Kind::Unlock, window: 8, token: 77 };
         assert_eq!(Label::of(&label.envelope(3)), Some(label));
-        for layout in [Layout::default(), Layout::run(0, 12), Layout::run(0, 3).repeated(4, 10)] {
+        let huge = Layout::run(0, 1 << 40);
+        for layout in [Layout::default(), Layout::run(0, 12), huge, Layout::run(0, 3).repeated(4, 10)] {
             let header = Header { offset: -7, op: Op::Band, element: 0x209, layout };
             let mut bytes = vec![];
             header.encode(&mut bytes);

@@ -16,7 +16,8 @@
 //!
 //! Messages of an origin are carried out at a target in the order in which they are sent, also those whose
 //! data arrives later. So a flush is one message, and its answer says that all before it has been carried
-//! out; an unlock is the same.
+//! out; an unlock is the same. The first operation without a result since a flush is answered by itself, so a
+//! flush after it alone sends nothing.
 
 mod lock;
 mod message;
@@ -38,7 +39,7 @@ use crate::group::Group;
 use crate::point_to_point::PointToPoint;
 use crate::transport::{Memory, Process, Transport};
 use state::{Payload, State};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -103,6 +104,8 @@ pub struct Window<T> {
     mapped: Option<Mapped>,
     /// Collective operations that it has begun.
     collectives: Cell<u32>,
+    /// Where messages are made that are sent at once.
+    message: RefCell<Vec<u8>>,
 }
 
 fn wrong_synchronization(text: impl Into<std::borrow::Cow<'static, str>>) -> Error {
@@ -125,7 +128,14 @@ impl<T: Transport> Window<T> {
         };
         let state = State::new(exposed, address);
         point_to_point.one_sided.borrow_mut().windows.insert(group.context, state);
-        Window { point_to_point, group, extents, mapped, collectives: Cell::new(0) }
+        Window {
+            point_to_point,
+            group,
+            extents,
+            mapped,
+            collectives: Cell::new(0),
+            message: RefCell::default(),
+        }
     }
 
     /// Its processes.

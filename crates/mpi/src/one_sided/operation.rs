@@ -1,6 +1,6 @@
 //! Operations of an origin: put, get, accumulates.
 
-use super::message::{FIXED, Header, Kind, Label, Token};
+use super::message::{FIXED, Header, Kind, Label, NO_TOKEN, Token};
 use super::state::{Access, Held, take_one};
 use super::target::{Exposed, Place, Reply, carry_out, exclusively, write};
 use super::{Window, wrong_synchronization};
@@ -135,15 +135,34 @@ impl<T: Transport> Window<T> {
         self.point_to_point.send_of_windows();
     }
 
-    fn operate(&self, to: Process, kind: Kind, token: Token, header: Header, data: &[&[u8]]) {
+    /// Sends an operation; without a token, one without a result.
+    fn operate(&self, to: Process, kind: Kind, token: Option<Token>, header: Header, data: &[&[u8]]) {
         let bytes: usize = data.iter().map(|part| part.len()).sum();
-        // Of just this length if the data of the target is one piece, so it is not moved again.
-        let mut message = Vec::with_capacity(FIXED + bytes);
-        header.encode(&mut message);
-        data.iter().for_each(|part| message.extend_from_slice(part));
-        if token == NO_TOKEN {
-            self.state(|state| state.target(to).is_dirty = true);
+        let token = token.or_else(|| self.with(|tables| tables.expect_answer(self.group.context, to)));
+        let token = token.unwrap_or(NO_TOKEN);
+        let fill = |message: &mut Vec<u8>| {
+            // Of just this length if the data of the target is one piece, so it is not moved again.
+            message.reserve_exact(FIXED + bytes);
+            header.encode(message);
+            data.iter().for_each(|part| message.extend_from_slice(part));
+        };
+        let transport = self.point_to_point.transport();
+        let most = transport.short_max_bytes();
+        if bytes <= most && to != transport.own() && self.with(|tables| tables.outgoing.is_empty()) {
+            // It is copied when it is sent, so the next one is made in the same memory.
+            let mut message = self.message.borrow_mut();
+            message.clear();
+            fill(&mut message);
+            if message.len() <= most {
+                let label = Label { kind, window: self.group.context, token };
+                let memory = Memory { address: message.as_ptr() as u64, bytes: message.len() as u64 };
+                // Who has ended waits for nothing: see `send_of_windows`.
+                let _ = transport.send_short(to, label.envelope(message.len()), memory);
+                return;
+            }
         }
+        let mut message = vec![];
+        fill(&mut message);
         self.send(to, kind, token, message);
     }
 
@@ -219,7 +238,7 @@ impl<T: Transport> Window<T> {
                 .transfer(to, is_awaited, |token| transport.put(to, memory, exposed, token))
                 .map(Some);
         }
-        self.operate(to, Kind::Put, NO_TOKEN, header, &[data.as_slice()]);
+        self.operate(to, Kind::Put, None, header, &[data.as_slice()]);
         Ok(None)
     }
 
@@ -275,7 +294,7 @@ impl<T: Transport> Window<T> {
     ) -> Token {
         let window = self.group.context;
         let token = self.with(|tables| tables.expect(window, to, Some(place), is_awaited));
-        self.operate(to, kind, token, header, data);
+        self.operate(to, kind, Some(token), header, data);
         token
     }
 
@@ -289,7 +308,7 @@ impl<T: Transport> Window<T> {
         let header = self.header(at, how)?;
         let to = self.may_access(rank).await?;
         if how.op != Op::NoOp && !self.combine(rank, Kind::Accumulate, &header, data, None) {
-            self.operate(to, Kind::Accumulate, NO_TOKEN, header, &[data]);
+            self.operate(to, Kind::Accumulate, None, header, &[data]);
         }
         Ok(())
     }
@@ -339,9 +358,6 @@ impl<T: Transport> Window<T> {
         Ok(())
     }
 }
-
-/// Operations without a result.
-const NO_TOKEN: Token = Token::MAX;
 
 fn check_length(is_right: bool, own: usize, at: &At) -> Result<(), Error> {
     if is_right {

@@ -1,7 +1,7 @@
 //! What a process knows of its windows, as a target and as an origin, and what messages of windows do to it.
 
 use super::lock::Lock;
-use super::message::{DONE, Kind, Label, OUT_OF_RANGE, Token};
+use super::message::{DONE, Kind, Label, NO_TOKEN, OUT_OF_RANGE, Token};
 use super::target::{Exposed, OutOfRange, Place, Reply, carry_out_message};
 use crate::error::{Class, Error};
 use crate::matching::Envelope;
@@ -57,7 +57,9 @@ pub struct Target {
     pub lock: Held,
     /// Results that have not arrived.
     pub results: u32,
-    /// Whether it may not have carried out all operations.
+    /// Answers that have not arrived of operations without a result.
+    pub answers: u32,
+    /// Whether it may not have carried out all operations, beside those that it will answer.
     pub is_dirty: bool,
     /// Whether its post has been seen in this epoch.
     pub is_posted: bool,
@@ -140,6 +142,8 @@ pub struct Pending {
     buffer: Box<[u8]>,
     /// Whether somebody asks for its end.
     is_awaited: bool,
+    /// Whether only the answer of an operation is to come, which has no result.
+    is_answer: bool,
     end: Option<Result<(), Error>>,
 }
 
@@ -216,7 +220,25 @@ impl Tables {
     /// Something that a target is asked for.
     pub fn expect(&mut self, window: u32, target: Process, place: Option<Place>, is_awaited: bool) -> Token {
         self.window(window).target(target).results += 1;
-        let pending = Pending { window, target, place, buffer: Box::default(), is_awaited, end: None };
+        let buffer = Box::default();
+        self.insert(Pending { window, target, place, buffer, is_awaited, is_answer: false, end: None })
+    }
+
+    /// An operation without a result is sent to a target; the token by which the target answers it, if it is to
+    /// do so. Of those since the last flush it is the first one: mostly there is no other, and then a flush has
+    /// nothing to send.
+    pub fn expect_answer(&mut self, window: u32, target: Process) -> Option<Token> {
+        let of = self.window(window).target(target);
+        if of.is_dirty || of.answers > 0 {
+            of.is_dirty = true;
+            return None;
+        }
+        of.answers = 1;
+        let (place, buffer, is_awaited, is_answer) = (None, Box::default(), false, true);
+        Some(self.insert(Pending { window, target, place, buffer, is_awaited, is_answer, end: None }))
+    }
+
+    fn insert(&mut self, pending: Pending) -> Token {
         match self.free.pop() {
             Some(token) => {
                 self.results[token as usize] = Some(pending);
@@ -252,14 +274,16 @@ impl Tables {
     /// A result is here.
     fn end(&mut self, token: Token, end: Result<(), Error>) {
         let Some(Some(pending)) = self.results.get_mut(token as usize) else { return };
-        let (window, target, is_awaited) = (pending.window, pending.target, pending.is_awaited);
+        let (window, target) = (pending.window, pending.target);
+        let (is_awaited, is_answer) = (pending.is_awaited, pending.is_answer);
         pending.place = None;
         pending.buffer = Box::default();
         let error = end.as_ref().err().filter(|_| !is_awaited).cloned();
         pending.end = Some(end);
         if let Some(state) = self.windows.get_mut(&window) {
             let of = state.target(target);
-            of.results = of.results.saturating_sub(1);
+            let count = if is_answer { &mut of.answers } else { &mut of.results };
+            *count = count.saturating_sub(1);
             state.failed = state.failed.take().or(error);
         }
         if !is_awaited {
@@ -405,8 +429,11 @@ impl Tables {
         let (outcome, data) = match end {
             Ok(Some(Reply::Memory(memory))) => (DONE, Payload::Memory(memory)),
             Ok(Some(Reply::Bytes(bytes))) => (DONE, Payload::Bytes(bytes.into())),
-            Ok(None) => return,
-            Err(OutOfRange) if has_result => (OUT_OF_RANGE, Payload::Bytes(Box::default())),
+            Ok(None) if token == NO_TOKEN => return,
+            Ok(None) => (DONE, Payload::Bytes(Box::default())),
+            Err(OutOfRange) if has_result || token != NO_TOKEN => {
+                (OUT_OF_RANGE, Payload::Bytes(Box::default()))
+            }
             Err(OutOfRange) => {
                 if !state.out_of_range.contains(&from) {
                     state.out_of_range.push(from);
@@ -445,7 +472,9 @@ impl Tables {
             for (&process, target) in &state.targets {
                 match target {
                     Target { lock: Held::Asked, .. } => add(OfWindow::Lock, process),
-                    Target { results: 1.., .. } => add(OfWindow::Results, process),
+                    Target { results: 1.., .. } | Target { answers: 1.., .. } => {
+                        add(OfWindow::Results, process)
+                    }
                     _ => {}
                 }
             }

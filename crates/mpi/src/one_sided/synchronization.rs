@@ -30,6 +30,10 @@ impl<T: Transport> Window<T> {
         for token in tokens {
             end = self.result(token).await.and(end);
         }
+        self.until(|state| {
+            targets.iter().all(|target| state.targets.get(target).is_none_or(|of| of.answers == 0))
+        })
+        .await;
         self.results(targets).await.and(end)
     }
 

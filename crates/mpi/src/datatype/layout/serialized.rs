@@ -65,7 +65,7 @@ fn decode(bytes: &mut &[u8], depth: u32) -> Option<(Node, usize)> {
 impl Layout {
     /// Adds it to bytes.
     pub fn encode(&self, to: &mut Vec<u8>) {
-        encode(&self.nodes, to);
+        self.with_nodes(|nodes| encode(nodes, to));
     }
 
     /// The reverse of [`Self::encode`]; `None` if the bytes are no layout.
@@ -78,6 +78,6 @@ impl Layout {
         }
         // Memory has no more.
         isize::try_from(data).ok()?;
-        Some(Layout { nodes: Arc::new(nodes), bytes: data })
+        Some(Layout::of_nodes(nodes, data))
     }
 }
