@@ -60,6 +60,17 @@ impl<'a> Terminal<'a> {
         }
     }
 
+    /// Whether it is time to show something again.
+    fn is_due(&self) -> bool {
+        let Ok(mut last) = self.last.try_lock() else { return false };
+        let every = if self.bar.is_some() { BAR_EVERY } else { LINE_EVERY };
+        let is_due = last.elapsed() >= every;
+        if is_due {
+            *last = Instant::now();
+        }
+        is_due
+    }
+
     fn message(&self, progress: Progress) -> String {
         let wall = self.start.elapsed().as_secs_f64().max(1e-3);
         let mut text = format!("{} us simulated", short(progress.ticks as f64 * self.us_per_tick));
@@ -80,12 +91,9 @@ impl<'a> Terminal<'a> {
 
 impl ProgressSink for Terminal<'_> {
     fn update(&self, progress: Progress) {
-        let Ok(mut last) = self.last.try_lock() else { return };
-        let every = if self.bar.is_some() { BAR_EVERY } else { LINE_EVERY };
-        if last.elapsed() < every {
+        if !self.is_due() {
             return;
         }
-        *last = Instant::now();
         let message = self.message(progress);
         match &self.bar {
             Some(bar) => {
@@ -101,6 +109,17 @@ impl ProgressSink for Terminal<'_> {
 
     fn stop(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    fn waits(&self, of_others: usize) {
+        if !self.is_due() {
+            return;
+        }
+        let message = format!("waiting for {} that other processes run", counted(of_others, "point"));
+        match &self.bar {
+            Some(bar) => bar.set_message(message),
+            None => eprintln!("netloom: {message}"),
+        }
     }
 }
 

@@ -24,6 +24,9 @@ pub trait ProgressSink: Sync {
 
     /// Whether the run should end now, with what it has.
     fn stop(&self) -> bool;
+
+    /// A sweep waits for this number of points that other processes run; called several times a second.
+    fn waits(&self, _of_others: usize) {}
 }
 
 /// A sink that shows nothing and heeds a flag.

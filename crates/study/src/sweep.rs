@@ -237,6 +237,7 @@ fn run(
         }
         // What other processes run ends, or is left to this one if they end before.
         todo = batch.of_others;
+        progress.waits(todo.len());
         std::thread::sleep(LOOK);
     };
     let outcome = |((point, result), ran): ((Point, Option<RunResult>), bool)| Outcome {

@@ -207,6 +207,9 @@ impl ProgressSink for Round<'_> {
     fn stop(&self) -> bool {
         self.outer.stop()
     }
+    fn waits(&self, of_others: usize) {
+        self.outer.waits(of_others);
+    }
 }
 
 #[cfg(test)]
