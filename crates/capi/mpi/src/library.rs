@@ -389,11 +389,7 @@ impl Library {
         // Persistent collectives are started in any order.
         let team = comm.team.filter(|_| comm.repeated.is_none());
         let number = comm.repeated.unwrap_or_else(|| comm.next_collective());
-        let operation = Operation::new(point_to_point, comm.group.clone(), number);
-        match &comm.remote {
-            None => operation.of_team(team),
-            Some(remote) => operation.to(remote.clone()),
-        }
+        Operation::between(point_to_point, comm.group.clone(), comm.remote.clone(), team, number)
     }
 
     /// The same of an intercommunicator, whose groups have contexts of their own.

@@ -79,14 +79,28 @@ impl<T: Transport> Operation<T> {
     /// The `number`-th collective of a group.
     #[inline(always)]
     pub fn new(point_to_point: Rc<PointToPoint<T>>, group: Group, number: u32) -> Self {
+        Self::between(point_to_point, group, None, None, number)
+    }
+
+    /// The same of a group that has a team of the transport, or messages to and from the ranks of another group.
+    #[inline(always)]
+    pub fn between(
+        point_to_point: Rc<PointToPoint<T>>,
+        group: Group,
+        remote: Option<Processes>,
+        team: Option<Team>,
+        number: u32,
+    ) -> Self {
         let tag = (number & 0x7fff_ffff) as i32;
         point_to_point.collective_begins(group.context, tag as u32);
+        let team = team.filter(|_| remote.is_none());
+        // Made at once, and not changed: it is read soon, and what is stored in parts is read late.
         Operation {
             point_to_point,
             group,
-            remote: None,
+            remote,
             tag,
-            team: None,
+            team,
             is_between_processes: false,
             lengths_differ: Cell::new(false),
         }
