@@ -5,6 +5,7 @@ use crate::cores::CoresConfig;
 use crate::polling::Polling;
 use crate::process::{
     Failure, Measurement, Noted, Operation, Operations, Outcome, Process, ProcessId, Resumed, Step, Wait,
+    trim,
 };
 use crate::program::Core;
 use crate::schedule::{Next, Schedule};
@@ -349,6 +350,7 @@ impl<N: NetworkInterface> Nodes<N> {
                 }
             }
             let Some(operation) = running.operations.pop_front() else { return };
+            trim(&mut running.operations);
             why = Resumed::Done;
             match operation {
                 Operation::Fail(failure) => node.running[place].fail(failure),

@@ -83,6 +83,16 @@ pub enum Resumed {
 /// The operations of a process, in order.
 pub type Operations<C, W> = VecDeque<Operation<C, W>>;
 
+/// Frees the memory of a list that was long, such as one with the stores of a message, and is empty now. A machine
+/// has several lists a node.
+#[inline]
+pub(crate) fn trim<C, W>(operations: &mut Operations<C, W>) {
+    const KEPT: usize = 32;
+    if operations.is_empty() && operations.capacity() > KEPT {
+        *operations = VecDeque::new();
+    }
+}
+
 /// The state that a process returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {

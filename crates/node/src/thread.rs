@@ -1,7 +1,7 @@
 //! The hardware thread of a process, as the process's software sees it: it executes operations in order, one
 //! after the other. Nothing here waits.
 
-use crate::process::{Failure, Measurement, Noted, Operation, Operations, ProcessId, Resumed, Wait};
+use crate::process::{Failure, Measurement, Noted, Operation, Operations, ProcessId, Resumed, Wait, trim};
 use crate::program::lock;
 use crate::time::Microticks;
 use std::sync::{Arc, Mutex};
@@ -179,6 +179,7 @@ impl<C, W> Thread<C, W> {
         let mut mailbox = lock(&self.0);
         if operations.is_empty() {
             std::mem::swap(operations, &mut mailbox.operations);
+            trim(&mut mailbox.operations);
         } else {
             operations.append(&mut mailbox.operations);
         }
