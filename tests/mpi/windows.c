@@ -323,6 +323,17 @@ static void out_of_range(void)
   CHECK(MPI_Win_flush(right, win) == MPI_SUCCESS);
   MPI_Get(in, 1, MPI_INT, right, all[right] - 1, 1, MPI_INT, win);
   CHECK(class_of(MPI_Win_unlock(right, win)) == MPI_ERR_RMA_RANGE);
+  if (left != right)
+  {
+    /* The call that ends accesses to that target tells of it, however soon the target has answered. */
+    MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+    MPI_Win_lock(MPI_LOCK_SHARED, left, 0, win);
+    MPI_Put(data, 1, MPI_INT, right, all[right] + sizeof attached, 1, MPI_INT, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(MPI_Win_flush_local(left, win) == MPI_SUCCESS);
+    CHECK(MPI_Win_unlock(left, win) == MPI_SUCCESS);
+    CHECK(class_of(MPI_Win_unlock(right, win)) == MPI_ERR_RMA_RANGE);
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK(attached[0] == 1);
   MPI_Win_free(&win);

@@ -230,10 +230,17 @@ fn export(function: &Function, is_long: bool) -> String {
                 Some((last, given)) if last.kind == "*request" => {
                     (given, format!("library.start(plan, {})", last.name))
                 }
-                _ => (&parameters[..], "library.block_on(plan)".into()),
+                _ => (&parameters[..], String::new()),
             };
             let given = arguments(given);
-            let planned = |by: &str| format!("{{ let plan = crate::{by}(library, {given})?; {then} }}");
+            let planned = |by: &str| match &*then {
+                "" => {
+                    format!(
+                        "{{ let planned = std::pin::pin!(crate::{by}(library, {given})); library.carry_out(planned) }}"
+                    )
+                }
+                then => format!("{{ let plan = crate::{by}(library, {given})?; {then} }}"),
+            };
             let planned = choose_groups(by, &format!("library.is_inter({comm})"), planned);
             format!("run(&\"MPI_{name}\", {comm}, |library| {{ {places}{planned} }})")
         }

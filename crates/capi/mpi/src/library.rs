@@ -425,7 +425,25 @@ impl Library {
     /// Makes progress until a future has ended.
     #[inline(always)]
     pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> T {
-        let mut future = pin!(future);
+        self.block_on_pinned(pin!(future))
+    }
+
+    /// Carries out a collective that was planned, where it is: to move it would take as long as some of them do.
+    #[inline]
+    pub fn carry_out(
+        &mut self,
+        planned: Pin<&mut Result<impl Future<Output = Result<(), Error>>, Error>>,
+    ) -> Result<(), Error> {
+        // SAFETY: what is in it is not moved out, but for an error, which may be.
+        match unsafe { planned.get_unchecked_mut() } {
+            // SAFETY: it is pinned with the result that it is in.
+            Ok(plan) => self.block_on_pinned(unsafe { Pin::new_unchecked(plan) }),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    #[inline]
+    fn block_on_pinned<T>(&mut self, mut future: Pin<&mut impl Future<Output = T>>) -> T {
         loop {
             self.point_to_point.set_blocking(true);
             let polled = poll(future.as_mut());

@@ -16,7 +16,7 @@
 
 use crate::pami::{Pami, Spend};
 use netloom_mpi::transport::Step;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -35,9 +35,13 @@ const POLL: usize = 3;
 /// PAMI's function by which steps of the software take their time, on a simulated machine.
 static SPEND: AtomicUsize = AtomicUsize::new(0);
 
+/// Steps that touch nothing of other threads, beside what they belong to.
+const PRIVATE: [Step; 3] = [Step::Receive, Step::Handle, Step::Free];
+
 thread_local! {
-    /// Steps of this thread that take their time when it has released the lock.
-    static LATER: RefCell<Vec<u64>> = const { RefCell::new(vec![]) };
+    /// How often each of [`PRIVATE`] is to take its time when this thread has released the lock. Nothing that
+    /// is dropped: calls may come after the thread's end has begun.
+    static LATER: Cell<[u32; PRIVATE.len()]> = const { Cell::new([0; PRIVATE.len()]) };
     /// How many calls the thread is in that have the lock: functions of the program make some within others.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static HAS_CHANGED: Cell<bool> = const { Cell::new(false) };
@@ -64,6 +68,7 @@ pub unsafe fn begin(pami: &Pami) -> bool {
 pub fn end() {
     if DEPTH.replace(0) > 0 {
         unlock();
+        spend_later();
     }
     IS_SHARED.store(false, Ordering::Release);
     HAS_BACKGROUND.store(false, Ordering::Release);
@@ -157,7 +162,7 @@ pub unsafe fn wait() -> bool {
     if !is_shared() {
         return false;
     }
-    if LATER.with_borrow(|steps| !steps.is_empty()) {
+    if LATER.get() != [0; PRIVATE.len()] {
         unlock();
         spend_later();
         lock();
@@ -174,25 +179,28 @@ pub unsafe fn wait() -> bool {
 /// this is such a step; else the caller takes it.
 #[inline]
 pub fn is_spent_later(step: Step) -> bool {
-    let is_private = matches!(step, Step::Send | Step::Receive | Step::Handle | Step::Free);
-    let is_later = is_private && has_background() && DEPTH.get() > 0;
+    let Some(kind) = PRIVATE.iter().position(|&of| of == step) else { return false };
+    let is_later = has_background() && DEPTH.get() > 0;
     if is_later {
-        LATER.with_borrow_mut(|steps| steps.push(step.to_number()));
+        let mut counts = LATER.get();
+        counts[kind] += 1;
+        LATER.set(counts);
     }
     is_later
 }
 
 fn spend_later() {
+    let counts = LATER.take();
     let spend = SPEND.load(Ordering::Relaxed);
     if spend == 0 {
         return;
     }
     // SAFETY: PAMI's function of this type.
     let spend = unsafe { std::mem::transmute::<usize, Spend>(spend) };
-    LATER.with_borrow_mut(|steps| {
+    for (step, count) in PRIVATE.into_iter().zip(counts) {
         // SAFETY: a function of a number.
-        steps.drain(..).for_each(|step| unsafe { spend(step) });
-    });
+        (0..count).for_each(|_| unsafe { spend(step.to_number()) });
+    }
 }
 
 /// Whether there are communication threads.

@@ -63,6 +63,8 @@ pub struct Target {
     pub is_dirty: bool,
     /// Whether its post has been seen in this epoch.
     pub is_posted: bool,
+    /// What the answer of an operation tells, until the program hears of it.
+    pub failed: Option<Error>,
 }
 
 /// A window.
@@ -226,10 +228,12 @@ impl Tables {
 
     /// An operation without a result is sent to a target; the token by which the target answers it, if it is to
     /// do so. Of those since the last flush it is the first one: mostly there is no other, and then a flush has
-    /// nothing to send.
+    /// nothing to send. Not between start and complete, which waits for no answers.
     pub fn expect_answer(&mut self, window: u32, target: Process) -> Option<Token> {
-        let of = self.window(window).target(target);
-        if of.is_dirty || of.answers > 0 {
+        let state = self.window(window);
+        let is_started = matches!(state.access, Access::Started { .. });
+        let of = state.target(target);
+        if is_started || of.is_dirty || of.answers > 0 {
             of.is_dirty = true;
             return None;
         }
@@ -282,9 +286,14 @@ impl Tables {
         pending.end = Some(end);
         if let Some(state) = self.windows.get_mut(&window) {
             let of = state.target(target);
-            let count = if is_answer { &mut of.answers } else { &mut of.results };
-            *count = count.saturating_sub(1);
-            state.failed = state.failed.take().or(error);
+            if is_answer {
+                debug_assert!(of.answers > 0, "an epoch has ended without the answer of process {target}");
+                of.answers = of.answers.saturating_sub(1);
+                of.failed = of.failed.take().or(error);
+            } else {
+                of.results = of.results.saturating_sub(1);
+                state.failed = state.failed.take().or(error);
+            }
         }
         if !is_awaited {
             self.forget(token);

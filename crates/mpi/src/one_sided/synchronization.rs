@@ -34,7 +34,11 @@ impl<T: Transport> Window<T> {
             targets.iter().all(|target| state.targets.get(target).is_none_or(|of| of.answers == 0))
         })
         .await;
-        self.results(targets).await.and(end)
+        let failed = self.state(|state| {
+            let of = |target| state.targets.get_mut(target).and_then(|of| of.failed.take());
+            targets.iter().filter_map(of).fold(None, |first: Option<Error>, next| first.or(Some(next)))
+        });
+        self.results(targets).await.and(failed.map_or(Ok(()), Err)).and(end)
     }
 
     /// Waits until the results of operations are here.

@@ -103,6 +103,7 @@ pub fn run_job(machine: &Machine, job: Job) -> (u8, f64, String, String) {
 
 /// Programs of `tests/mpi` that check their data themselves, in both worlds.
 pub const CHECKED: &[&str] = &[
+    "at_exit",
     "attributes",
     "buffered",
     "collectives",
