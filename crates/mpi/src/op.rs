@@ -7,6 +7,8 @@ use rustc_apfloat::Float;
 /// A predefined reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Their names are the standard's.
+// A whole word: a byte beside others is stored alone and loaded with them, for which a processor waits.
+#[repr(usize)]
 pub enum Op {
     Sum,
     Min,
