@@ -6,9 +6,8 @@ use rustc_apfloat::Float;
 
 /// A predefined reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)] // A byte beside others is stored alone and loaded with them, for which a processor waits.
 #[allow(missing_docs)] // Their names are the standard's.
-// A whole word: a byte beside others is stored alone and loaded with them, for which a processor waits.
-#[repr(usize)]
 pub enum Op {
     Sum,
     Min,
