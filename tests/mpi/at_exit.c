@@ -1,4 +1,5 @@
-/* MPI ends in an exit handler, as in a destructor of a global object of C++: variables of the thread are gone by then. */
+/* MPI ends in an exit handler, as in the destructor of a global object of C++: variables of the thread have
+ * been destroyed by then. */
 #include "common.h"
 
 static int rank, size;

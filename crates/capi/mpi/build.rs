@@ -228,18 +228,17 @@ fn export(function: &Function, is_long: bool) -> String {
         Some(by) if is_collective(by) => {
             let (given, then) = match parameters.split_last() {
                 Some((last, given)) if last.kind == "*request" => {
-                    (given, format!("library.start(plan, {})", last.name))
+                    (given, Some(format!("library.start(plan, {})", last.name)))
                 }
-                _ => (&parameters[..], String::new()),
+                _ => (&parameters[..], None),
             };
             let given = arguments(given);
-            let planned = |by: &str| match &*then {
-                "" => {
-                    format!(
-                        "{{ let planned = std::pin::pin!(crate::{by}(library, {given})); library.carry_out(planned) }}"
-                    )
+            let planned = |by: &str| {
+                let plan = format!("crate::{by}(library, {given})");
+                match &then {
+                    Some(then) => format!("{{ let plan = {plan}?; {then} }}"),
+                    None => format!("{{ let plan = std::pin::pin!({plan}); library.carry_out(plan) }}"),
                 }
-                then => format!("{{ let plan = crate::{by}(library, {given})?; {then} }}"),
             };
             let planned = choose_groups(by, &format!("library.is_inter({comm})"), planned);
             format!("run(&\"MPI_{name}\", {comm}, |library| {{ {places}{planned} }})")

@@ -83,8 +83,8 @@ pub enum Resumed {
 /// The operations of a process, in order.
 pub type Operations<C, W> = VecDeque<Operation<C, W>>;
 
-/// Frees the memory of a list that was long, such as one with the stores of a message, and is empty now. A machine
-/// has several lists a node.
+/// Frees the memory of a list that was long, such as one with the stores of a message, and is empty now. A
+/// machine has several lists a node.
 #[inline]
 pub(crate) fn trim<C, W>(operations: &mut Operations<C, W>) {
     const KEPT: usize = 32;

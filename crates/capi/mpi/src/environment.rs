@@ -78,8 +78,8 @@ pub unsafe fn pcontrol(_level: c_int) -> c_int {
     SUCCESS
 }
 
-/// A huge page, bytes. From half of one on, memory lies in such pages: the kernel copies from process to process
-/// two to three times as fast between them as between pages of 4 KiB, each of which it looks up by itself.
+/// A huge page, bytes. From half of one on, memory lies in such pages: the kernel copies from process to
+/// process two to three times as fast between them as between pages of 4 KiB, each of which it looks up.
 const HUGE_PAGE_B: usize = 2 << 20;
 
 /// Memory that begins a cache line, or huge pages if it is large.

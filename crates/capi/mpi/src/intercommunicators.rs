@@ -202,12 +202,8 @@ fn across(
     let point_to_point = Rc::clone(&library.point_to_point);
     let peer = library.of(peer);
     let group = Group { context: peer.group.context | WITHIN_GROUP, ..peer.group.clone() };
-    let operation = Operation::new(point_to_point, group, tag as u32).between_processes();
-    let operation = match &peer.remote {
-        None => operation,
-        Some(remote) => operation.to(remote.clone()),
-    };
-    Ok((operation, remote_leader as u32))
+    let operation = Operation::between(point_to_point, group, peer.remote.clone(), None, tag as u32);
+    Ok((operation.between_processes(), remote_leader as u32))
 }
 
 /// A communicator of both groups: the one with a false `high` first, or that whose leader is the lower

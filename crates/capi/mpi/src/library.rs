@@ -428,7 +428,7 @@ impl Library {
         self.block_on_pinned(pin!(future))
     }
 
-    /// Carries out a collective that was planned, where it is: to move it would take as long as some of them do.
+    /// Carries out a collective where it was planned: to move the plan costs a short one a tenth of its time.
     #[inline]
     pub fn carry_out(
         &mut self,

@@ -539,7 +539,7 @@ impl Transport for Pami {
     #[inline]
     fn spend(&self, step: Step) {
         if let Some(spend) = self.spend
-            && !crate::threads::is_spent_later(step)
+            && !crate::threads::postpone(step)
         {
             // SAFETY: a function of PAMI's extension.
             unsafe { spend(step.to_number()) };

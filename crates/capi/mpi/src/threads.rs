@@ -41,7 +41,7 @@ const PRIVATE: [Step; 3] = [Step::Receive, Step::Handle, Step::Free];
 thread_local! {
     /// How often each of [`PRIVATE`] is to take its time when this thread has released the lock. Nothing that
     /// is dropped: calls may come after the thread's end has begun.
-    static LATER: Cell<[u32; PRIVATE.len()]> = const { Cell::new([0; PRIVATE.len()]) };
+    static POSTPONED: Cell<[u32; PRIVATE.len()]> = const { Cell::new([0; PRIVATE.len()]) };
     /// How many calls the thread is in that have the lock: functions of the program make some within others.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static HAS_CHANGED: Cell<bool> = const { Cell::new(false) };
@@ -68,7 +68,7 @@ pub unsafe fn begin(pami: &Pami) -> bool {
 pub fn end() {
     if DEPTH.replace(0) > 0 {
         unlock();
-        spend_later();
+        spend_postponed();
     }
     IS_SHARED.store(false, Ordering::Release);
     HAS_BACKGROUND.store(false, Ordering::Release);
@@ -138,7 +138,7 @@ impl Drop for Held {
             if DEPTH.get() == 0 {
                 crate::waiting::call_ends();
                 unlock();
-                spend_later();
+                spend_postponed();
             }
         }
     }
@@ -162,9 +162,9 @@ pub unsafe fn wait() -> bool {
     if !is_shared() {
         return false;
     }
-    if LATER.get() != [0; PRIVATE.len()] {
+    if POSTPONED.get() != [0; PRIVATE.len()] {
         unlock();
-        spend_later();
+        spend_postponed();
         lock();
         // Others may have done meanwhile what the caller waits for.
         return true;
@@ -174,23 +174,23 @@ pub unsafe fn wait() -> bool {
     true
 }
 
-/// With communication threads, a step that touches nothing of other threads takes its time when the lock has been
-/// released: what the paper's library does without it, with pools of requests of each thread. Returns whether
-/// this is such a step; else the caller takes it.
+/// With communication threads, a step that touches nothing of other threads takes its time when the lock has
+/// been released: the paper's library does without the lock there, with pools of requests of each thread.
+/// Returns whether this is such a step; otherwise its time is the caller's to spend.
 #[inline]
-pub fn is_spent_later(step: Step) -> bool {
+pub fn postpone(step: Step) -> bool {
     let Some(kind) = PRIVATE.iter().position(|&of| of == step) else { return false };
     let is_later = has_background() && DEPTH.get() > 0;
     if is_later {
-        let mut counts = LATER.get();
+        let mut counts = POSTPONED.get();
         counts[kind] += 1;
-        LATER.set(counts);
+        POSTPONED.set(counts);
     }
     is_later
 }
 
-fn spend_later() {
-    let counts = LATER.take();
+fn spend_postponed() {
+    let counts = POSTPONED.take();
     let spend = SPEND.load(Ordering::Relaxed);
     if spend == 0 {
         return;
@@ -236,7 +236,7 @@ pub fn in_dispatch<R>(handle: impl FnOnce() -> R) -> R {
     DEPTH.set(0);
     HAS_CHANGED.set(true);
     unlock();
-    spend_later();
+    spend_postponed();
     result
 }
 

@@ -82,7 +82,8 @@ impl<T: Transport> Operation<T> {
         Self::between(point_to_point, group, None, None, number)
     }
 
-    /// The same of a group that has a team of the transport, or messages to and from the ranks of another group.
+    /// The same of a group with a team of the transport, or with messages to and from the ranks of another
+    /// group.
     #[inline(always)]
     pub fn between(
         point_to_point: Rc<PointToPoint<T>>,
@@ -118,14 +119,6 @@ impl<T: Transport> Operation<T> {
     #[inline(always)]
     pub fn of_team(mut self, team: Option<Team>) -> Self {
         self.team = team;
-        self
-    }
-
-    /// The same with messages to and from the ranks of another group.
-    #[inline(always)]
-    pub fn to(mut self, remote: Processes) -> Self {
-        self.remote = Some(remote);
-        self.team = None;
         self
     }
 

@@ -306,8 +306,8 @@ unsafe fn copy_several(from: (*const u8, isize), to: (*mut u8, isize), count: us
             4 => copy_words::<u32>(from, to, count),
             8 => copy_words::<u64>(from, to, count),
             16 => copy_words::<u128>(from, to, count),
-            32 => copy_each(from, to, count, |from, to| Sixteens::<32>.copy(from, to)),
-            64 => copy_each(from, to, count, |from, to| Sixteens::<64>.copy(from, to)),
+            32 => copy_each(from, to, count, |from, to| copy_sixteens::<32>(from, to)),
+            64 => copy_each(from, to, count, |from, to| copy_sixteens::<64>(from, to)),
             9..16 => copy_ends::<u64>(from, to, count, bytes),
             17..32 => copy_ends::<u128>(from, to, count, bytes),
             33..64 => copy_ends::<[u128; 2]>(from, to, count, bytes),
@@ -346,34 +346,30 @@ unsafe fn copy_word<W>(from: *const u8, to: *mut u8) {
     unsafe { to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
 }
 
-/// So many bytes, copied in words of 16: what `malloc` returns is aligned to these, so none is in two cache lines,
-/// for which longer words take half as long again.
-#[derive(Clone, Copy)]
-struct Sixteens<const BYTES: usize>;
-
-impl<const BYTES: usize> Sixteens<BYTES> {
-    /// # Safety
-    /// They can be read and written.
-    #[inline(always)]
-    unsafe fn copy(self, from: *const u8, to: *mut u8) {
-        for at in (0..BYTES).step_by(16) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                #[cfg(target_arch = "x86_64")]
-                {
-                    use std::arch::x86_64::{_mm_loadu_si128, _mm_storeu_si128};
-                    // Plain words would be put together to longer ones.
-                    _mm_storeu_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast()));
-                }
-                #[cfg(not(target_arch = "x86_64"))]
-                copy_word::<u128>(from.add(at), to.add(at));
+/// Copies this number of bytes in words of 16: what `malloc` returns is aligned to these, so none is in two
+/// cache lines, for which longer words take half as long again.
+///
+/// # Safety
+/// They can be read and written.
+#[inline(always)]
+unsafe fn copy_sixteens<const BYTES: usize>(from: *const u8, to: *mut u8) {
+    for at in (0..BYTES).step_by(16) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use std::arch::x86_64::{_mm_loadu_si128, _mm_storeu_si128};
+                // Plain words would be put together to longer ones.
+                _mm_storeu_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast()));
             }
+            #[cfg(not(target_arch = "x86_64"))]
+            copy_word::<u128>(from.add(at), to.add(at));
         }
     }
 }
 
-/// Copies runs that `copy` copies one of. Places are multiplied, so they do not wait for each other: several runs
-/// in a cycle.
+/// Calls `copy` for each run, as [`for_each_run`]. Places are multiplied, so they do not wait for each other:
+/// for runs of one length, of which several are copied in a cycle.
 #[inline(always)]
 fn copy_each(
     from: (*const u8, isize),
@@ -404,7 +400,7 @@ unsafe fn copy_blocks(from: (*const u8, isize), to: (*mut u8, isize), count: usi
     let last = bytes - 64;
     for_each_run(from, to, count, |from, to| {
         // SAFETY: the caller's promise.
-        let copy = |at: usize| unsafe { Sixteens::<64>.copy(from.add(at), to.add(at)) };
+        let copy = |at: usize| unsafe { copy_sixteens::<64>(from.add(at), to.add(at)) };
         (0..last).step_by(64).for_each(copy);
         copy(last);
     });

@@ -105,8 +105,8 @@ pub struct Header {
     pub layout: Layout,
 }
 
-/// A part of fixed length: offset, reduction and type, and the length of one run. With it, eight bytes of data and
-/// the envelope lie in the first cache line of a slot of shared memory.
+/// A part of fixed length: offset, reduction and type, and the length of one run. With it, eight bytes of data
+/// and the envelope lie in the first cache line of a slot of shared memory.
 pub(super) const FIXED: usize = 16;
 /// In place of the run's length: the lengths of run and layout follow, and the layout if it is not one run.
 const LONG: u32 = u32::MAX;

@@ -226,9 +226,9 @@ impl Tables {
         self.insert(Pending { window, target, place, buffer, is_awaited, is_answer: false, end: None })
     }
 
-    /// An operation without a result is sent to a target; the token by which the target answers it, if it is to
-    /// do so. Of those since the last flush it is the first one: mostly there is no other, and then a flush has
-    /// nothing to send. Not between start and complete, which waits for no answers.
+    /// An operation without a result is sent to a target; the token by which the target answers it, if it is
+    /// to do so: the first one since the last flush. Mostly there is no other, and then a flush has nothing to
+    /// send. Not between start and complete, which waits for no answers.
     pub fn expect_answer(&mut self, window: u32, target: Process) -> Option<Token> {
         let state = self.window(window);
         let is_started = matches!(state.access, Access::Started { .. });

@@ -228,8 +228,8 @@ fn columns<'a>(
     }
 }
 
-/// Lines from the begin of messages to their ends, if they are few enough. Those of threads that make no calls
-/// are at their ranks' first threads.
+/// Lines from the begin of messages to their ends, if they are few enough. Those of threads that make no
+/// calls are at their ranks' first threads.
 fn messages(
     svg: &mut Svg,
     profile: &Profile,
