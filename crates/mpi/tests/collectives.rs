@@ -65,9 +65,11 @@ proptest! {
             assert!(rank != root || data == reduced(0..size, maps), "reduce");
         }));
         job.run(|rank| Box::pin(async move {
-            let mut data = operand(rank, maps);
+            let own = operand(rank, maps);
+            let [mut data, mut elsewhere] = [own.clone(), vec![0xff; own.len()]];
             collective::all_reduce(&job.operation(rank), &mut data, &then).await.unwrap();
-            assert!(data == reduced(0..size, maps), "all-reduce");
+            collective::all_reduce_from(&job.operation(rank), &own, &mut elsewhere, &then).await.unwrap();
+            assert!([data, elsewhere].iter().all(|data| *data == reduced(0..size, maps)), "all-reduce");
         }));
         job.run(|rank| Box::pin(async move {
             for is_exclusive in [false, true] {
@@ -124,10 +126,11 @@ proptest! {
             let operation = job.operation(rank);
             collective::reduce_scatter(&operation, &mut data(rank), &lengths, &mut own, &Sum).await.unwrap();
             assert!(own == expected, "reduce-scatter");
-            let mut words = data(rank);
+            let (own, expected) = (data(rank), (0..all).flat_map(|at| sum(at).to_ne_bytes()).collect::<Vec<u8>>());
+            let [mut words, mut elsewhere] = [own.clone(), vec![0xff; own.len()]];
             collective::all_reduce(&job.operation(rank), &mut words, &Sum).await.unwrap();
-            let expected: Vec<u8> = (0..all).flat_map(|at| sum(at).to_ne_bytes()).collect();
-            assert!(words == expected, "all-reduce in parts");
+            collective::all_reduce_from(&job.operation(rank), &own, &mut elsewhere, &Sum).await.unwrap();
+            assert!(words == expected && elsewhere == expected, "all-reduce in parts");
             let lengths = vec![2 * maps; size as usize];
             let mut data: Vec<u8> = (0..size).flat_map(|_| operand(rank, maps)).collect();
             let mut own = vec![0; 2 * maps];

@@ -454,6 +454,26 @@ impl<'a> Operand<'a> {
         }
     }
 
+    /// The same, without a copy of many elements in one piece: where they are, if that is elsewhere.
+    ///
+    /// # Safety
+    /// As [`Self::new`].
+    #[inline(always)]
+    pub unsafe fn apart(from: &Array, result: Array) -> (Option<&'a [u8]>, Self) {
+        /// Fewer are copied sooner than it is looked whether they need to be.
+        const LEAST_BYTES: usize = 4096;
+        let is_short = result.bytes < LEAST_BYTES || from.bytes != result.bytes;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_short || from.address == result.address || !from.is_run() || !result.is_run() {
+                return (None, Self::new(from, result));
+            }
+            let elements = std::slice::from_raw_parts(from.address as *const u8, from.bytes);
+            let address = result.address as *mut u8;
+            (Some(elements), Operand::Here(std::slice::from_raw_parts_mut(address, result.bytes)))
+        }
+    }
+
     #[inline(never)]
     unsafe fn copied(from: &Array, result: Array) -> Self {
         // SAFETY: the caller's promise.

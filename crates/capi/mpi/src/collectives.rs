@@ -129,10 +129,15 @@ pub unsafe fn all_reduce(
     let combine = combining(op, &recvbuf)?;
     let [from, result] = operand(sendbuf, &recvbuf)?;
     // SAFETY: the program gave the buffers.
-    let mut data = unsafe { Operand::new(&from, result) };
+    let (from, mut data) = unsafe { Operand::apart(&from, result) };
     let operation = library.operation(comm);
     Ok(async move {
-        collective::all_reduce(&operation, &mut data, &combine).await?;
+        match from {
+            None => collective::all_reduce(&operation, &mut data, &combine).await?,
+            Some(from) => {
+                Box::pin(collective::all_reduce_from(&operation, from, &mut data, &combine)).await?;
+            }
+        }
         operation.check_lengths()?;
         data.finish();
         Ok(())

@@ -278,6 +278,25 @@ pub trait PamiDevice {
     fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64)
     -> Result<Begun, Remote>;
 
+    /// Whether another task may take part in a transfer of this length.
+    fn shares(&self, _bytes: u64) -> bool {
+        false
+    }
+
+    /// As [`Self::transfer`], by this task alone: the other one has data of its own to fetch.
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn transfer_alone(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
+        self.transfer(way, with, local, remote)
+    }
+
     /// Moves the first of several pieces, as many as it has space for, as one operation. Returns their
     /// number, which is not 0. After an error, some may have moved.
     ///

@@ -28,7 +28,7 @@ pub use equal_parts::{gather_equal, scatter_equal};
 pub use movement::{all_gather, all_to_all, broadcast, gather, parts, scatter};
 pub use neighborhood::exchange;
 pub use reduce_scatter::reduce_scatter;
-pub use reduction::{Combine, all_reduce, reduce, scan};
+pub use reduction::{Combine, all_reduce, all_reduce_from, reduce, scan};
 
 use crate::error::{Class, Error};
 use crate::group::{Group, Processes};

@@ -123,14 +123,12 @@ pub async fn all_reduce<T: Transport>(
     data: &mut [u8],
     combine: &impl Combine,
 ) -> Result<(), Error> {
-    /// From this length on, each step of recursive doubling sends more than parts or a tree do in all, bytes.
-    const LONG_FROM: usize = 64 << 10;
     operation.note(None, Some(data.len()));
     if operation.team.is_some() && operation.reduced_by_transport(data, None, combine).await? {
         return Ok(());
     }
     let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
-    let is_long = data.len() >= LONG_FROM;
+    let is_long = data.len() >= LONG_FROM_BYTES;
     let in_parts = combine.predefined().filter(|_| is_long);
     // In boxes, so that the path of short data is a small future.
     if is_long && in_parts.is_none() {
@@ -148,7 +146,8 @@ pub async fn all_reduce<T: Transport>(
     }
     match in_parts {
         Some((_, of)) => {
-            Box::pin(all_reduce_parts(operation, &pairs, [data, &mut other], of.size, combine)).await?;
+            let all = (None, &mut *data);
+            Box::pin(all_reduce_parts(operation, &pairs, all, &mut other, of.size, combine)).await?;
         }
         // Recursive doubling.
         None => {
@@ -173,6 +172,36 @@ pub async fn all_reduce<T: Transport>(
     if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
 }
 
+/// The same for data that is in other memory, of the same length: what goes in parts is combined on its way
+/// from there, and is not copied first.
+///
+/// # Errors
+/// As [`reduce`].
+pub async fn all_reduce_from<T: Transport>(
+    operation: &Operation<T>,
+    from: &[u8],
+    data: &mut [u8],
+    combine: &impl Combine,
+) -> Result<(), Error> {
+    let pairs = Pairs::of(operation.size());
+    let in_parts = combine.predefined().filter(|_| data.len() >= LONG_FROM_BYTES);
+    let Some((_, of)) = in_parts.filter(|_| pairs.whole > 1 && pairs.joined == 0 && operation.team.is_none())
+    else {
+        data.copy_from_slice(from);
+        return all_reduce(operation, data, combine).await;
+    };
+    operation.note(None, Some(data.len()));
+    // The first step needs none.
+    let scratch_bytes = if pairs.whole > 2 { data.len() / 2 } else { 0 };
+    let mut other = operation.point_to_point.take_scratch(scratch_bytes);
+    all_reduce_parts(operation, &pairs, (Some(from), data), &mut other, of.size, combine).await?;
+    operation.point_to_point.give_scratch(other);
+    Ok(())
+}
+
+/// From this length on, each step of recursive doubling sends more than parts or a tree do in all.
+const LONG_FROM_BYTES: usize = 64 << 10;
+
 /// Takes the first bytes of a range, at most so many.
 fn take_first(range: &mut Range<usize>, bytes: usize) -> Range<usize> {
     let first = range.start..range.start.saturating_add(bytes).min(range.end);
@@ -183,11 +212,12 @@ fn take_first(range: &mut Range<usize>, bytes: usize) -> Range<usize> {
 /// The same for an operation whose operands may be combined in any order, of elements of this length: each
 /// rank combines a part of the data, which is halved in each step, and all gather the parts in the reverse
 /// order (Rabenseifner). Each rank so sends and combines about as much as one rank has, however many there
-/// are.
+/// are. This rank's data may be in other memory; of that, only what it combines is copied.
 async fn all_reduce_parts<T: Transport>(
     operation: &Operation<T>,
     pairs: &Pairs,
-    [data, other]: [&mut [u8]; 2],
+    (mut from, data): (Option<&[u8]>, &mut [u8]),
+    other: &mut [u8],
     element_bytes: usize,
     combine: &impl Combine,
 ) -> Result<(), Error> {
@@ -209,13 +239,24 @@ async fn all_reduce_parts<T: Transport>(
         distance *= 2;
         // One of another length would send another number of pieces.
         let is_same = data.len() <= piece_bytes || has_same_length(operation, with, data.len()).await?;
+        let piece_bytes = step_bytes(own.len(), piece_bytes);
         let [mut to_send, mut to_combine] = [given.clone(), kept.clone()];
         while is_same && !(to_send.is_empty() && to_combine.is_empty()) {
             let [sent, combined] = [&mut to_send, &mut to_combine].map(|rest| take_first(rest, piece_bytes));
-            let space = &mut other[..combined.len()];
-            operation.exchange(with, &data[sent], with, space).await?;
-            combine.combine(&mut data[combined], space)?;
+            match from {
+                Some(from) => {
+                    let space = &mut data[combined.clone()];
+                    operation.exchange(with, &from[sent], with, space).await?;
+                    combine.combine(space, &from[combined])?;
+                }
+                None => {
+                    let space = &mut other[..combined.len()];
+                    operation.exchange(with, &data[sent], with, space).await?;
+                    combine.combine(&mut data[combined], space)?;
+                }
+            }
         }
+        from = None;
         steps.push((with, is_same, given));
         own = kept;
     }
@@ -227,6 +268,7 @@ async fn all_reduce_parts<T: Transport>(
             let (first, second) = data.split_at_mut(own.start);
             (&mut second[..own.len()], &mut first[theirs.clone()])
         };
+        let piece_bytes = step_bytes(mine.len() + space.len(), piece_bytes);
         let [mut to_send, mut to_receive] = [0..mine.len(), 0..space.len()];
         while is_same && !(to_send.is_empty() && to_receive.is_empty()) {
             let [sent, received] = [&mut to_send, &mut to_receive].map(|rest| take_first(rest, piece_bytes));
@@ -235,6 +277,14 @@ async fn all_reduce_parts<T: Transport>(
         own = own.start.min(theirs.start)..own.end.max(theirs.end);
     }
     Ok(())
+}
+
+/// Length of the pieces in which a step of all-reduce exchanges data. Many go faster in one, by which each of
+/// two ranks has one long copy to make.
+fn step_bytes(bytes: usize, piece_bytes: usize) -> usize {
+    /// Of each of both halves.
+    const PIECES_MAX: usize = 4;
+    if bytes > piece_bytes.saturating_mul(2 * PIECES_MAX) { usize::MAX } else { piece_bytes }
 }
 
 /// Whether another rank has data of the same length; if not, the operation ends with that error.

@@ -234,6 +234,20 @@ impl PamiDevice for Device {
         of!(self, device => device.transfer(way, with, local, remote))
     }
 
+    fn shares(&self, bytes: u64) -> bool {
+        of!(self, device => device.shares(bytes))
+    }
+
+    fn transfer_alone(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
+        of!(self, device => device.transfer_alone(way, with, local, remote))
+    }
+
     fn transfer_pieces(
         &mut self,
         way: Transfer,

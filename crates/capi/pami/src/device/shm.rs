@@ -79,6 +79,36 @@ impl ShmDevice {
             _ => Remote::Unsupported,
         })
     }
+
+    /// Moves data, together with the other task if that has nothing else to do.
+    fn transfer_by(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+        is_shared: bool,
+    ) -> Result<Begun, Remote> {
+        let bytes = local.bytes as usize;
+        if with.task() == self.job.task {
+            let (from, to) = match way {
+                Transfer::Get => (remote, local.address),
+                Transfer::Put => (local.address, remote),
+            };
+            // SAFETY: both are this program's own; they may overlap.
+            unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
+            return Ok(Begun::Done);
+        }
+        let tasks = [self.job.task, with.task()];
+        // SAFETY: the program gave both addresses.
+        self.copy(way, with, |direction, pid| unsafe {
+            match is_shared {
+                true => self.job.segment.copy(direction, tasks, local.address, remote, bytes),
+                false => memory::copy(direction, pid, local.address, remote, bytes),
+            }
+        })?;
+        Ok(Begun::Done)
+    }
 }
 
 /// What nobody took before the context was destroyed is not for the next context of that number.
@@ -190,26 +220,21 @@ impl PamiDevice for ShmDevice {
         local: Range,
         remote: u64,
     ) -> Result<Begun, Remote> {
-        let bytes = local.bytes as usize;
-        if with.task() == self.job.task {
-            let (from, to) = match way {
-                Transfer::Get => (remote, local.address),
-                Transfer::Put => (local.address, remote),
-            };
-            // SAFETY: both are this program's own; they may overlap.
-            unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
-            return Ok(Begun::Done);
-        }
-        let is_shared = bytes >= SHARED_FROM_B && !self.job.is_oversubscribed();
-        let tasks = [self.job.task, with.task()];
-        // SAFETY: the program gave both addresses.
-        self.copy(way, with, |direction, pid| unsafe {
-            match is_shared {
-                true => self.job.segment.copy(direction, tasks, local.address, remote, bytes),
-                false => memory::copy(direction, pid, local.address, remote, bytes),
-            }
-        })?;
-        Ok(Begun::Done)
+        self.transfer_by(way, with, local, remote, self.shares(local.bytes))
+    }
+
+    fn shares(&self, bytes: u64) -> bool {
+        bytes as usize >= SHARED_FROM_B && !self.job.is_oversubscribed()
+    }
+
+    fn transfer_alone(
+        &mut self,
+        way: Transfer,
+        with: Endpoint,
+        local: Range,
+        remote: u64,
+    ) -> Result<Begun, Remote> {
+        self.transfer_by(way, with, local, remote, false)
     }
 
     fn transfer_pieces(

@@ -179,11 +179,20 @@ impl<D: PamiDevice> Context<D> {
         };
         let part = movement.next_part(self.limits.piece_bytes);
         let (count, begun) = match part[..] {
+            [(local, remote)] if self.device.shares(local.bytes) && self.fetches(with.task()) => {
+                (1, self.device.transfer_alone(way, with, local, remote)?)
+            }
             [(local, remote)] => (1, self.device.transfer(way, with, local, remote)?),
             _ => self.device.transfer_pieces(way, with, &part)?,
         };
         movement.pieces.remove(&part[..count]);
         Ok(begun)
+    }
+
+    /// Whether another task has data of this one to fetch.
+    fn fetches(&self, task: u32) -> bool {
+        let mut requests = self.requests.values.iter().flatten();
+        requests.any(|request| request.is_rendezvous && request.to.task() == task)
     }
 
     /// The last part of a put has begun: its flush may begin behind it, or the next fence will.
