@@ -26,3 +26,4 @@ pub mod topology;
 pub mod transport;
 mod unexpected;
 pub mod waits;
+pub mod ways;

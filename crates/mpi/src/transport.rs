@@ -216,6 +216,17 @@ pub trait Transport {
         0
     }
 
+    /// Copies to exposed memory of another process, if it can be done at once, and is the fastest way; returns
+    /// whether all has been copied.
+    fn copy_to(&self, _to: Process, _data: Memory, _exposed: u64) -> bool {
+        false
+    }
+
+    /// The same from there.
+    fn copy_from(&self, _from: Process, _exposed: u64, _space: Memory) -> bool {
+        false
+    }
+
     /// Starts to write to exposed memory of another process. The data stays as it is until the end is
     /// reported, with this number: then all is there.
     ///

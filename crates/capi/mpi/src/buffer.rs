@@ -430,6 +430,8 @@ impl Array {
 /// Elements that are combined where the result goes, or in a copy, which [`Operand::finish`] writes there.
 pub enum Operand<'a> {
     Here(&'a mut [u8]),
+    /// They are to be combined there, and are elsewhere.
+    Apart(&'a mut [u8], &'a [u8]),
     Copied(Vec<u8>, Array),
 }
 
@@ -454,23 +456,30 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The same, without a copy of many elements in one piece: where they are, if that is elsewhere.
+    /// The same, but many elements in one piece stay where they are.
     ///
     /// # Safety
     /// As [`Self::new`].
     #[inline(always)]
-    pub unsafe fn apart(from: &Array, result: Array) -> (Option<&'a [u8]>, Self) {
-        /// Fewer are copied sooner than it is looked whether they need to be.
+    pub unsafe fn apart(from: &Array, result: Array) -> Self {
+        /// Fewer are copied sooner than it is looked where they are.
         const LEAST_BYTES: usize = 4096;
-        let is_short = result.bytes < LEAST_BYTES || from.bytes != result.bytes;
         // SAFETY: the caller's promise.
         unsafe {
-            if is_short || from.address == result.address || !from.is_run() || !result.is_run() {
-                return (None, Self::new(from, result));
+            if result.bytes < LEAST_BYTES { Self::new(from, result) } else { Self::long_apart(from, result) }
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn long_apart(from: &Array, result: Array) -> Self {
+        let is_one = from.address == result.address || from.bytes != result.bytes;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_one || !from.is_run() || !result.is_run() {
+                return Self::new(from, result);
             }
             let elements = std::slice::from_raw_parts(from.address as *const u8, from.bytes);
-            let address = result.address as *mut u8;
-            (Some(elements), Operand::Here(std::slice::from_raw_parts_mut(address, result.bytes)))
+            Operand::Apart(std::slice::from_raw_parts_mut(result.address as *mut u8, result.bytes), elements)
         }
     }
 
@@ -494,7 +503,7 @@ impl std::ops::Deref for Operand<'_> {
 
     fn deref(&self) -> &[u8] {
         match self {
-            Operand::Here(bytes) => bytes,
+            Operand::Here(bytes) | Operand::Apart(bytes, _) => bytes,
             Operand::Copied(bytes, _) => bytes,
         }
     }
@@ -503,7 +512,7 @@ impl std::ops::Deref for Operand<'_> {
 impl std::ops::DerefMut for Operand<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
         match self {
-            Operand::Here(bytes) => bytes,
+            Operand::Here(bytes) | Operand::Apart(bytes, _) => bytes,
             Operand::Copied(bytes, _) => bytes,
         }
     }

@@ -129,14 +129,14 @@ pub unsafe fn all_reduce(
     let combine = combining(op, &recvbuf)?;
     let [from, result] = operand(sendbuf, &recvbuf)?;
     // SAFETY: the program gave the buffers.
-    let (from, mut data) = unsafe { Operand::apart(&from, result) };
+    let mut data = unsafe { Operand::apart(&from, result) };
     let operation = library.operation(comm);
     Ok(async move {
-        match from {
-            None => collective::all_reduce(&operation, &mut data, &combine).await?,
-            Some(from) => {
-                Box::pin(collective::all_reduce_from(&operation, from, &mut data, &combine)).await?;
+        match &mut data {
+            Operand::Apart(data, from) => {
+                Box::pin(collective::all_reduce_from(&operation, from, data, &combine)).await?;
             }
+            data => collective::all_reduce(&operation, data, &combine).await?,
         }
         operation.check_lengths()?;
         data.finish();

@@ -5,6 +5,7 @@
 mod algorithms;
 mod arrivals;
 mod contexts;
+mod copies;
 mod functions;
 mod geometries;
 
@@ -16,12 +17,14 @@ use crate::pami_interface::abi::{
 };
 use arrivals::{LISTENER, arrived, sent, transferred};
 use contexts::Contexts;
+use copies::Copies;
 use functions::*;
 use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport};
+use netloom_mpi::ways::Way;
 use netloom_shm::launch::World;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -64,8 +67,7 @@ pub struct Pami {
     /// Sends whole messages, where there is such an extension, of up to this length.
     send_whole: Option<SendWhole>,
     whole_max_bytes: Cell<usize>,
-    /// Most data of a put or get that goes through packets although the memory can be reached.
-    packets_max_bytes: u64,
+    copies: Copies,
     transfer_min_bytes: usize,
     /// Takes steps of this library's software, on a simulated machine.
     spend: Option<Spend>,
@@ -173,7 +175,7 @@ impl Pami {
                 short_max_bytes,
                 send_whole,
                 whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
-                packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
+                copies: Copies::new(client, has_own_core),
                 transfer_min_bytes,
                 spend,
                 acts,
@@ -325,7 +327,7 @@ impl Pami {
     fn transfer(&self, with: Process, memory: Memory, number: u64) -> Result<(Rma, MemoryRegion), Refused> {
         let region = self.region(memory).ok_or_else(|| Refused(reason("PAMI_Memregion_create")))?;
         let (dest, bytes, cookie) = (self.endpoint(with)?, memory.bytes as usize, number as *mut c_void);
-        let hints = if memory.bytes <= self.packets_max_bytes { NO_RDMA } else { 0 };
+        let hints = if memory.bytes <= self.copies.packets_max_bytes { NO_RDMA } else { 0 };
         Ok((Rma { dest, hints, bytes, cookie, done_fn: Some(transferred) }, region))
     }
 
@@ -404,7 +406,7 @@ impl Transport for Pami {
     }
 
     fn piece_bytes(&self) -> usize {
-        if self.packets_max_bytes == 0 { usize::MAX } else { PIECE_B }
+        if self.copies.packets_max_bytes == 0 { usize::MAX } else { PIECE_B }
     }
 
     #[inline]
@@ -491,7 +493,16 @@ impl Transport for Pami {
         self.transfer_min_bytes
     }
 
+    fn copy_to(&self, to: Process, data: Memory, exposed: u64) -> bool {
+        self.copy_at_once(to, data, exposed, true)
+    }
+
+    fn copy_from(&self, from: Process, exposed: u64, space: Memory) -> bool {
+        self.copy_at_once(from, space, exposed, false)
+    }
+
     fn put(&self, to: Process, data: Memory, exposed: u64, number: u64) -> Result<(), Refused> {
+        let begin = self.copies.begin(to, data.bytes);
         let (rma, mut local) = self.transfer(to, data, number)?;
         let mut remote = exposed as MemoryRegion;
         let [local, remote] = [&mut local, &mut remote]
@@ -500,7 +511,11 @@ impl Transport for Pami {
         let rma = Rma { done_fn: None, ..rma };
         let mut put = Rput { rma, local, remote, rdone_fn: Some(transferred) };
         // SAFETY: the regions are read in the call; the data stays, as the caller promises.
-        match unsafe { PAMI_Rput(self.context, &mut put) } {
+        let end = unsafe { PAMI_Rput(self.context, &mut put) };
+        if let Some(begin) = begin {
+            self.copies.note(to, data.bytes, Way::Packets, begin);
+        }
+        match end {
             SUCCESS => Ok(()),
             _ => Err(Refused(reason("PAMI_Rput"))),
         }

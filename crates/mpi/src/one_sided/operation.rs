@@ -234,6 +234,9 @@ impl<T: Transport> Window<T> {
             && let Some(exposed) = self.piece(to, &header)
         {
             let memory = Memory { address: bytes.as_ptr() as u64, bytes: length as u64 };
+            if transport.copy_to(to, memory, exposed) {
+                return Ok(None);
+            }
             return self
                 .transfer(to, is_awaited, |token| transport.put(to, memory, exposed, token))
                 .map(Some);
@@ -278,6 +281,9 @@ impl<T: Transport> Window<T> {
             && let Some(exposed) = self.piece(to, &header)
         {
             let (space, transport) = (Memory { address, bytes }, self.point_to_point.transport());
+            if transport.copy_from(to, exposed, space) {
+                return Ok(None);
+            }
             return self.transfer(to, is_awaited, |token| transport.get(to, exposed, space, token)).map(Some);
         }
         Ok(Some(self.ask(to, Kind::Get, header, &[], place, is_awaited)))

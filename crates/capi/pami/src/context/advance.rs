@@ -17,6 +17,8 @@ const BATCH: usize = 64;
 /// it looks whether a task has ended: see `count_poll`.
 const PAUSE_AFTER: u32 = 1000;
 pub(super) const YIELD_AFTER: [u32; 2] = [16, 100_000];
+/// With a core of its own, a thread then lets others run once in so many polls.
+const YIELD_EVERY: u32 = 256;
 pub(super) const SLEEP_AFTER: u32 = 400;
 pub(super) const SLEEP: Duration = Duration::from_micros(200);
 pub const LOOK_AFTER: u32 = 2048;
@@ -162,7 +164,8 @@ impl Context {
         }
         self.count_poll();
         let shared = job.is_oversubscribed();
-        if idle < YIELD_AFTER[usize::from(!shared)] {
+        // What the kernel does for it delays those that copy to its memory by the kernel.
+        if idle < YIELD_AFTER[usize::from(!shared)] || !shared && !idle.is_multiple_of(YIELD_EVERY) {
             // The hint takes as long as half a message.
             if idle > PAUSE_AFTER {
                 std::hint::spin_loop();

@@ -1,0 +1,81 @@
+//! Puts and gets by a copy that is done when the call returns, where this is faster than packets.
+
+use super::{ENDPOINTS, PACKETS_B, Pami, SUCCESS, symbol};
+use crate::pami_interface::abi::MemoryRegion;
+use netloom_mpi::transport::{Memory, Process};
+use netloom_mpi::ways::{Way, Ways};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::time::Instant;
+
+type Copy = unsafe extern "C" fn(*mut c_void, u32, *mut c_void, MemoryRegion, usize, bool) -> c_int;
+
+/// What copies at once, and when it does.
+#[derive(Debug)]
+pub struct Copies {
+    copy: Option<Copy>,
+    /// Most data that goes through packets although the memory can be reached.
+    pub packets_max_bytes: u64,
+    /// The ways to the processes to which data went last.
+    ways: [Cell<(Process, Ways)>; ENDPOINTS],
+}
+
+impl Copies {
+    /// Those of a client. Packets need a process at the other end that takes them at once.
+    pub fn new(client: *mut c_void, has_own_core: bool) -> Self {
+        let copy = symbol(client, c"NETLOOM_whole_messages", c"copy");
+        Copies {
+            // SAFETY: that symbol is such a function.
+            copy: copy.map(|symbol| unsafe { std::mem::transmute::<*mut c_void, Copy>(symbol) }),
+            packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
+            ways: std::array::from_fn(|_| Cell::new((Process::MAX, Ways::default()))),
+        }
+    }
+
+    fn ways(&self, to: Process) -> Ways {
+        let (of, ways) = self.ways[to as usize % ENDPOINTS].get();
+        if of == to { ways } else { Ways::default() }
+    }
+
+    /// How to move data, and whether its time is to be noted.
+    fn next(&self, to: Process, bytes: u64) -> (Way, bool) {
+        if self.copy.is_none() || bytes <= self.packets_max_bytes.min(Ways::SHORT_BYTES) {
+            return (Way::Packets, false);
+        }
+        if bytes > self.packets_max_bytes { (Way::Copy, false) } else { self.ways(to).next(bytes) }
+    }
+
+    /// The time now, if that of a put in packets is to be noted.
+    pub fn begin(&self, to: Process, bytes: u64) -> Option<Instant> {
+        (self.next(to, bytes) == (Way::Packets, true)).then(Instant::now)
+    }
+
+    #[cold]
+    pub fn note(&self, to: Process, bytes: u64, way: Way, begin: Instant) {
+        let mut ways = self.ways(to);
+        ways.note(bytes, way, begin.elapsed().as_nanos() as u64);
+        self.ways[to as usize % ENDPOINTS].set((to, ways));
+    }
+}
+
+impl Pami {
+    /// Copies between this process's memory and exposed memory of another one, if that is the way; returns
+    /// whether it has been done.
+    pub(super) fn copy_at_once(&self, with: Process, own: Memory, exposed: u64, is_put: bool) -> bool {
+        let (way, is_trial) = self.copies.next(with, own.bytes);
+        let Some(copy) = self.copies.copy.filter(|_| way == Way::Copy) else { return false };
+        // How long a get in packets takes, its call does not tell.
+        if is_trial && !is_put {
+            return false;
+        }
+        let Ok(endpoint) = self.endpoint(with) else { return false };
+        let begin = is_trial.then(Instant::now);
+        let (local, bytes) = (own.address as *mut c_void, own.bytes as usize);
+        // SAFETY: the context lives; the caller's memory, and what the other process has exposed.
+        let end = unsafe { copy(self.context, endpoint, local, exposed as MemoryRegion, bytes, is_put) };
+        if let Some(begin) = begin {
+            self.copies.note(with, own.bytes, Way::Copy, begin);
+        }
+        end == SUCCESS
+    }
+}

@@ -1,0 +1,119 @@
+//! Which of two ways is the faster one for data that goes to another process: packets, which it takes out, or
+//! one copy by the kernel.
+//!
+//! That depends on how far apart the two cores are: through shared caches packets carry 20 GB/s and the kernel
+//! 12, between cores that share no cache 8 and 12 (`docs/performance.md`). No program can ask that, so the
+//! first transfers to a process try each way in turn; from then on the better one is taken.
+
+/// Lengths that are told apart: up to 16, 32 and 64 KiB.
+const LENGTHS: usize = 3;
+/// The shortest of them, bytes, as a power of two.
+const SHORTEST: u32 = 14;
+/// Trials of each way.
+const TRIALS: u8 = 4;
+
+/// What is known of the ways to one process.
+#[derive(Clone, Copy, Debug)]
+pub struct Ways {
+    of: [Length; LENGTHS],
+}
+
+/// What is known for one length.
+#[derive(Clone, Copy, Debug)]
+struct Length {
+    trials: u8,
+    /// The shortest time of a transfer of each way, ns.
+    packets_ns: u32,
+    copy_ns: u32,
+}
+
+/// A way to move data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// In packets.
+    Packets,
+    /// By one copy.
+    Copy,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        let nothing = Length { trials: 0, packets_ns: u32::MAX, copy_ns: u32::MAX };
+        Ways { of: [nothing; LENGTHS] }
+    }
+}
+
+impl Ways {
+    /// Data of up to this length always goes in packets, bytes.
+    pub const SHORT_BYTES: u64 = 1 << (SHORTEST - 1);
+
+    fn length(bytes: u64) -> usize {
+        let above = bytes.max(1).next_power_of_two().trailing_zeros().saturating_sub(SHORTEST);
+        (above as usize).min(LENGTHS - 1)
+    }
+
+    /// The way of the next transfer, and whether its time is to be [noted](Self::note).
+    pub fn next(&self, bytes: u64) -> (Way, bool) {
+        let Length { trials, packets_ns, copy_ns } = self.of[Self::length(bytes)];
+        if trials < 2 * TRIALS {
+            return (if trials % 2 == 0 { Way::Packets } else { Way::Copy }, true);
+        }
+        // After the call that sends packets the other process takes the last ones, and says so: up to three
+        // quarters of the time of the call.
+        let is_copy = u64::from(copy_ns) < u64::from(packets_ns) * 7 / 4;
+        (if is_copy { Way::Copy } else { Way::Packets }, false)
+    }
+
+    /// Notes how long the call took that sent the packets, or made the copy.
+    pub fn note(&mut self, bytes: u64, way: Way, ns: u64) {
+        let length = &mut self.of[Self::length(bytes)];
+        let shortest = match way {
+            Way::Packets => &mut length.packets_ns,
+            Way::Copy => &mut length.copy_ns,
+        };
+        *shortest = (*shortest).min(u32::try_from(ns).unwrap_or(u32::MAX));
+        length.trials = length.trials.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is chosen in the end, if packets and copies take these times.
+    fn chosen(bytes: u64, [packets_ns, copy_ns]: [u64; 2]) -> Way {
+        let mut ways = Ways::default();
+        for trial in 0..2 * u64::from(TRIALS) {
+            let (way, is_trial) = ways.next(bytes);
+            assert!(is_trial);
+            // Now and then something else takes time.
+            let ns = if way == Way::Packets { packets_ns } else { copy_ns } + 10_000 * (trial % 3);
+            ways.note(bytes, way, ns);
+        }
+        let (way, is_trial) = ways.next(bytes);
+        assert!(!is_trial);
+        way
+    }
+
+    #[test]
+    fn the_faster_way_is_chosen() {
+        // As measured between near cores, and between distant ones.
+        for bytes in [8 << 10, 16 << 10, 32 << 10, 64 << 10] {
+            let rates = |[packets, copy]: [u64; 2]| chosen(bytes, [bytes / packets, 1500 + bytes / copy]);
+            assert_eq!(rates([24, 16]), Way::Packets, "{bytes} B");
+            assert_eq!(rates([9, 16]), if bytes > 8 << 10 { Way::Copy } else { Way::Packets }, "{bytes} B");
+        }
+    }
+
+    #[test]
+    fn lengths_are_told_apart() {
+        let mut ways = Ways::default();
+        ways.note(16 << 10, Way::Packets, 1);
+        assert_eq!(ways.next(16 << 10).0, Way::Copy);
+        assert_eq!([(16 << 10) + 1, 64 << 10].map(|bytes| ways.next(bytes).0), [Way::Packets; 2]);
+        assert_eq!(
+            [0, 1, 1 << 14, (1 << 14) + 1, 1 << 15, 1 << 16, u64::MAX / 4].map(Ways::length),
+            [0, 0, 0, 1, 1, 2, 2]
+        );
+    }
+}
