@@ -5,6 +5,7 @@ pub mod args;
 mod cc;
 mod describe;
 mod exec;
+pub mod launcher;
 mod memory_bench;
 #[cfg(target_os = "linux")]
 mod messaging_bench;
@@ -12,6 +13,8 @@ mod messaging_bench;
 mod mpi_bench;
 mod mpirun;
 pub mod names;
+#[cfg(feature = "mpi")]
+pub mod ranks;
 pub mod reference;
 mod studies;
 
@@ -20,23 +23,27 @@ use args::{
     RunArgs, StudiesAction,
 };
 use clap::{CommandFactory, Parser};
+use netloom_engine::{Peers, gather};
 use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::terminal::{Terminal, summary};
+
 use netloom_report::{claims, compare, sweep, write};
 use netloom_study::diagnose::{Problem, suggest};
 use netloom_study::library;
 use netloom_study::machine::BUILT_IN;
 use netloom_study::number::grouped;
 use netloom_study::resolve::{ResolvedStudy, load, load_machine, machine_roundings};
-use netloom_study::result::Ended;
+use netloom_study::result::{Ended, RunResult};
 use netloom_study::run::{Quiet, Simulate, threads_here, unmet};
 use netloom_study::{machine, memory};
 use netloom_validate::judges::{Bench, Judge};
 use netloom_validate::{bench, verdicts};
 use reference::Topic;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// All is well.
@@ -71,6 +78,52 @@ pub struct World<'a> {
     pub stop: &'a AtomicBool,
     /// Memory that is available, bytes, if that is known.
     pub memory: Option<u64>,
+    /// The processes that simulate a machine together, if there are several.
+    pub peers: Option<Together>,
+}
+
+/// The processes that simulate a machine together.
+pub struct Together {
+    peers: Arc<dyn Peers>,
+    /// Whether they know of each other whether the run can begin.
+    has_agreed: Cell<bool>,
+}
+
+impl Together {
+    /// These, at their start.
+    pub fn new(peers: Arc<dyn Peers>) -> Self {
+        Together { peers, has_agreed: Cell::new(false) }
+    }
+
+    /// Whether no process has met a problem before its run; all ask, once.
+    fn agree(&self, is_ready: bool) -> bool {
+        self.has_agreed.set(true);
+        self.peers.least([is_ready.into(), 0])[0] == 1
+    }
+
+    /// After a mistake: what the first process says, and what others say besides. All ask, unless they had
+    /// agreed to begin: then this one says what it has to.
+    pub fn mistakes(&self, own: String) -> String {
+        if !self.has_agreed.get() {
+            self.agree(false);
+        }
+        let all = gather(&*self.peers, &own);
+        let others = all.iter().enumerate().skip(1).filter(|(_, text)| !text.is_empty() && **text != all[0]);
+        let others = others.map(|(rank, text)| format!("process {rank} of {}:\n{text}", all.len()));
+        std::iter::once(all[0].clone()).chain(others).collect()
+    }
+}
+
+impl World<'_> {
+    /// Whether this process shows and writes what is found.
+    fn is_first(&self) -> bool {
+        self.peers.as_ref().is_none_or(|of| of.peers.rank() == 0)
+    }
+
+    /// The processes of a run.
+    fn processes(&self) -> usize {
+        self.peers.as_ref().map_or(1, |of| of.peers.count())
+    }
 }
 
 /// Runs the command of the arguments and returns the exit status.
@@ -402,8 +455,17 @@ fn run_once(
     if args.shard.is_some() {
         return Err(Problem::new("--shard is for sweeps, and this is one run").into());
     }
-    memory::check(&[study], 1, world.memory.filter(|_| !args.force_memory))?;
-    let folder = output_folder(&folder_of(args, study), if_exists(args))?;
+    let memory = world.memory.filter(|_| !args.force_memory).map(|bytes| bytes * world.processes() as u64);
+    let folder = memory::check(&[study], 1, memory).and_then(|()| match world.is_first() {
+        true => output_folder(&folder_of(args, study), if_exists(args)),
+        false => Ok(PathBuf::new()),
+    });
+    let is_ready = world.peers.as_ref().is_none_or(|of| of.agree(folder.is_ok()));
+    let folder = folder?;
+    if !is_ready {
+        // Another process says why.
+        return Ok(MISTAKE);
+    }
     run_study(study, &folder, args.timeline.as_deref(), &args.common, world, out, err)
 }
 
@@ -416,6 +478,10 @@ fn run_study(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Trouble> {
+    if !world.is_first() {
+        let result = world.simulator.simulate(study, &Quiet(world.stop), threads(common))?;
+        return Ok(status(study, &result, &claims::judge_run(study, &result)?));
+    }
     let view = Terminal::new(study, world.stop);
     let result = world.simulator.simulate(study, &view, threads(common));
     view.finish();
@@ -446,12 +512,17 @@ fn run_study(
     if let Some(path) = own.map(|(path, _)| path.to_owned()).or(in_folder) {
         writeln!(err, "Timeline: {}", path.display())?;
     }
-    Ok(match result.simulated.ended {
+    Ok(status(study, &result, &judged))
+}
+
+/// The exit status after a run.
+fn status(study: &ResolvedStudy, result: &RunResult, judged: &[claims::Judged]) -> u8 {
+    match result.simulated.ended {
         Ended::Interrupted => STOPPED,
         ended if ended.is_failure() => FAILED,
-        _ if !unmet(study, &result).is_empty() || claims::any_fails(&judged) => FAILED,
+        _ if !unmet(study, result).is_empty() || claims::any_fails(judged) => FAILED,
         _ => OK,
-    })
+    }
 }
 
 fn run_sweep(
@@ -464,6 +535,11 @@ fn run_sweep(
     if let Some(path) = &args.timeline {
         let what = format!("--timeline {} is for one run, and this is a sweep", path.display());
         let help = "give the study a [timeline] table: each point then has a timeline.json; --set sweep={} makes it one run";
+        return Err(Problem::new(what).help(help).into());
+    }
+    if world.peers.is_some() {
+        let what = "several processes simulate one machine here, and this study has a [sweep] table";
+        let help = "netloom sweep shares its points among processes; --set sweep={} makes it one run";
         return Err(Problem::new(what).help(help).into());
     }
     let wanted = folder_of(args, study);

@@ -1,5 +1,7 @@
 //! The `netloom` command.
 
+#[cfg(feature = "mpi")]
+use netloom_cli::Together;
 use netloom_cli::{World, run};
 use netloom_report::published::WithPublished;
 use netloom_simulate::Fabric;
@@ -31,9 +33,19 @@ fn main() -> ExitCode {
         catch_signals();
     }
     let memory = netloom_study::memory::available();
-    let world = World { simulator: &WithPublished(Fabric), judges: &judges(), stop: &STOP, memory };
+    let is_run = words.is_empty() || words.first().is_some_and(|&command| command == "run");
+    if let Some(launcher) = netloom_cli::launcher::processes().filter(|of| is_run && of.1 > 1) {
+        return among(launcher, args, memory);
+    }
+    let fabric = WithPublished(Fabric);
+    let world = World { simulator: &fabric, judges: &judges(), stop: &STOP, memory, peers: None };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
-    match run(args, &world, &mut out, &mut err) {
+    ended(run(args, &world, &mut out, &mut err))
+}
+
+/// The exit status of a command.
+fn ended(status: std::io::Result<u8>) -> ExitCode {
+    match status {
         Ok(status) => status.into(),
         // Whoever read the output has left.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -42,6 +54,47 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs as one of the processes of a job.
+#[cfg(feature = "mpi")]
+fn among(_: (&str, usize), args: Vec<std::ffi::OsString>, memory: Option<u64>) -> ExitCode {
+    let job = match netloom_cli::ranks::Job::start() {
+        Ok(job) => job,
+        Err(why) => {
+            eprintln!("netloom: {why}");
+            return netloom_cli::FAILED.into();
+        }
+    };
+    let is_first = netloom_engine::Peers::rank(&*job.ranks) == 0;
+    let fabric = WithPublished(netloom_simulate::Spread(job.ranks.clone()));
+    let peers = Some(Together::new(job.ranks.clone()));
+    let world = World { simulator: &fabric, judges: &judges(), stop: &STOP, memory, peers };
+    // Of several processes one speaks, at the end.
+    let mut said = vec![];
+    let status = match is_first {
+        true => run(args, &world, &mut std::io::stdout(), &mut said),
+        false => run(args, &world, &mut std::io::sink(), &mut said),
+    };
+    let mut said = String::from_utf8_lossy(&said).into_owned();
+    if let (Ok(netloom_cli::MISTAKE), Some(peers)) = (&status, &world.peers) {
+        said = peers.mistakes(said);
+    }
+    if is_first {
+        eprint!("{said}");
+    }
+    job.finish();
+    ended(status)
+}
+
+/// Each of these processes would simulate the whole machine.
+#[cfg(not(feature = "mpi"))]
+fn among((variable, count): (&str, usize), _: Vec<std::ffi::OsString>, _: Option<u64>) -> ExitCode {
+    eprintln!(
+        "netloom: {count} processes were started to simulate one machine ({variable}), and this netloom is not built for that.\n  \
+         help: cargo build --release -p netloom-cli --features mpi; if each is to run a study of its own, unset {variable}"
+    );
+    netloom_cli::MISTAKE.into()
 }
 
 fn catch_signals() {

@@ -25,7 +25,7 @@ fn text(bytes: &[u8]) -> String {
 /// Status, standard output and standard error of a command with a simulator of the test's.
 fn with(simulator: &dyn Simulate, judges: &[Judge], args: &[&str]) -> (u8, String, String) {
     let stop = AtomicBool::new(false);
-    let world = World { simulator, judges, stop: &stop, memory: Some(4 << 30) };
+    let world = World { simulator, judges, stop: &stop, memory: Some(4 << 30), peers: None };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let args = ["netloom"].iter().chain(args).copied();
     let status = run(args, &world, &mut out, &mut err).unwrap();

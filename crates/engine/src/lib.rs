@@ -16,6 +16,7 @@ mod barrier;
 mod calendar;
 mod gain;
 mod huge_pages;
+mod peers;
 mod prefetch;
 mod progress;
 mod random;
@@ -26,6 +27,7 @@ mod time;
 
 pub use calendar::Calendar;
 pub use huge_pages::HugePages;
+pub use peers::{Ledger, Peers, ThreadPeers, decode, encode, gather, share};
 pub use prefetch::{prefetch, prefetch_lines};
 pub use progress::Progress;
 pub use random::{Stream, chance_threshold};

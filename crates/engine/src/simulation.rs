@@ -9,12 +9,15 @@
 
 use crate::barrier::Barrier;
 use crate::gain::{Gain, Stopwatch};
+use crate::peers::{Away, Ledger, Peers};
 use crate::{Progress, Time};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::*;
-use std::sync::{LockResult, PoisonError};
+use std::sync::{Arc, LockResult, PoisonError};
 
 #[cfg(all(loom, test))]
 use loom::sync::{
@@ -30,7 +33,7 @@ use std::sync::{
 /// A part of the model that one thread simulates at a time.
 pub trait Block: Send {
     /// The messages between blocks: events by value.
-    type Message: Send;
+    type Message: Send + Serialize + DeserializeOwned;
 
     /// The time of the block's next event.
     fn next_time(&self) -> Option<Time>;
@@ -108,6 +111,8 @@ pub struct Simulation<B: Block> {
     window: u64,
     /// If threads are spared, what several would gain.
     gain: Option<Gain>,
+    /// What other processes simulate, if there are any.
+    away: Option<Away<B::Message>>,
     /// A block panicked: some events of a window were applied, others were not.
     panicked: bool,
 }
@@ -132,8 +137,41 @@ impl<B: Block> Simulation<B> {
             now: Time::ZERO,
             window: 0,
             gain: None,
+            away: None,
             panicked: false,
         }
+    }
+
+    /// The same for the blocks of one of several processes, of `blocks` in all: its [share](crate::share).
+    /// `lanes` have the numbers of all. All processes then run it with the same times.
+    ///
+    /// # Panics
+    /// If this is another number of blocks.
+    pub fn of_process(
+        peers: Arc<dyn Peers>,
+        blocks: usize,
+        own: Vec<B>,
+        lanes: Vec<Vec<u32>>,
+        lookahead: u64,
+        ledger: Option<Box<dyn Ledger>>,
+    ) -> Self {
+        let away = Away::new(peers, blocks, &lanes, ledger);
+        assert_eq!(away.own.len(), own.len(), "blocks of this process");
+        Simulation { away: Some(away), ..Self::new(own, lanes, lookahead) }
+    }
+
+    /// A value of each process, by their numbers: of this one alone, or, if there are several, of all, which all
+    /// ask.
+    pub fn gather<T: Serialize + DeserializeOwned>(&self, own: T) -> Vec<T> {
+        match &self.away {
+            None => vec![own],
+            Some(away) => crate::gather(&*away.peers, &own),
+        }
+    }
+
+    /// The numbers of its blocks.
+    pub fn numbers(&self) -> std::ops::Range<usize> {
+        self.away.as_ref().map_or(0..self.slots.len(), |away| away.own.clone())
     }
 
     /// Current time: all events before it have been applied.
@@ -154,14 +192,16 @@ impl<B: Block> Simulation<B> {
         }
     }
 
-    /// Time of the earliest event or message anywhere.
+    /// Time of the earliest event or message anywhere. If there are several processes, all ask.
     pub fn next_time(&self) -> Option<Time> {
         let inbox = &self.inbox_time;
         let earliest = (0..self.slots.len()).map(|b| {
             let waiting = inbox[b][0].load(Relaxed).min(inbox[b][1].load(Relaxed));
             self.next_time[b].load(Relaxed).min(waiting)
         });
-        earliest.min().filter(|&t| t != NEVER).map(Time::at)
+        let own = earliest.min().unwrap_or(NEVER);
+        let all = self.away.as_ref().map_or(own, |away| away.peers.least([own, NEVER])[0]);
+        Some(Time::at(all)).filter(|_| all != NEVER)
     }
 
     /// From now on windows are left to one thread where several would gain nothing.
@@ -177,8 +217,9 @@ impl<B: Block> Simulation<B> {
     pub fn run_until(&mut self, until: Time, threads: usize, progress: &Progress) -> Reached {
         assert!(!self.panicked, "a block panicked in an earlier run: its state is not valid");
         let threads = threads.clamp(1, self.slots.len().max(1));
+        let mut next = self.next_time();
         loop {
-            let Some(first) = self.next_time() else { return Reached::Idle };
+            let Some(first) = next else { return Reached::Idle };
             if first >= until {
                 self.now = self.now.max(until);
                 progress.reached(self.now);
@@ -202,11 +243,11 @@ impl<B: Block> Simulation<B> {
             }
             self.window = shared.number.load(Relaxed);
             self.gain = shared.gain.as_ref().map_or(self.gain, |gain| Some(*lock(gain)));
-            let next = shared.start.load(Relaxed);
-            let is_reached = next != NEVER && Time::at(next) >= until;
+            next = Some(Time::at(shared.start.load(Relaxed))).filter(|&next| next != Time::MAX);
+            let is_reached = next.is_some_and(|next| next >= until);
             self.now = if is_reached { until } else { Time::at(shared.done.load(Relaxed)) };
             progress.reached(self.now);
-            if next == NEVER {
+            if next.is_none() {
                 return Reached::Idle;
             } else if is_reached {
                 return Reached::Time;
@@ -264,14 +305,15 @@ impl<B: Block> Simulation<B> {
             shared.barrier.wait(|| {
                 let earliest = shared.earliest.swap(NEVER, Relaxed);
                 // After a panic no thread starts another window.
-                let next = if shared.panicked.load(Relaxed) { NEVER } else { earliest };
+                let own = if shared.panicked.load(Relaxed) { NEVER } else { earliest };
+                let (next, is_stopping) = self.agree(own, parity, progress.stopping());
                 for claimed in &shared.claimed {
                     claimed.store(0, Relaxed);
                 }
                 shared.done.store(end.ticks(), Relaxed);
                 shared.number.fetch_add(1, Relaxed);
                 shared.start.store(next, Relaxed);
-                shared.stops.store(progress.stopping() && next != NEVER, Relaxed);
+                shared.stops.store(is_stopping && next != NEVER, Relaxed);
                 if let Some(gain) = &shared.gain {
                     shared.changes.store(lock(gain).weigh(shared.gain_ns()), Relaxed);
                 }
@@ -281,6 +323,19 @@ impl<B: Block> Simulation<B> {
                 return;
             }
         }
+    }
+
+    /// What all processes agree on at the end of a window: when the next one starts, and whether the run
+    /// stops. What their blocks sent to those of this one has arrived.
+    fn agree(&self, next: u64, parity: usize, is_stopping: bool) -> (u64, bool) {
+        let Some(away) = &self.away else { return (next, is_stopping) };
+        let other = 1 - parity;
+        away.exchange(|to, time, message| {
+            lock(&self.inboxes[to][other]).push((time, message));
+            self.inbox_time[to][other].fetch_min(time.ticks(), Relaxed);
+        });
+        let [next, goes_on] = away.peers.least([next, (!is_stopping).into()]);
+        (next, goes_on == 0)
     }
 
     /// Advances one block over the window; lowers `earliest` to its next event and to the messages that it
@@ -308,6 +363,14 @@ impl<B: Block> Simulation<B> {
                 let Some(first) = lane.iter().map(|m| m.0).min() else { continue };
                 debug_assert!(first >= end, "a message due at {first} in a window that ends at {end}");
                 let other = 1 - parity;
+                let to = match &self.away {
+                    Some(away) if !away.own.contains(&(to as usize)) => {
+                        away.send(to, lane);
+                        continue;
+                    }
+                    Some(away) => to - away.own.start as u32,
+                    None => to,
+                };
                 lock(&self.inboxes[to as usize][other]).append(lane);
                 self.inbox_time[to as usize][other].fetch_min(first.ticks(), Relaxed);
             }

@@ -1,11 +1,12 @@
 //! Simulated time.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 /// A point in simulated time: whole ticks since the start of the run; the machine defines the tick. Durations
 /// are numbers of ticks, as `u64`. 64 bits do not overflow: at 175 MHz they last 3,340 years.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct Time(u64);
 

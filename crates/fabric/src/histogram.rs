@@ -1,19 +1,41 @@
 //! Histograms of times. They are updated for every packet, so adding a value costs one shift and one
 //! addition.
 
+use serde::{Deserialize, Serialize};
+
 /// Bits below a value's leading one that select its bin. Bins are 1/8 of a power of two wide, so the middle
 /// of a bin is within 6% of any value in it.
 const PRECISION: u32 = 3;
 const BINS: usize = 64 << PRECISION;
 
 /// Number of values in each bin; bins widen with the values. Means are exact.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
+    #[serde(with = "bins")]
     bins: Box<[u64; BINS]>,
     count: u64,
     sum: u64,
     smallest: u64,
     largest: u64,
+}
+
+/// Bins as those that are not empty, with their numbers.
+mod bins {
+    use super::BINS;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(bins: &[u64; BINS], to: S) -> Result<S::Ok, S::Error> {
+        let filled: Vec<(usize, u64)> = bins.iter().copied().enumerate().filter(|bin| bin.1 > 0).collect();
+        filled.serialize(to)
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Box<[u64; BINS]>, D::Error> {
+        let mut bins = Box::new([0; BINS]);
+        for (bin, count) in Vec::<(usize, u64)>::deserialize(from)? {
+            *bins.get_mut(bin).ok_or_else(|| serde::de::Error::custom("no such bin"))? = count;
+        }
+        Ok(bins)
+    }
 }
 
 impl Default for Histogram {

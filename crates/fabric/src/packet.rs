@@ -2,6 +2,7 @@
 
 use crate::topology::torus::Coordinates;
 use netloom_engine::{Time, prefetch};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A packet's payload, if a component reads it. Copies of a packet share it.
@@ -204,7 +205,7 @@ impl Header {
 
 /// Metadata of a packet that only its endpoints need. Stored apart from the header, in the arena of the block
 /// that holds the packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// Time at which its sender created it, ticks.
     pub made: Time,

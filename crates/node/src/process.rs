@@ -5,6 +5,7 @@
 //! library.
 
 use crate::time::Microticks;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
@@ -123,7 +124,7 @@ pub trait Process<C, W>: Send {
 }
 
 /// Why a process failed: a call was rejected, or an operation was invalid.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Failure {
     /// The failed call, by its name in the interface.
     pub call: String,
@@ -171,7 +172,7 @@ pub struct Noted {
 }
 
 /// A value that a program measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
     /// Identifies the value within the program.
     pub key: u64,

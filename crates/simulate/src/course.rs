@@ -116,7 +116,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 }
                 Reached::Time => {}
             }
-            if until == Until::Finished && self.network.blocks().all(|block| block.host().is_over()) {
+            if until == Until::Finished && self.is_over() {
                 break Ended::Finished;
             }
             if now >= last {
@@ -216,8 +216,16 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         if ended != Ended::Finished {
             return now;
         }
-        let last = self.network.blocks().map(|b| b.host().last()).collect::<Option<Vec<Time>>>();
-        last.and_then(|last| last.into_iter().max()).map_or(now, |last| now.min(last.ticks() + 1))
+        let own = self.network.blocks().map(|b| b.host().last()).collect::<Option<Vec<Time>>>();
+        let last: Option<Vec<Vec<Time>>> = self.network.gather(own).into_iter().collect();
+        let last = last.and_then(|last| last.into_iter().flatten().max());
+        last.map_or(now, |last| now.min(last.ticks() + 1))
+    }
+
+    /// Whether the programs have ended at all nodes that have any, although traffic would continue.
+    fn is_over(&mut self) -> bool {
+        let own = self.network.blocks().all(|block| block.host().is_over());
+        self.network.gather(own).into_iter().all(|of| of)
     }
 
     /// Begins counting anew, in the network and at the nodes.
@@ -245,8 +253,8 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     /// The fraction of the run that is done, where it is known.
     fn fraction(&mut self) -> Option<f64> {
         let total = self.total? as f64;
-        let delivered: u64 = self.network.blocks().map(|b| b.host().arrived_so_far().1).sum();
-        (self.study.study.measure.until() == Until::Finished).then_some(delivered as f64 / total)
+        let is_known = self.study.study.measure.until() == Until::Finished;
+        is_known.then(|| measure::arrived_so_far(&mut self.network).1 as f64 / total)
     }
 }
 

@@ -40,21 +40,51 @@ mod torus;
 pub mod units;
 mod unloaded;
 
+use netloom_engine::Peers;
 use netloom_study::diagnose::Problem;
 use netloom_study::machine::Machine;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult};
 use netloom_study::run::{ProgressSink, Simulate};
+use netloom_workload::config::Runs;
+use std::sync::Arc;
+
+/// The processes of a run, if there are several.
+type Among<'a> = Option<&'a Arc<dyn Peers>>;
 
 /// One run of a study, on its kind of machine.
 fn simulate(
     study: &ResolvedStudy,
     progress: &dyn ProgressSink,
     threads: usize,
+    among: Among,
 ) -> Result<RunResult, Problem> {
+    let workload = &study.study.workload;
+    if among.is_some() && (workload.runs_programs() || !matches!(workload.runs(), Runs::Traffic)) {
+        return Err(Problem::new("several processes simulate synthetic traffic only")
+            .help("programs, and machines that are only counted, are for one process with several threads"));
+    }
     match &study.machine {
-        Machine::Torus(machine) => torus::simulate(&machine.network(), study, progress, threads),
-        Machine::Switched(_) => switched::simulate(study, progress, threads),
+        Machine::Torus(machine) => torus::simulate(&machine.network(), study, (progress, threads), among),
+        Machine::Switched(_) => switched::simulate(study, (progress, threads), among),
+    }
+}
+
+/// Simulates a study as [`Fabric`] does, in several processes, each of which has a part of the machine. All of
+/// them call it, and all have the result, which is that of one process.
+#[derive(Clone, Debug)]
+pub struct Spread(pub Arc<dyn Peers>);
+
+impl Simulate for Spread {
+    fn simulate(
+        &self,
+        study: &ResolvedStudy,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem> {
+        // The blocks are the same for all.
+        let threads = netloom_engine::gather(&*self.0, &threads).into_iter().max().unwrap_or(threads);
+        in_fitting_windows(study, progress, threads, Some(&self.0))
     }
 }
 
@@ -69,15 +99,25 @@ impl Simulate for Fabric {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        let mut result = simulate(study, progress, threads)?;
-        let ticks = result.simulated.ticks;
-        let short = result.simulated.ended == Ended::Finished && (1..study.window()).contains(&ticks);
-        // The windows are longer than the run, whose length is known only now, and the study does not set
-        // them. The run is short: another one costs little.
-        if short && study.study.measure.window_us.is_none() && !progress.stop() {
-            result = simulate(&study.in_windows_for(ticks), progress, threads)?;
-        }
-        timeline::warn(study, &mut result);
-        Ok(result)
+        in_fitting_windows(study, progress, threads, None)
     }
+}
+
+/// A run of a study in windows that are not longer than it.
+fn in_fitting_windows(
+    study: &ResolvedStudy,
+    progress: &dyn ProgressSink,
+    threads: usize,
+    among: Among,
+) -> Result<RunResult, Problem> {
+    let mut result = simulate(study, progress, threads, among)?;
+    let ticks = result.simulated.ticks;
+    let short = result.simulated.ended == Ended::Finished && (1..study.window()).contains(&ticks);
+    // The windows are longer than the run, whose length is known only now, and the study does not set
+    // them. The run is short: another one costs little. All processes know the same, but for a stop.
+    if short && study.study.measure.window_us.is_none() && (among.is_some() || !progress.stop()) {
+        result = simulate(&study.in_windows_for(ticks), progress, threads, among)?;
+    }
+    timeline::warn(study, &mut result);
+    Ok(result)
 }

@@ -12,6 +12,7 @@ use netloom_study::resolve::ResolvedStudy;
 use netloom_study::timeline::PacketSpan;
 use netloom_study::windows;
 use netloom_workload::traffic::{Counts, JobCounts};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A header with its packet's length.
@@ -64,7 +65,7 @@ impl Scope {
 }
 
 /// A packet that has arrived, and where.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Arrived {
     at: Time,
     destination: u32,

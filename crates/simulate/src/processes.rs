@@ -5,10 +5,11 @@ use netloom_fabric::router::{Network, RouterBlock};
 use netloom_node::nodes::{NetworkInterface, Nodes};
 use netloom_node::process::{Failure, Measurement};
 use netloom_study::result::{Ended, RunResult};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The outcome of the processes of a run.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Processes {
     /// Their measurements: node, process, figures, in the order of nodes.
     pub measurements: Vec<(u32, u32, Vec<Measurement>)>,
@@ -23,7 +24,17 @@ impl Processes {
     pub fn of<B: RouterBlock<Host: Driver>>(network: &mut Network<B>) -> Self {
         let mut all = Processes::default();
         network.blocks().for_each(|block| block.host().add_to(&mut all));
-        all
+        let mut of_run = Processes::default();
+        network.gather(all).into_iter().for_each(|of| of_run.join(of));
+        of_run
+    }
+
+    /// Adds others.
+    fn join(&mut self, others: Processes) {
+        self.measurements.extend(others.measurements);
+        self.unfinished.extend(others.unfinished);
+        self.failures.extend(others.failures);
+        self.sort();
     }
 
     /// Adds those of a block.
@@ -31,6 +42,10 @@ impl Processes {
         self.measurements.extend(nodes.measurements());
         self.unfinished.extend(nodes.unfinished());
         self.failures.extend(nodes.failures().map(|(node, process, why)| (node, process, why.clone())));
+        self.sort();
+    }
+
+    fn sort(&mut self) {
         self.measurements.sort_by_key(|&(node, process, _)| (node, process));
         self.unfinished.sort_unstable();
         self.failures.sort();

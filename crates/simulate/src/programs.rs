@@ -170,9 +170,15 @@ impl OnSwitches<'_> {
     }
 }
 
+/// Requests that had no answer in time.
+pub(crate) fn timeouts<B: RouterBlock<Host: Driver>>(network: &mut Network<B>) -> u64 {
+    let own: u64 = network.blocks().map(|block| block.host().timeouts()).sum();
+    network.gather(own).into_iter().sum()
+}
+
 /// Puts the requests that had no answer among the faults of a result.
 fn count_timeouts<B: RouterBlock<Host: Driver>>(network: &mut Network<B>, result: &mut RunResult) {
-    let timeouts: u64 = network.blocks().map(|block| block.host().timeouts()).sum();
+    let timeouts = timeouts(network);
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
         faults.timeouts = timeouts;
     }

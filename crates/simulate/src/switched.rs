@@ -1,6 +1,7 @@
 //! Studies on machines of switches: nodes that put packets straight into the network, and programs on their
 //! network interfaces.
 
+use super::Among;
 use super::course::{Run, beside_the_study};
 use super::hosts::SwitchedHosts;
 use super::observed::Scope;
@@ -22,13 +23,13 @@ use std::time::Instant;
 /// Simulates a study on a machine of switches.
 pub(crate) fn simulate(
     study: &ResolvedStudy,
-    progress: &dyn ProgressSink,
-    threads: usize,
+    how: (&dyn ProgressSink, usize),
+    among: Among,
 ) -> Result<RunResult, Problem> {
     let workload = beside_the_study(study);
     match workload.runs() {
-        Runs::OnInterface(program) => return nics::on_switches(study, program, (progress, threads)),
-        Runs::Ranks(_) => return programs::on_switches(study, None, (progress, threads)),
+        Runs::OnInterface(program) => return nics::on_switches(study, program, how),
+        Runs::Ranks(_) => return programs::on_switches(study, None, how),
         Runs::Packaging(sizes) => return packaging::count(study, sizes),
         Runs::Traffic => {}
     }
@@ -40,8 +41,8 @@ pub(crate) fn simulate(
     jobs::each_alone(study, |study, only| {
         let plan = Arc::new(only.map_or_else(|| plan.clone(), |job| plan.alone(job)));
         match has_programs {
-            true => programs::on_switches(study, Some((&plan, only)), (progress, threads)),
-            false => run(study, &plan, progress, threads),
+            true => programs::on_switches(study, Some((&plan, only)), how),
+            false => run(study, &plan, how, among),
         }
     })
 }
@@ -61,15 +62,16 @@ pub(crate) fn build(
 fn run(
     study: &ResolvedStudy,
     plan: &Arc<SwitchedPlan>,
-    progress: &dyn ProgressSink,
-    threads: usize,
+    (progress, threads): (&dyn ProgressSink, usize),
+    among: Among,
 ) -> Result<RunResult, Problem> {
     let (begin, s) = (Instant::now(), &study.study);
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: plan.injection_fifos(),
         window: study.window(),
-        blocks: threads,
+        blocks: threads * among.map_or(1, |peers| peers.count()),
+        peers: among.cloned(),
         ..BuildOptions::default()
     };
     let built = build(study, &options, &mut |numbers| SwitchedTraffic::new(plan, numbers).into());

@@ -44,8 +44,13 @@ pub(crate) fn add_packets<B: RouterBlock<Host: Driver>>(
     let Some(scope) = Scope::of(study) else { return };
     let nodes = scope.nodes.iter().map(|&node| NodeTimeline { node, ..NodeTimeline::default() });
     let mut timeline = Timeline { nodes: nodes.collect(), ..Timeline::default() };
+    let mut own = (vec![], 0);
     for block in network.blocks() {
         let (packets, dropped) = block.host().observed();
+        own.0.extend_from_slice(packets);
+        own.1 += dropped;
+    }
+    for (packets, dropped) in network.gather(own) {
         timeline.packets.extend(packets.iter().map(|packet| packet.span(study)));
         timeline.dropped += dropped;
     }

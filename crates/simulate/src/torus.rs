@@ -1,5 +1,6 @@
 //! Studies on tori: the machine built with what drives its nodes, traffic, programs or Message Units.
 
+use super::Among;
 use super::course::{Run, beside_the_study};
 use super::family::{self, RouterFamily};
 use super::{jobs, nics, programs};
@@ -24,24 +25,24 @@ use std::time::Instant;
 pub(crate) fn simulate(
     network: &TorusNetwork,
     study: &ResolvedStudy,
-    progress: &dyn ProgressSink,
-    threads: usize,
+    how: (&dyn ProgressSink, usize),
+    among: Among,
 ) -> Result<RunResult, Problem> {
     match network {
         // A router of this family is built for three dimensions or for five.
         TorusNetwork::Torus(config) if config.topology.dims.len() <= 3 => {
-            run(&family::Torus::<6>(config), study, progress, threads)
+            run(&family::Torus::<6>(config), study, how, among)
         }
-        TorusNetwork::Torus(config) => run(&family::Torus::<10>(config), study, progress, threads),
-        TorusNetwork::Queued(config) => run(&family::Queued(config), study, progress, threads),
+        TorusNetwork::Torus(config) => run(&family::Torus::<10>(config), study, how, among),
+        TorusNetwork::Queued(config) => run(&family::Queued(config), study, how, among),
     }
 }
 
 fn run<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
-    progress: &dyn ProgressSink,
-    threads: usize,
+    how: (&dyn ProgressSink, usize),
+    among: Among,
 ) -> Result<RunResult, Problem> {
     let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
     let shape = Shape::of_torus(&Torus::new(&network.topology));
@@ -50,8 +51,8 @@ fn run<F: RouterFamily>(
     let problem = |e: ConfigError| study.impossible(e);
     let Some(pattern) = Pattern::new(&workload, &shape, payload, s.seed).map_err(problem)? else {
         return match workload.runs() {
-            Runs::OnInterface(program) => nics::on_torus(family, study, program, (progress, threads)),
-            Runs::Ranks(_) => programs::on_torus(family, study, None, (progress, threads)),
+            Runs::OnInterface(program) => nics::on_torus(family, study, program, how),
+            Runs::Ranks(_) => programs::on_torus(family, study, None, how),
             _ => unreachable!("tori take no other programs"),
         };
     };
@@ -60,8 +61,8 @@ fn run<F: RouterFamily>(
         Arc::new(only.into_iter().fold(plan, TorusPlan::alone))
     };
     jobs::each_alone(study, |study, only| match workload.runs_programs() {
-        true => programs::on_torus(family, study, Some((&plan(only), only)), (progress, threads)),
-        false => traffic(family, study, &plan(only), progress, threads),
+        true => programs::on_torus(family, study, Some((&plan(only), only)), how),
+        false => traffic(family, study, &plan(only), how, among),
     })
 }
 
@@ -70,8 +71,8 @@ fn traffic<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     plan: &Arc<TorusPlan>,
-    progress: &dyn ProgressSink,
-    threads: usize,
+    (progress, threads): (&dyn ProgressSink, usize),
+    among: Among,
 ) -> Result<RunResult, Problem> {
     let begin = Instant::now();
     let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
@@ -83,7 +84,8 @@ fn traffic<F: RouterFamily>(
         unblocking: s.measure.unblocking,
         counters: s.measure.counters.then(CounterMasks::default),
         smallest_chunks: if nic.window_packets.is_some() { 1 } else { smallest },
-        blocks: threads,
+        blocks: threads * among.map_or(1, |peers| peers.count()),
+        peers: among.cloned(),
         ..BuildOptions::default()
     };
     let built = family.build(study, &options, &mut |nodes| {

@@ -54,8 +54,22 @@ impl Block for Ring {
 }
 
 fn ring(cells: u32, block: u32, threads: usize, until: &[u64]) -> (Vec<u64>, u64) {
+    ring_of(cells, block, threads, until, None)
+}
+
+/// The cells of one process, if there are several.
+fn ring_of(
+    cells: u32,
+    block: u32,
+    threads: usize,
+    until: &[u64],
+    peers: Option<Arc<dyn Peers>>,
+) -> (Vec<u64>, u64) {
     let count = cells.div_ceil(block);
-    let blocks: Vec<_> = (0..count)
+    let of = peers
+        .as_ref()
+        .map_or(0..count as usize, |peers| crate::share(count as usize, peers.rank(), peers.count()));
+    let blocks: Vec<_> = (of.start as u32..of.end as u32)
         .map(|b| {
             let (first, last) = (b * block, ((b + 1) * block).min(cells));
             let mut calendar = Calendar::new();
@@ -70,8 +84,12 @@ fn ring(cells: u32, block: u32, threads: usize, until: &[u64]) -> (Vec<u64>, u64
             }
         })
         .collect();
-    let lanes = (0..count).map(|b| vec![(b + 1) % count]).collect();
-    let mut simulation = Simulation::new(blocks, lanes, LOOKAHEAD);
+    // As a block's messages go to the next one only, the lane back is never used.
+    let lanes = of.map(|b| b as u32).map(|b| vec![(b + 1) % count, (b + count - 1) % count]).collect();
+    let mut simulation = match peers {
+        None => Simulation::new(blocks, lanes, LOOKAHEAD),
+        Some(peers) => Simulation::of_process(peers, count as usize, blocks, lanes, LOOKAHEAD, None),
+    };
     if until.len() > 2 {
         simulation.spare_threads();
     }
@@ -92,6 +110,27 @@ fn threads_and_blocks_do_not_matter() {
         assert_eq!(ring(60, block, threads, &[20_000]), expected, "blocks of {block} on {threads} threads");
     }
     assert_eq!(ring(60, 20, 2, &[1, 2, 500, 501, 19_999, 20_000]), expected);
+}
+
+#[test]
+fn processes_do_not_matter() {
+    for until in [&[20_000][..], &[1, 2, 500, 501, 19_999, 20_000]] {
+        let expected = ring(60, 7, 1, &[20_000]);
+        for (processes, threads) in [(1, 1), (2, 1), (3, 2), (9, 1), (12, 1)] {
+            let all = crate::ThreadPeers::all(processes);
+            let found: Vec<_> = std::thread::scope(|scope| {
+                let run = |peers| scope.spawn(move || ring_of(60, 7, threads, until, Some(Arc::new(peers))));
+                let running: Vec<_> = all.into_iter().map(run).collect();
+                running.into_iter().map(|of| of.join().unwrap()).collect()
+            });
+            assert_eq!(
+                found.iter().flat_map(|of| of.0.clone()).collect::<Vec<_>>(),
+                expected.0,
+                "{processes}"
+            );
+            assert_eq!(found.iter().map(|of| of.1).sum::<u64>(), expected.1);
+        }
+    }
 }
 
 /// Two blocks with an event per tick, which takes long before a certain time.

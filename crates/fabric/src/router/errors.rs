@@ -14,6 +14,7 @@ use crate::link::crc::crc64;
 use crate::packet::{Data, Header, Meta};
 use crate::topology::torus::Torus;
 use netloom_engine::{Calendar, Stream, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A packet in a retransmission FIFO, as sent on the link.
@@ -39,7 +40,7 @@ struct LinkRecovery {
 }
 
 /// The CRCs of all packets that a port has sent and received: user packets, system packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkCrcs {
     /// CRC of the packets sent, each once, in order.
     pub sent: [u64; 2],

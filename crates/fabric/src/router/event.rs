@@ -3,6 +3,7 @@
 use super::BLOCK_MAX;
 use crate::packet::{Arena, Data, Meta};
 use netloom_engine::{Calendar, Time};
+use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
@@ -129,7 +130,8 @@ impl<Own: OwnKind> Kind<Own> {
 
 /// An event at a node at some tick. It has two words, which pass in registers: with more fields it would be
 /// assembled in memory and read back before its parts are written, which costs as much as the rest of a push.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub(in crate::router) struct Event<Own> {
     /// Kind, slot, port and node (see [`Event::at`]); above them the index of a packet in the arena, or a
     /// host's token.
@@ -204,6 +206,8 @@ impl<Own: OwnKind> Event<Own> {
 }
 
 /// A message between blocks: an event, and for an arriving packet its metadata and payload.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct Message<Own> {
     event: Event<Own>,
     meta: Meta,

@@ -11,7 +11,12 @@ use crate::collective::ByteOrder;
 use crate::host::{Family, Host};
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
-use netloom_engine::{Block, Progress, Reached, Simulation, Time};
+use netloom_engine::{Block, Ledger, Peers, Progress, Reached, Simulation, Time, share};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Options of a run that are not properties of the machine.
 #[derive(Clone, Debug)]
@@ -36,6 +41,16 @@ pub struct BuildOptions {
     pub counters: Option<CounterMasks>,
     /// The byte order of the nodes' memory, for routers that combine words.
     pub byte_order: ByteOrder,
+    /// The processes that simulate the machine, if there are several. Each builds and simulates its share of
+    /// the blocks; all call the functions of [`Network`] in the same order. Results do not depend on them.
+    pub peers: Option<Arc<dyn Peers>>,
+}
+
+impl BuildOptions {
+    /// The blocks of this process, of `blocks` in all.
+    pub(super) fn own(&self, blocks: usize) -> Range<usize> {
+        self.peers.as_ref().map_or(0..blocks, |peers| share(blocks, peers.rank(), peers.count()))
+    }
 }
 
 impl Default for BuildOptions {
@@ -50,6 +65,7 @@ impl Default for BuildOptions {
             unblocking: false,
             counters: None,
             byte_order: ByteOrder::Big,
+            peers: None,
         }
     }
 }
@@ -202,6 +218,22 @@ pub trait NodeBlock: RouterBlock<Shape = Torus> {
     }
 }
 
+/// A machine that is built.
+pub(super) struct Built<B: RouterBlock> {
+    /// The blocks of this process, each with its destination blocks in the order of its lanes.
+    pub own: Vec<B>,
+    pub lanes: Vec<Vec<u32>>,
+    /// Blocks in all.
+    pub blocks: usize,
+    pub lookahead: u64,
+    pub shape: B::Shape,
+    /// Block and index of each router.
+    pub places: Vec<(u32, u32)>,
+    pub overseer: B::Overseer,
+    /// What blocks read of one another besides messages.
+    pub ledger: Option<Box<dyn Ledger>>,
+}
+
 /// A network of router blocks.
 pub struct Network<B: RouterBlock> {
     simulation: Simulation<B>,
@@ -212,16 +244,23 @@ pub struct Network<B: RouterBlock> {
 }
 
 impl<B: RouterBlock> Network<B> {
-    /// From its blocks, each with its destination blocks in the order of its lanes.
-    pub(super) fn of(
-        blocks: Vec<B>,
-        lanes: Vec<Vec<u32>>,
-        lookahead: u64,
-        shape: B::Shape,
-        places: Vec<(u32, u32)>,
-        overseer: B::Overseer,
-    ) -> Self {
-        Network { simulation: Simulation::new(blocks, lanes, lookahead), shape, places, overseer }
+    pub(super) fn of(built: Built<B>, options: &BuildOptions) -> Self {
+        let Built { own, lanes, blocks, lookahead, shape, places, overseer, ledger } = built;
+        let simulation = match &options.peers {
+            None => Simulation::new(own, lanes, lookahead),
+            Some(peers) => Simulation::of_process(Arc::clone(peers), blocks, own, lanes, lookahead, ledger),
+        };
+        Network { simulation, shape, places, overseer }
+    }
+
+    /// A value of each process that simulates it: see [`Simulation::gather`].
+    pub fn gather<T: Serialize + DeserializeOwned>(&self, own: T) -> Vec<T> {
+        self.simulation.gather(own)
+    }
+
+    /// The lists of all processes, one after the other.
+    pub(super) fn gather_list<T: Serialize + DeserializeOwned>(&self, own: Vec<T>) -> Vec<T> {
+        self.gather(own).into_iter().flatten().collect()
     }
 
     /// The overseer.
@@ -261,7 +300,7 @@ impl<B: RouterBlock> Network<B> {
         }
     }
 
-    /// The blocks.
+    /// The blocks of this process: all, unless others simulate some.
     pub fn blocks(&mut self) -> impl Iterator<Item = &mut B> {
         self.simulation.blocks()
     }
@@ -275,20 +314,30 @@ impl<B: RouterBlock> Network<B> {
             sum.resize_with(sum.len().max(windows.len()), WindowRecord::default);
             sum.iter_mut().zip(windows).for_each(|(sum, window)| sum.merge(window));
         }
+        let mut all = self.gather(sum).into_iter();
+        let mut sum = all.next().unwrap_or_default();
+        for windows in all {
+            sum.resize_with(sum.len().max(windows.len()), WindowRecord::default);
+            sum.iter_mut().zip(&windows).for_each(|(sum, window)| sum.merge(window));
+        }
         sum
     }
 
     /// Sums over the whole run so far, for the whole machine.
     pub fn so_far(&mut self) -> WindowRecord {
+        let mut own = WindowRecord::default();
+        self.simulation.blocks().for_each(|b| own.merge(&b.so_far()));
         let mut sum = WindowRecord::default();
-        self.simulation.blocks().for_each(|b| sum.merge(&b.so_far()));
+        self.gather(own).iter().for_each(|of| sum.merge(of));
         sum
     }
 
     /// Sums over the whole machine since the statistics were restarted.
     pub fn totals(&mut self) -> Totals {
+        let mut own = Totals::default();
+        self.simulation.blocks().for_each(|b| own.merge(b.totals()));
         let mut sum = Totals::default();
-        self.simulation.blocks().for_each(|b| sum.merge(b.totals()));
+        self.gather(own).iter().for_each(|of| sum.merge(of));
         sum
     }
 
@@ -300,12 +349,15 @@ impl<B: RouterBlock> Network<B> {
 
     /// Packets in the network.
     pub fn in_flight(&mut self) -> i64 {
-        self.simulation.blocks().map(|b| b.in_flight()).sum()
+        let own: i64 = self.simulation.blocks().map(|b| b.in_flight()).sum();
+        self.gather(own).into_iter().sum()
     }
 
     /// Memory of the network's state, and of the packets in it, bytes.
     pub fn bytes(&mut self) -> (usize, usize) {
-        self.simulation.blocks().map(|b| b.bytes()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+        let sum = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
+        let own = self.simulation.blocks().map(|b| b.bytes()).fold((0, 0), sum);
+        self.gather(own).into_iter().fold((0, 0), sum)
     }
 
     /// If no event is pending but packets are in the network, or wait to enter it: which packets wait for
@@ -315,13 +367,15 @@ impl<B: RouterBlock> Network<B> {
             return None;
         }
         let in_flight = self.in_flight();
-        let waiting: Vec<_> = self.simulation.blocks().flat_map(|b| b.waiting()).collect();
+        let waiting = self.simulation.blocks().flat_map(|b| b.waiting()).collect();
+        let waiting = self.gather_list(waiting);
         (in_flight != 0 || !waiting.is_empty()).then_some(StallReport { in_flight, waiting })
     }
 
     /// Everything that is not idle although no packet is in flight; see [`RouterBlock::unrest`].
     pub fn unrest(&mut self) -> Vec<String> {
-        self.simulation.blocks().flat_map(|b| b.unrest()).collect()
+        let own = self.simulation.blocks().flat_map(|b| b.unrest()).collect();
+        self.gather_list(own)
     }
 
     /// Block and index of a router, or of a node if every node has its own router.
@@ -364,6 +418,7 @@ impl<B: NodeBlock> Network<B> {
                 list.extend(links.map(|p| (number, p, block.link(node, p, now))));
             }
         }
+        let mut list = self.gather_list(list);
         list.sort_unstable_by_key(|l| (l.0, l.1));
         list
     }
@@ -380,35 +435,45 @@ impl<B: NodeBlock> Network<B> {
                 list.extend((0..ports).filter(|&p| block.has_link(node, p)).filter_map(of));
             }
         }
+        let mut list = self.gather_list(list);
         list.sort_unstable_by_key(|l| (l.0, l.1));
         list
     }
 
+    /// Something of each working link, IO links last, as (node, port, it), by node.
+    fn of_links<T: Serialize + DeserializeOwned>(
+        &mut self,
+        of: impl Fn(&B, usize, usize) -> T,
+    ) -> Vec<(u32, usize, T)> {
+        let links = self.all_links();
+        let own = self.simulation.numbers();
+        let blocks: Vec<_> = self.simulation.blocks().collect();
+        let found = links.iter().filter_map(|&(number, port)| {
+            let (block, node) = self.places[number as usize];
+            let is_own = own.contains(&(block as usize));
+            is_own.then(|| (number, port, of(blocks[block as usize - own.start], node as usize, port)))
+        });
+        let found = found.collect();
+        let all = self.gather_list(found);
+        let mut by_link: HashMap<_, T> = all.into_iter().map(|(n, port, it)| ((n, port), it)).collect();
+        let take = |(n, port)| by_link.remove(&(n, port)).map(|it| (n, port, it));
+        links.into_iter().filter_map(take).collect()
+    }
+
     /// Errors of each working link, IO links last, as (node, port, counts), by node.
     pub fn link_errors(&mut self) -> Vec<(u32, usize, LinkErrors)> {
-        let links = self.all_links();
-        let blocks: Vec<_> = self.simulation.blocks().collect();
-        let counts = |(number, port): (u32, usize)| {
-            let (block, node) = self.places[number as usize];
-            (number, port, blocks[block as usize].link_errors(node as usize, port))
-        };
-        links.into_iter().map(counts).collect()
+        self.of_links(|block, node, port| block.link_errors(node, port))
     }
 
     /// Links, by sending node and port, whose CRCs of sent and received packets differ: for user packets, or
     /// (`true`) system packets. Call it at the end, when no packet is in flight.
     pub fn crc_mismatches(&mut self) -> Vec<(u32, usize, bool)> {
-        let links = self.all_links();
-        let blocks: Vec<_> = self.simulation.blocks().collect();
-        let crcs = |number: u32, port: usize| {
-            let (block, node) = self.places[number as usize];
-            blocks[block as usize].crcs(node as usize, port)
-        };
+        let all = self.of_links(|block, node, port| block.crcs(node, port));
+        let crcs: HashMap<_, _> = all.iter().filter_map(|&(n, p, crcs)| Some(((n, p), crcs?))).collect();
         let mut found = vec![];
-        for (node, port) in links {
-            let ends =
-                crcs(node, port).zip(self.shape.link(node, port).and_then(|(n, there)| crcs(n, there)));
-            if let Some((sender, receiver)) = ends {
+        for (node, port, sender) in all {
+            let receiver = self.shape.link(node, port).and_then(|end| crcs.get(&end));
+            if let Some((sender, receiver)) = sender.zip(receiver) {
                 let differs = |class: &usize| sender.sent[*class] != receiver.received[*class];
                 found.extend((0..2).filter(differs).map(|class| (node, port, class == 1)));
             }
@@ -418,14 +483,17 @@ impl<B: NodeBlock> Network<B> {
 
     /// Errors of all links since the statistics were restarted.
     pub fn errors(&mut self) -> LinkErrors {
+        let mut own = LinkErrors::default();
+        self.simulation.blocks().for_each(|b| own.merge(&b.errors()));
         let mut sum = LinkErrors::default();
-        self.simulation.blocks().for_each(|b| sum.merge(&b.errors()));
+        self.gather(own).iter().for_each(|of| sum.merge(of));
         sum
     }
 
     /// Units that have stopped to keep an error from propagating, earliest first.
     pub fn stopped(&mut self) -> Vec<StoppedUnit> {
-        let mut list: Vec<_> = self.simulation.blocks().flat_map(|b| b.stopped().to_vec()).collect();
+        let own = self.simulation.blocks().flat_map(|b| b.stopped().to_vec()).collect();
+        let mut list = self.gather_list(own);
         list.sort_unstable();
         list
     }

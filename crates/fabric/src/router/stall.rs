@@ -1,9 +1,10 @@
 //! Reports of a stalled network: which packets wait, where, and for which resources.
 
 use netloom_engine::Time;
+use serde::{Deserialize, Serialize};
 
 /// A packet that cannot move.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingPacket {
     /// Node or router at which it waits, by the machine's number.
     pub node: u32,
@@ -22,7 +23,7 @@ pub struct WaitingPacket {
 }
 
 /// An output that a waiting packet may take as soon as there is room downstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PossibleOutput {
     /// Its port.
     pub port: usize,
@@ -33,7 +34,7 @@ pub struct PossibleOutput {
 }
 
 /// A receiver that has stopped at an uncorrectable error in its buffer, to keep the error from propagating.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StoppedUnit {
     /// Time at which it stopped, ticks.
     pub at: Time,

@@ -23,7 +23,7 @@ pub enum VcClass {
 
 /// Traffic of one link since the statistics were restarted. A packet counts, with its chunks, if it started
 /// in that time; so does an ack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkCounts {
     /// Data packets, including retransmissions.
     pub packets: u64,
@@ -91,7 +91,7 @@ impl LinkErrors {
 }
 
 /// Sums over a time window, for a block or (merged) a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowRecord {
     /// Packets delivered.
     pub delivered: u64,
@@ -140,7 +140,7 @@ impl WindowRecord {
 }
 
 /// Sums over the measured interval.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Total latency of delivered packets, from creation to complete reception in the reception FIFO, ticks.
     pub latency: Histogram,

@@ -1,7 +1,7 @@
 //! Comparisons of the two models, and their tolerances.
 
-use crate::load::Load;
-use crate::models::{Figures, by_fabric, by_reference};
+use crate::agreement_queued::load::Load;
+use crate::agreement_queued::models::{Figures, by_fabric, by_reference};
 use crate::traffic::script::Packet;
 use netloom_fabric::config::QueuedConfig;
 

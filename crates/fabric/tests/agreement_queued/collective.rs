@@ -2,14 +2,14 @@
 //! is random; with others, and with point-to-point traffic, mean link utilization, deliveries of each kind,
 //! and latencies of packets in open loop differ by at most 2%.
 
-use crate::load::{Load, deterministic, dynamic, high, system};
-use crate::mix::{Mix, Setup};
-use crate::models::{
+use crate::agreement_queued::load::{Load, deterministic, dynamic, high, system};
+use crate::agreement_queued::mix::{Mix, Setup};
+use crate::agreement_queued::models::{
     Arrived, CYCLE, Run, arrived_in_fabric, arrived_in_reference, run_fabric, run_reference,
 };
+use crate::agreement_queued::trees::{Collectives, Tree, packets, routed, whole};
+use crate::agreement_queued::{changed, machine};
 use crate::traffic::script::{Packet, carries_a_word};
-use crate::trees::{Collectives, Tree, packets, routed, whole};
-use crate::{changed, machine};
 use netloom_fabric::collective::route::Rectangle;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::{QueuedConfig, QueuedRouter};

@@ -1,12 +1,12 @@
 //! Comparisons of collectives with point-to-point traffic on the same machine, and their tolerances.
 
-use crate::load::Load;
-use crate::models::{
+use crate::agreement_queued::load::Load;
+use crate::agreement_queued::models::{
     Arrived, CYCLE, Run, arrived_in_fabric, arrived_in_reference, counted, run_fabric, run_reference,
 };
-use crate::reference_queued::rules::{COMMWORLD, SUBCOMM};
+use crate::agreement_queued::reference_queued::rules::{COMMWORLD, SUBCOMM};
+use crate::agreement_queued::trees::{Collectives, packets, routed};
 use crate::traffic::script::Packet;
-use crate::trees::{Collectives, packets, routed};
 use netloom_fabric::config::QueuedConfig;
 use netloom_fabric::packet::Header;
 

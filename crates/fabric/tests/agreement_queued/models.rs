@@ -1,10 +1,12 @@
 //! Runs of both models on a list of packets, and their means.
 
-use crate::load::{FIFOS_NORMAL, SYSTEM_COLLECTIVE};
-use crate::reference_queued::collective::{Arrival, CollectivePacket, Kind, Purpose, Words};
-use crate::reference_queued::packet::{Class, PacketSpec};
-use crate::reference_queued::rules::VCS;
-use crate::reference_queued::{self, Reference};
+use crate::agreement_queued::load::{FIFOS_NORMAL, SYSTEM_COLLECTIVE};
+use crate::agreement_queued::reference_queued::collective::{
+    Arrival, CollectivePacket, Kind, Purpose, Words,
+};
+use crate::agreement_queued::reference_queued::packet::{Class, PacketSpec};
+use crate::agreement_queued::reference_queued::rules::VCS;
+use crate::agreement_queued::reference_queued::{self, Reference};
 use crate::traffic::script::{Collected, Packet, Routed, ScriptHost, carries_a_word};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::collective::{ClassRoute, Delivers, RouteKind};

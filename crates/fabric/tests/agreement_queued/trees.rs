@@ -1,7 +1,7 @@
 //! Class routes over boxes of nodes, and the collective packets of their nodes, as a list.
 
-use crate::load::{SYSTEM_COLLECTIVE, USER_COLLECTIVE};
-use crate::models::CYCLE;
+use crate::agreement_queued::load::{SYSTEM_COLLECTIVE, USER_COLLECTIVE};
+use crate::agreement_queued::models::CYCLE;
 use crate::traffic::script::{Packet, Routed};
 use netloom_engine::Stream;
 use netloom_fabric::collective::route::{Rectangle, check};

@@ -1,5 +1,7 @@
 //! Tiled routers: what must hold of any network of them under any traffic.
 
+#[path = "../agreement_tiled/mod.rs"]
+mod agreement_tiled;
 mod bounds;
 mod fat_tree;
 mod faults;

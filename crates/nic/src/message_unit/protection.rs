@@ -1,6 +1,7 @@
 //! Protection (section III.G): range registers define the memory that the unit may access; user descriptors
 //! may not name system resources. Violations are counted and affect no other request.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Range registers: first the user's, then the system's (the public driver's `MU_Addressing.h`).
@@ -20,7 +21,7 @@ pub struct Range {
 }
 
 /// The reason of a protection violation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Violation {
     /// An access outside all ranges.
     Range,

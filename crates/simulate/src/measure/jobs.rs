@@ -29,10 +29,13 @@ pub(crate) fn figures<B: RouterBlock<Host: Driver>>(
 ) -> Vec<JobFigures> {
     let (WorkloadConfig::Jobs(config), Some(plan)) = (&study.study.workload, plan) else { return vec![] };
     let Some(jobs) = plan.jobs() else { return vec![] };
-    let mut counts = vec![JobCounts::default(); config.jobs.len()];
-    for block in network.blocks() {
-        counts.iter_mut().zip(block.host().jobs()).for_each(|(all, own)| all.add(own));
-    }
+    let add = |all: &mut Vec<JobCounts>, others: &[JobCounts]| {
+        all.iter_mut().zip(others).for_each(|(all, other)| all.add(other));
+    };
+    let none = vec![JobCounts::default(); config.jobs.len()];
+    let (mut own, mut counts) = (none.clone(), none);
+    network.blocks().for_each(|block| add(&mut own, block.host().jobs()));
+    network.gather(own).iter().for_each(|of| add(&mut counts, of));
     let shape = plan.pattern().shape();
     let ticks = (span.to - span.from) as f64;
     let figures = |(number, job): (usize, &netloom_workload::config::JobConfig)| {

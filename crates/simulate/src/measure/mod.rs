@@ -47,8 +47,7 @@ pub(crate) fn common<B: RouterBlock<Host: Driver>>(
     network: &mut Network<B>,
     span: Span,
 ) -> RunResult {
-    let (payload, delivered) =
-        network.blocks().map(|b| b.host().arrived_so_far()).fold((0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
+    let (payload, delivered) = arrived_so_far(network);
     let in_flight = network.in_flight();
     let totals = network.totals();
     let mut result = RunResult {
@@ -98,6 +97,13 @@ pub(crate) fn curve(
         window_us: study.micros(study.window()),
         values: windows.iter().map(f).collect(),
     }
+}
+
+/// Payload that has arrived, bytes; packets that have.
+pub(crate) fn arrived_so_far<B: RouterBlock<Host: Driver>>(network: &mut Network<B>) -> (u64, u64) {
+    let sum = |sum: (u64, u64), x: (u64, u64)| (sum.0 + x.0, sum.1 + x.1);
+    let own = network.blocks().map(|b| b.host().arrived_so_far()).fold((0, 0), sum);
+    network.gather(own).into_iter().fold((0, 0), sum)
 }
 
 /// Mean utilization of the links in a window.

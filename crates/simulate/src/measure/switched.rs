@@ -51,8 +51,9 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
         let ticks = (span.to - span.from) as f64;
         let wiring = network.shape().wiring().clone();
         let rows = rows(&wiring, &network.tiles(), ticks);
-        let mut counts = Counts::default();
-        network.blocks().filter_map(|b| b.host().counts()).for_each(|c| counts.add(c));
+        let (mut own, mut counts) = (Counts::default(), Counts::default());
+        network.blocks().filter_map(|b| b.host().counts()).for_each(|c| own.add(c));
+        network.gather(own).iter().for_each(|c| counts.add(c));
         let nodes = f64::from(wiring.nodes());
         let per_tick = |flits: u64| flits as f64 / (ticks * nodes).max(1.0);
         let seconds = ticks / study.machine.ticks_per_second() as f64;

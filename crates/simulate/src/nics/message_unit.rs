@@ -117,6 +117,7 @@ pub(crate) fn processes(
     let mut result = run.until_the_end(progress);
     let of_run = Processes::of(&mut run.network);
     let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused()).collect();
+    let refused = run.network.gather(refused).concat();
     if let Some((node, why, _)) = refused.iter().min()
         && result.partial.is_none()
     {

@@ -2,13 +2,13 @@
 //! reported of it.
 
 use crate::course::Run;
-use crate::driver::Driver;
 use crate::hosts::SwitchedHosts;
 use crate::measure::switched::SwitchedReadout;
 use crate::processes::Processes;
+use crate::programs::timeouts;
 use netloom_fabric::config::ConfigError;
+use netloom_fabric::router::BuildOptions;
 use netloom_fabric::router::tiled::TiledNetwork;
-use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::Ended;
@@ -43,7 +43,7 @@ pub(super) fn run(
     let readout = SwitchedReadout { offered: None, plan: None };
     let mut run = Run::new(study, readout, built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
-    let timeouts = run.network.blocks().map(|block| block.host().timeouts()).sum();
+    let timeouts = timeouts(&mut run.network);
     let of_run = Processes::of(&mut run.network);
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
         faults.timeouts = timeouts;

@@ -2,12 +2,13 @@
 
 use netloom_engine::Time;
 use netloom_fabric::histogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of links that is counted separately; longer routes count as this one.
 pub const HOPS_MAX: usize = 31;
 
 /// Packets of a class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassCounts {
     /// Packets that arrived.
     pub packets: u64,
@@ -33,7 +34,7 @@ impl ClassCounts {
 }
 
 /// Packets of a job, excluding responses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobCounts {
     /// Arrived packets.
     pub arrived: ClassCounts,
@@ -60,7 +61,7 @@ impl JobCounts {
 }
 
 /// Packets that have arrived since the statistics were restarted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Requests.
     pub requests: ClassCounts,

@@ -9,7 +9,7 @@ use super::tables::Tables;
 use crate::config::{ConfigError, DIMENSIONS_MAX, QueuedConfig};
 use crate::host::Host;
 use crate::router::errors::Errors;
-use crate::router::network::{BuildOptions, Network};
+use crate::router::network::{BuildOptions, Built, Network};
 use crate::router::partition::Partition;
 use crate::router::port::Port;
 use crate::router::statistics::Recorder;
@@ -37,7 +37,8 @@ impl<H: Host<QueuedFamily>> Network<QueuedBlock<H>> {
         let tables = Tables::new(config);
         let partition = Partition::new(Torus::new(&config.topology), &options.block, options.blocks)?;
         let (mut blocks, mut all_lanes) = (vec![], vec![]);
-        for (b, numbers) in partition.members.iter().enumerate() {
+        let own = options.own(partition.members.len());
+        for (b, numbers) in partition.members.iter().enumerate().skip(own.start).take(own.len()) {
             let mut lanes = vec![];
             let nodes = (0..numbers.len())
                 .map(|here| {
@@ -68,8 +69,18 @@ impl<H: Host<QueuedFamily>> Network<QueuedBlock<H>> {
             block.shared.soft = SoftErrors::new(config, &partition.torus, options.seed, numbers);
             blocks.push(block);
         }
-        let Partition { torus, places, .. } = partition;
-        Ok(Network::of(blocks, all_lanes, tables.lookahead(), torus, places, ()))
+        let Partition { torus, members, places } = partition;
+        let built = Built {
+            own: blocks,
+            lanes: all_lanes,
+            blocks: members.len(),
+            lookahead: tables.lookahead(),
+            shape: torus,
+            places,
+            overseer: (),
+            ledger: None,
+        };
+        Ok(Network::of(built, options))
     }
 }
 

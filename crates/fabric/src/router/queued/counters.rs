@@ -5,6 +5,7 @@
 
 use super::vcs::*;
 use netloom_engine::Time;
+use serde::{Deserialize, Serialize};
 
 /// The VCs that counters are programmed for, one bit each (the public driver's `upc_nw.h` has such masks, in
 /// another order).
@@ -29,7 +30,7 @@ impl Default for CounterMasks {
 }
 
 /// The counters of a port's sender and receiver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
     /// Chunks sent, by the sender's counters.
     pub chunks: [u64; 4],

@@ -4,12 +4,12 @@ use super::TiledFamily;
 use super::block::TiledBlock;
 use super::failover::Failover;
 use super::faults::Faults;
-use super::loads::Loads;
+use super::loads::{Loads, Told};
 use super::state::*;
 use super::tables::{CLASSES, Tables};
 use crate::config::{ConfigError, TiledConfig};
 use crate::host::Host;
-use crate::router::network::{BuildOptions, Network};
+use crate::router::network::{BuildOptions, Built, Network};
 use crate::router::statistics::Recorder;
 use crate::topology::wiring::Wiring;
 use netloom_engine::Time;
@@ -53,18 +53,25 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
             (0..wiring.routers()).map(|router| (router / size, router % size)).collect();
         let routers = wiring.routers() as usize;
         let age = k.latency.into_iter().max().expect("some classes");
-        let router_loads = Loads::new(routers, config.routing.load_period_ticks.into(), age);
+        let is_shared = options.peers.is_some();
+        let router_loads = Loads::new(routers, config.routing.load_period_ticks.into(), age, is_shared);
         let global_period: u64 = config.routing.global_load_period_ticks.into();
-        let link_loads = Loads::new(routers * k.globals, global_period, 2 * global_period);
+        let link_loads = Loads::new(routers * k.globals, global_period, 2 * global_period, is_shared);
         let lanes = config.link_control.as_ref().map_or(1, |control| control.lanes);
         let schedule = config.faults.schedule(wiring, lanes, config.ticks_per_second, options.seed);
         let mut lookahead = u64::MAX;
         let (mut blocks, mut all_lanes) = (vec![], vec![]);
-        for first in (0..wiring.routers()).step_by(size as usize) {
+        let all = wiring.routers().div_ceil(size) as usize;
+        let own = options.own(all);
+        for (block, first) in (0..wiring.routers()).step_by(size as usize).enumerate() {
             let routers = size.min(wiring.routers() - first);
             let mut lanes = vec![];
+            // The lookahead is that of all blocks.
             let tiles = new_tiles(&tables, first..first + routers, &places, &mut lanes, &mut lookahead);
             assert!(lanes.len() < 1 << 15, "a lane number has 15 bits");
+            if !own.contains(&block) {
+                continue;
+            }
             let recorder = Recorder::new(options.window, false);
             let loads = (router_loads.clone(), link_loads.clone());
             let fifos = options.injection_fifos;
@@ -82,8 +89,17 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         // Routers' loads are read with a delay: where it is shorter than a window, the load must come from
         // the same block.
         let lookahead = lookahead.min(global_period);
-        let failover = Failover::new(&tables, &schedule);
-        Ok(Network::of(blocks, all_lanes, lookahead, Shape(tables), places, failover))
+        let built = Built {
+            own: blocks,
+            lanes: all_lanes,
+            blocks: all,
+            lookahead,
+            overseer: Failover::new(&tables, &schedule),
+            shape: Shape(Arc::clone(&tables)),
+            places,
+            ledger: Some(Box::new(Told([router_loads, link_loads]))),
+        };
+        Ok(Network::of(built, options))
     }
 }
 

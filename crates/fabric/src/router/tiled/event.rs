@@ -3,9 +3,10 @@
 use super::state::Cell;
 use crate::packet::{Data, Meta};
 use netloom_engine::Owned;
+use serde::{Deserialize, Serialize};
 
 /// The kind of an event.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub(super) enum Kind {
     /// A packet's head has arrived in a tile's input queue, and its routes have been looked up.
@@ -38,7 +39,7 @@ pub(super) enum Kind {
 }
 
 /// An event at a router at some tick.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Event {
     pub router: u32,
     pub packet: u32,
@@ -68,6 +69,7 @@ impl Event {
 }
 
 /// A message between blocks: a packet that arrives, or credits.
+#[derive(Serialize, Deserialize)]
 pub struct Message {
     pub(super) event: Event,
     pub(super) packet: Option<(Cell, Meta, Option<Data>)>,

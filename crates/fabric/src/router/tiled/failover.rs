@@ -126,7 +126,8 @@ impl<H: Host<TiledFamily>> Overseer<TiledBlock<H>> for Failover {
                 self.next = Some(now);
             }
             Activity::Draining(reroute) => {
-                let left: i64 = simulation.blocks().map(|block| block.in_flight()).sum();
+                let own: i64 = simulation.blocks().map(|block| block.in_flight()).sum();
+                let left: i64 = simulation.gather(own).into_iter().sum();
                 if left > 0 && now < reroute.quiesced_at + self.drain_max {
                     self.activity = Activity::Draining(reroute);
                     self.next = Some(now + LOOK);

@@ -21,13 +21,14 @@ use crate::config::{Change, What};
 use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::{Stream, Time, chance_threshold};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The random stream of a run for upset words.
 const SOFT: u64 = 23;
 
 /// Counts of failures and errors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultCounts {
     /// On links that work.
     pub links: LinkControlCounts,
@@ -67,7 +68,7 @@ impl FaultCounts {
 }
 
 /// Kinds of errors that a router detects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// A link that does not work any more.
     Link,
@@ -85,7 +86,7 @@ pub enum ErrorKind {
 
 /// The first error that a router detected, which is stored ("identification of the first error within a
 /// sequence of errors").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FirstError {
     /// Time, ticks.
     pub at: Time,

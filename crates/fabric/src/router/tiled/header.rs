@@ -1,5 +1,7 @@
 //! The header of a packet in flits, as a router sees it: its destination, its routing mode, and its progress.
 
+use serde::{Deserialize, Serialize};
+
 /// Message class. Requests and responses have separate VCs, so that a response never waits for a request
 /// ("Aries Router").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +81,7 @@ impl Mode {
 /// | 52..56 | stage: number of completed dimensions of a group; on a torus the last dimension, and whether it crossed the dateline |
 /// | 56 | corrupted, as its CRC shows |
 /// | 57 | minimal, on separate VCs |
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TiledHeader {
     word: u64,
     /// Seed of its random choices.

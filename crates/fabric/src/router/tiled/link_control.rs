@@ -13,6 +13,7 @@
 
 use crate::config::LinkControl;
 use netloom_engine::{Stream, chance_threshold};
+use serde::{Deserialize, Serialize};
 
 /// The random stream of link control in a run.
 const LINK_CONTROL: u64 = 22;
@@ -21,7 +22,7 @@ const LINK_CONTROL: u64 = 22;
 const TICK: u64 = 1000;
 
 /// Error counters of links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkControlCounts {
     /// Sets with errors, which were resent with those after them.
     pub corrupted_sets: u64,

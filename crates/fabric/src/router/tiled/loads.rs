@@ -4,12 +4,13 @@
 //! events these would outnumber packets. So a router only stores its last samples, updated when its load
 //! changes, and readers look up the sample that has had the time to arrive. If reader and writer are in
 //! different blocks, that sample was fixed in an earlier window, so that no thread waits and the result
-//! depends on neither threads nor blocks.
+//! depends on neither threads nor blocks. If several processes simulate the machine, each tells the others at
+//! the end of a window which loads of its routers have changed, and when.
 
-use netloom_engine::Time;
-use std::sync::Arc;
+use netloom_engine::{Ledger, Time, decode, encode};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU16, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The last samples of a set of loads. Clones share them.
 #[derive(Clone)]
@@ -23,11 +24,43 @@ pub(super) struct Loads {
     taken: Arc<[AtomicU64]>,
     /// The current value of each load, since its last sample.
     current: Arc<[AtomicU16]>,
+    /// The changes that other processes have not heard of: load, time, value. `None` if there are none.
+    changes: Option<Arc<Mutex<Vec<Change>>>>,
+}
+
+/// A load that has changed: its number, when, its value.
+type Change = (u32, Time, u16);
+
+/// The loads of routers and of links, of which processes tell each other.
+pub(super) struct Told(pub [Loads; 2]);
+
+impl Ledger for Told {
+    fn take(&self) -> Vec<u8> {
+        let taken = self
+            .0
+            .each_ref()
+            .map(|loads| loads.changes.as_ref().map(|list| std::mem::take(&mut *lock(list))));
+        encode(&taken)
+    }
+
+    fn apply(&self, changes: &[u8]) {
+        let changes: [Option<Vec<Change>>; 2] = decode(changes);
+        for (loads, changes) in self.0.iter().zip(changes) {
+            for (load, at, value) in changes.into_iter().flatten() {
+                loads.set(load as usize, at, value);
+            }
+        }
+    }
+}
+
+fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Loads {
-    /// `count` loads, all 0, sampled at every multiple of `period`, and read with a delay of at most `age`.
-    pub fn new(count: usize, period: u64, age: u64) -> Self {
+    /// `count` loads, all 0, sampled at every multiple of `period`, and read with a delay of at most `age`; in
+    /// several processes, if it is shared.
+    pub fn new(count: usize, period: u64, age: u64, is_shared: bool) -> Self {
         // A writer in another block may be ahead of a reader by a window, which is no longer than the delay.
         let kept = (2 * age / period + 2).next_power_of_two();
         Loads {
@@ -36,12 +69,21 @@ impl Loads {
             samples: (0..count * kept as usize).map(|_| AtomicU16::new(0)).collect(),
             taken: (0..count).map(|_| AtomicU64::new(0)).collect(),
             current: (0..count).map(|_| AtomicU16::new(0)).collect(),
+            changes: is_shared.then(Arc::default),
         }
     }
 
     /// Sets a load at `now`. Only one thread at a time may write a load.
     #[inline]
     pub fn change(&self, load: usize, now: Time, to: u16) {
+        if let Some(changes) = &self.changes {
+            lock(changes).push((load as u32, now, to));
+        }
+        self.set(load, now, to);
+    }
+
+    #[inline(always)]
+    fn set(&self, load: usize, now: Time, to: u16) {
         let taken = self.taken[load].load(Relaxed);
         let upto = now.ticks() / self.period + 1;
         if upto > taken {
@@ -81,7 +123,7 @@ mod tests {
 
     #[test]
     fn samples_are_what_a_load_was_at_their_time() {
-        let loads = Loads::new(2, 10, 500);
+        let loads = Loads::new(2, 10, 500, false);
         assert_eq!(loads.at(1, Time::at(1_000_000)), 0);
         for (time, value) in [(3, 7), (10, 8), (11, 9), (40, 1), (200, 5)] {
             loads.change(1, Time::at(time), value);

@@ -12,9 +12,10 @@ use crate::router::network::{Network, RouterBlock};
 use crate::router::stall::{PossibleOutput, WaitingPacket};
 use crate::router::statistics::{Recorder, Totals};
 use netloom_engine::Time;
+use serde::{Deserialize, Serialize};
 
 /// Traffic of a tile's link, or of a processor tile's path to its nodes, since the statistics were restarted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TileCounts {
     /// Packets that started to leave.
     pub packets: u64,
@@ -170,8 +171,10 @@ impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
 impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
     /// Counts of failures and errors so far.
     pub fn faults(&mut self) -> FaultCounts {
+        let mut own = FaultCounts::default();
+        self.blocks().filter_map(|b| b.faults.as_ref()).for_each(|faults| own.merge(&faults.counts));
         let mut sum = FaultCounts::default();
-        self.blocks().filter_map(|b| b.faults.as_ref()).for_each(|faults| sum.merge(&faults.counts));
+        self.gather(own).iter().for_each(|of| sum.merge(of));
         sum
     }
 
@@ -181,6 +184,7 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         for faults in self.blocks().filter_map(|b| b.faults.as_ref()) {
             list.extend(faults.first.iter().flatten());
         }
+        let mut list = self.gather_list(list);
         list.sort_unstable();
         list
     }
@@ -210,6 +214,6 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
                 list.push((router, tile, counts));
             }
         }
-        list
+        self.gather_list(list)
     }
 }

@@ -4,6 +4,7 @@
 use super::header::TiledHeader;
 use crate::router::bits::bits;
 use netloom_engine::Time;
+use serde::{Deserialize, Serialize};
 
 /// No packet; no neighbour.
 pub(super) const NONE: u32 = u32::MAX;
@@ -14,7 +15,7 @@ pub(super) const REMOTE: u32 = 1 << 31;
 pub(super) const VCS: usize = crate::config::TILED_VCS_MAX as usize;
 
 /// A packet in a router.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Cell {
     pub header: TiledHeader,
     /// When its last flit arrives where its head is.

@@ -9,7 +9,7 @@ use super::tables::Tables;
 use crate::config::{ConfigError, TorusConfig};
 use crate::host::Host;
 use crate::router::errors::Errors;
-use crate::router::network::{BuildOptions, Network};
+use crate::router::network::{BuildOptions, Built, Network};
 use crate::router::partition::Partition;
 use crate::router::statistics::Recorder;
 use crate::topology::torus::Torus;
@@ -52,7 +52,8 @@ impl<H: Host<TorusFamily>, const P: usize> Network<TorusBlock<H, P>> {
         let torus = &partition.torus;
         let mut blocks = vec![];
         let mut all_lanes = vec![];
-        for (b, numbers) in partition.members.iter().enumerate() {
+        let own = options.own(partition.members.len());
+        for (b, numbers) in partition.members.iter().enumerate().skip(own.start).take(own.len()) {
             let mut lanes: Vec<u32> = vec![];
             let nodes = numbers
                 .iter()
@@ -79,8 +80,18 @@ impl<H: Host<TorusFamily>, const P: usize> Network<TorusBlock<H, P>> {
             }
             blocks.push(block);
         }
-        let Partition { torus, places, .. } = partition;
-        Ok(Network::of(blocks, all_lanes, tables.lookahead(), torus, places, ()))
+        let Partition { torus, members, places } = partition;
+        let built = Built {
+            own: blocks,
+            lanes: all_lanes,
+            blocks: members.len(),
+            lookahead: tables.lookahead(),
+            shape: torus,
+            places,
+            overseer: (),
+            ledger: None,
+        };
+        Ok(Network::of(built, options))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Functions of the Message Unit other than RDMA writes: packets to FIFOs in memory, RDMA reads, atomic
 //! operations, priorities, protection, interrupts.
 
-mod units;
+use crate::units;
 
 use netloom_engine::{Stream, Time};
 use netloom_messaging::spi::Spi;

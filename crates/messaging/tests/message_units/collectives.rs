@@ -1,7 +1,7 @@
 //! Collective operations and barriers by programs on Message Units: data in memory is combined and stored at
 //! all nodes, and no node leaves a barrier before all have entered.
 
-mod units;
+use crate::units;
 
 use netloom_engine::Stream;
 use netloom_fabric::collective::route::Rectangle;

@@ -17,7 +17,7 @@ use netloom_node::time::Microticks;
 use std::future::Future;
 use units::{failures, network, unit};
 
-mod units;
+use crate::units;
 
 const TICKS_PER_SECOND: u64 = 8_000_000_000;
 

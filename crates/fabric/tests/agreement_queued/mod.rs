@@ -12,15 +12,13 @@ mod mix;
 mod models;
 #[path = "../reference_queued/mod.rs"]
 mod reference_queued;
-#[path = "../traffic/mod.rs"]
-mod traffic;
 mod trees;
 
+use crate::traffic::script::Packet;
 use case::Case;
 use load::{Load, deterministic, dynamic, high, system};
 use models::{CYCLE, Run, run_fabric, run_reference};
 use netloom_fabric::config::{DirectionChoice, QueuedConfig, QueuedRouter};
-use traffic::script::Packet;
 
 /// A Blue Gene/Q without traces, so that its times are whole cycles.
 fn machine(dims: &[u32]) -> QueuedConfig {

@@ -1,6 +1,6 @@
 //! Two hardware threads of a task that use the same context.
 
-mod units;
+use crate::units;
 
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::router::BuildOptions;

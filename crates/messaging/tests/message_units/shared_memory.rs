@@ -1,7 +1,7 @@
 //! Messages between the processes of a node: all that is sent arrives, in order, also where a queue is full;
 //! and how long that takes.
 
-mod units;
+use crate::units;
 
 use netloom_engine::Stream;
 use netloom_messaging::pami::Endpoint;

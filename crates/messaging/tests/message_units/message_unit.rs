@@ -1,7 +1,7 @@
 //! Message Units on a small torus: all messages arrive, once, for any sizes, alignments and FIFOs; the same
 //! for any blocks and threads; and each limit is at its expected value.
 
-mod units;
+use crate::units;
 
 use netloom_engine::Stream;
 use netloom_engine::{Progress, Reached, Time};

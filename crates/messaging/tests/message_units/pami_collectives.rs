@@ -1,7 +1,7 @@
 //! PAMI's collective operations by the network: what each task gets, by groups of all shapes, and how long
 //! they take.
 
-mod units;
+use crate::units;
 
 use netloom_engine::Stream;
 use netloom_fabric::collective::Operation;

@@ -1,5 +1,4 @@
 //! Message Units on a small torus, run to the end of their programs.
-#![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
 
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::*;

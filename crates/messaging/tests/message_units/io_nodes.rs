@@ -1,7 +1,7 @@
 //! Message Units of IO nodes: data is sent there and back over IO links, in system packets, and the PCIe
 //! takes time.
 
-mod units;
+use crate::units;
 
 use netloom_fabric::config::{IoNodes, QueuedConfig};
 use netloom_messaging::spi::{Pcie, Spi};

@@ -1,7 +1,7 @@
 //! PAMI's puts and gets on Message Units: RDMA between neighbours, while the target's processor does
 //! something else.
 
-mod units;
+use crate::units;
 
 use netloom_messaging::config::PamiConfig;
 use netloom_messaging::pami::Endpoint;

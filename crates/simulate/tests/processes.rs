@@ -1,0 +1,80 @@
+//! A machine that several processes simulate: the result is that of one, whatever the machine. The processes
+//! are threads here, which exchange the same bytes.
+
+use netloom_engine::ThreadPeers;
+use netloom_simulate::{Fabric, Spread};
+use netloom_study::diagnose::Problem;
+use netloom_study::resolve::{ResolvedStudy, load};
+use netloom_study::result::RunResult;
+use netloom_study::run::{Quiet, Simulate};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+fn study(name: &str, sets: &[&str]) -> ResolvedStudy {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    load(name, &sets).unwrap()
+}
+
+/// What each of several processes finds.
+fn spread(study: &ResolvedStudy, processes: usize, threads: usize) -> Vec<Result<RunResult, Problem>> {
+    let run = |peers: ThreadPeers| {
+        Spread(Arc::new(peers)).simulate(study, &Quiet(&AtomicBool::new(false)), threads)
+    };
+    std::thread::scope(|scope| {
+        let all = ThreadPeers::all(processes).into_iter();
+        let running: Vec<_> = all.map(|peers| scope.spawn(move || run(peers))).collect();
+        running.into_iter().map(|of| of.join().unwrap()).collect()
+    })
+}
+
+/// A result without what depends on the computer.
+fn of_machine(result: RunResult) -> RunResult {
+    RunResult { host: Default::default(), ..result }
+}
+
+/// Compares a run of one process with those of two and of four.
+fn check(study: &ResolvedStudy) {
+    let one = of_machine(Fabric.simulate(study, &Quiet(&AtomicBool::new(false)), 1).unwrap());
+    assert!(one.totals.packets_delivered > 1000, "{} packets", one.totals.packets_delivered);
+    for (processes, threads) in [(2, 1), (4, 2)] {
+        for (rank, result) in spread(study, processes, threads).into_iter().enumerate() {
+            assert!(of_machine(result.unwrap()) == one, "process {rank} of {processes}");
+        }
+    }
+}
+
+const SHORT: [&str; 6] = [
+    "measure={}",
+    "measure.until=time",
+    "measure.time_us=30",
+    "measure.warmup_us=10",
+    "measure.window_us=5",
+    "measure.per_link=true",
+];
+
+#[test]
+fn bluegene_l() {
+    let errors = ["topology.dims=[4,4,4]", "link.bit_error_rate=1e-5"];
+    check(&study("all-to-all", &[&["topology.dims=[8,4,4]"], &SHORT[..]].concat()));
+    check(&study("all-to-all", &[&errors, &SHORT[..]].concat()));
+    // Each decides alike when it ends.
+    let ends = ["topology.dims=[4,4,4]", "measure={}", "measure.until=converged", "measure.window_us=2"];
+    check(&study("all-to-all", &ends));
+    let ends = ["topology.dims=[4,4,4]", "measure={}", "measure.until=finished", "traffic.load=burst"];
+    check(&study("all-to-all", &[&ends[..], &["traffic.packets_per_node=50"]].concat()));
+}
+
+#[test]
+fn blue_gene_q() {
+    let sets = ["machine=bgq", "set={}", "topology.dims=[4,4,2,2,2]", "measure.counters=true"];
+    check(&study("all-to-all", &[&SHORT[..], &sets].concat()));
+}
+
+#[test]
+fn cray_xc_and_th_express() {
+    let load = ["traffic={}", "traffic.load.GB_per_s=2.0", "measure.reordering=true"];
+    let xc = ["machine=xc", "set={}", "topology.groups=4", "topology.cables=4"];
+    let th = ["machine=th-express-2", "set={}"];
+    check(&study("all-to-all", &[&SHORT[..], &xc, &load].concat()));
+    check(&study("all-to-all", &[&SHORT[..], &th, &load].concat()));
+}
