@@ -61,7 +61,7 @@ pub fn share(blocks: usize, rank: usize, count: usize) -> Range<usize> {
 
 /// State that blocks of several processes read, besides messages: each process passes on how its own blocks
 /// changed it in a window.
-pub trait Ledger: Send + Sync {
+pub trait Ledger: Send + Sync + std::fmt::Debug {
     /// The changes since the last call.
     fn take(&self) -> Vec<u8>;
 
@@ -79,7 +79,7 @@ pub(crate) struct Away<M> {
     neighbours: Vec<usize>,
     /// Messages for each of them: block, time, message.
     messages: Vec<Mutex<Vec<(u32, Time, M)>>>,
-    ledger: Option<Box<dyn Ledger>>,
+    ledgers: Vec<Arc<dyn Ledger>>,
 }
 
 impl<M: Serialize + DeserializeOwned> Away<M> {
@@ -89,7 +89,7 @@ impl<M: Serialize + DeserializeOwned> Away<M> {
         peers: Arc<dyn Peers>,
         blocks: usize,
         lanes: &[Vec<u32>],
-        ledger: Option<Box<dyn Ledger>>,
+        ledgers: Vec<Arc<dyn Ledger>>,
     ) -> Self {
         let (rank, count) = (peers.rank(), peers.count());
         let own = share(blocks, rank, count);
@@ -99,7 +99,7 @@ impl<M: Serialize + DeserializeOwned> Away<M> {
         neighbours.dedup();
         neighbours.retain(|&other| other != rank);
         let messages = neighbours.iter().map(|_| Mutex::new(vec![])).collect();
-        Away { peers, own, blocks, neighbours, messages, ledger }
+        Away { peers, own, blocks, neighbours, messages, ledgers }
     }
 
     /// Takes the messages for a block of another process.
@@ -112,19 +112,23 @@ impl<M: Serialize + DeserializeOwned> Away<M> {
 
     /// Exchanges all messages with the neighbours; calls the function with each that arrives.
     pub fn exchange(&self, mut receive: impl FnMut(usize, Time, M)) {
-        let changes = self.ledger.as_ref().map(|ledger| ledger.take());
         let bytes = self.messages.iter().map(|list| {
             let list = std::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner));
-            encode(&(list, &changes))
+            encode(&list)
         });
         for bytes in self.peers.exchange(&self.neighbours, bytes.collect()) {
-            let (list, changes): (Vec<(u32, Time, M)>, Option<Vec<u8>>) = decode(&bytes);
-            for (to, time, message) in list {
+            for (to, time, message) in decode::<Vec<(u32, Time, M)>>(&bytes) {
                 receive(to as usize - self.own.start, time, message);
             }
-            if let Some((ledger, changes)) = self.ledger.as_ref().zip(changes) {
-                ledger.apply(&changes);
-            }
+        }
+        if self.ledgers.is_empty() {
+            return;
+        }
+        // Those of all: a message may have come from far.
+        let changes: Vec<Vec<u8>> = self.ledgers.iter().map(|ledger| ledger.take()).collect();
+        let all = gather(&*self.peers, &changes).into_iter().enumerate();
+        for (_, changes) in all.filter(|&(rank, _)| rank != self.peers.rank()) {
+            self.ledgers.iter().zip(changes).for_each(|(ledger, changes)| ledger.apply(&changes));
         }
     }
 }

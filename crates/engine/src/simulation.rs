@@ -153,9 +153,9 @@ impl<B: Block> Simulation<B> {
         own: Vec<B>,
         lanes: Vec<Vec<u32>>,
         lookahead: u64,
-        ledger: Option<Box<dyn Ledger>>,
+        ledgers: Vec<Arc<dyn Ledger>>,
     ) -> Self {
-        let away = Away::new(peers, blocks, &lanes, ledger);
+        let away = Away::new(peers, blocks, &lanes, ledgers);
         assert_eq!(away.own.len(), own.len(), "blocks of this process");
         Simulation { away: Some(away), ..Self::new(own, lanes, lookahead) }
     }

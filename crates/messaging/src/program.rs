@@ -11,6 +11,7 @@
 //! its CPU is not issued yet ([`Processors`] holds it back in FIFO order). Sends and receives occupy no CPU
 //! here; the software time of a message belongs to the messaging layer below the program.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Identifies an operation, chosen by the program; unique among its outstanding operations and reusable
@@ -19,7 +20,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct OpId(pub u32);
 
 /// Collective operations that a machine's hardware may execute, among all ranks of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Collective {
     /// No rank continues before all have entered.
     Barrier,

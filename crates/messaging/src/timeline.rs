@@ -4,9 +4,10 @@
 use crate::program::Collective;
 use crate::rank::Awaited;
 use netloom_node::time::Microticks;
+use serde::{Deserialize, Serialize};
 
 /// The activity of a rank during a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activity {
     /// Its program computed.
     Compute,
@@ -19,7 +20,7 @@ pub enum Activity {
 }
 
 /// The object of a rank's wait, and the parts of its duration.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The first receive that had been posted.
     pub receive: Option<Awaited>,
@@ -36,7 +37,7 @@ pub struct Waiting {
 }
 
 /// A step of a rank's program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// When it began.
     pub from: Microticks,
@@ -48,7 +49,7 @@ pub struct Step {
 
 /// One end of a message: a call that sends, or a receive that completes. The n-th message from one rank to
 /// another has the same number at both ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageEnd {
     /// When the call of a send began, or when a receive was matched.
     pub from: Microticks,
@@ -65,7 +66,7 @@ pub struct MessageEnd {
 }
 
 /// The activities of a rank during a span of time, up to a number of entries.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankTimeline {
     /// Entries that end before are omitted.
     pub from: Microticks,

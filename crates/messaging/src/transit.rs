@@ -6,13 +6,17 @@
 //! ([`Unloaded`]).
 
 use crate::transport::{Envelope, Kind};
+use netloom_engine::{Ledger, decode, encode};
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The parts of protocols that are in flight between ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Part {
     /// A message with its data.
     Eager,
@@ -49,7 +53,7 @@ pub struct Flight {
 }
 
 /// A transfer between two ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
     /// Its part.
     pub part: Part,
@@ -125,6 +129,40 @@ pub struct Transit {
     entered: Mutex<Vec<Microticks>>,
     /// All transfers, by receiving rank, if they are to be recorded.
     observed: Option<Box<[Observed]>>,
+    /// What other processes have not heard of, if there are several.
+    told: OnceLock<Mutex<Vec<Change>>>,
+    /// The ranks of this process.
+    own: Box<[AtomicBool]>,
+}
+
+/// What happens in one process and concerns others.
+#[derive(Debug, Serialize, Deserialize)]
+enum Change {
+    /// A rank has sent something.
+    Sent(u32, Key, Microticks),
+    /// A rank has entered the collective operation with this number.
+    Entered(usize, Microticks),
+}
+
+impl fmt::Debug for Transit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Transit").field("ranks", &self.sent.len()).finish_non_exhaustive()
+    }
+}
+
+impl Ledger for Transit {
+    fn take(&self) -> Vec<u8> {
+        encode(&self.told.get().map(|told| std::mem::take(&mut *lock(told))).unwrap_or_default())
+    }
+
+    fn apply(&self, changes: &[u8]) {
+        for change in decode::<Vec<Change>>(changes) {
+            match change {
+                Change::Sent(from, key, at) => self.is_sent(from, key, at),
+                Change::Entered(number, at) => self.has_entered(number, at),
+            }
+        }
+    }
 }
 
 fn key(to: u32, envelope: &Envelope) -> Key {
@@ -139,7 +177,42 @@ impl Transit {
     /// For this number of ranks.
     pub fn new(ranks: u32, hops: Hops, unloaded: Unloaded) -> Self {
         let sent = (0..ranks).map(|_| Mutex::default()).collect();
-        Transit { hops, unloaded, sent, entered: Mutex::default(), observed: None }
+        let own = (0..ranks).map(|_| AtomicBool::new(false)).collect();
+        Transit {
+            hops,
+            unloaded,
+            sent,
+            entered: Mutex::default(),
+            observed: None,
+            told: OnceLock::new(),
+            own,
+        }
+    }
+
+    /// From now on other processes are to hear of the ranks of this one.
+    pub fn tell(&self) {
+        self.told.get_or_init(Mutex::default);
+    }
+
+    /// Whether there are several processes.
+    pub fn is_told(&self) -> bool {
+        self.told.get().is_some()
+    }
+
+    /// A rank is one of this process.
+    pub fn takes(&self, rank: u32) {
+        self.own[rank as usize].store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a rank is one of this process.
+    pub fn has(&self, rank: u32) -> bool {
+        self.own[rank as usize].load(Ordering::Relaxed)
+    }
+
+    fn note(&self, change: impl FnOnce() -> Change) {
+        if let Some(told) = self.told.get() {
+            lock(told).push(change());
+        }
     }
 
     /// The same, recording all transfers.
@@ -151,6 +224,11 @@ impl Transit {
 
     /// A rank enters the collective operation with this number.
     pub(crate) fn enters(&self, number: usize, now: Microticks) {
+        self.note(|| Change::Entered(number, now));
+        self.has_entered(number, now);
+    }
+
+    fn has_entered(&self, number: usize, now: Microticks) {
         let mut entered = lock(&self.entered);
         if entered.len() <= number {
             entered.resize(number + 1, Microticks::ZERO);
@@ -165,7 +243,15 @@ impl Transit {
 
     /// A rank sends a message now.
     pub(crate) fn sends(&self, from: u32, to: u32, envelope: &Envelope, now: Microticks) {
-        lock(&self.sent[from as usize]).insert(key(to, envelope), now);
+        self.note(|| Change::Sent(from, key(to, envelope), now));
+        self.is_sent(from, key(to, envelope), now);
+    }
+
+    /// The receiver's process takes note.
+    fn is_sent(&self, from: u32, key: Key, now: Microticks) {
+        if !self.is_told() || self.has(key.0) {
+            lock(&self.sent[from as usize]).insert(key, now);
+        }
     }
 
     /// A message has arrived: returns when it was sent, if it was in flight.
@@ -196,11 +282,21 @@ impl Transit {
         (wire, waited.saturating_sub(wire))
     }
 
+    /// The recorded transfers.
+    pub fn observed(&self) -> Vec<(Passage, Microticks)> {
+        self.observed.iter().flatten().flat_map(|of_rank| lock(of_rank).clone()).collect()
+    }
+
+    /// Puts the transfers of all processes in place of those that this one has recorded.
+    pub fn observe(&self, all: Vec<(Passage, Microticks)>) {
+        let Some(observed) = &self.observed else { return };
+        observed.iter().for_each(|of_rank| lock(of_rank).clear());
+        all.into_iter().for_each(|of| lock(&observed[of.0.to as usize]).push(of));
+    }
+
     /// The recorded transfers as times on an empty machine.
     pub fn unloaded(&self) -> Unloaded {
-        let observed = self.observed.iter().flatten();
-        let all: Vec<_> = observed.flat_map(|of_rank| lock(of_rank).clone()).collect();
-        Unloaded::new(&all, &self.hops)
+        Unloaded::new(&self.observed(), &self.hops)
     }
 
     /// Minimum hops between the nodes of two ranks.

@@ -3,6 +3,7 @@
 use crate::program::Collective;
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// The envelope of a protocol message.
@@ -21,7 +22,7 @@ pub struct Envelope {
 }
 
 /// Kinds of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
     /// A message with its data.

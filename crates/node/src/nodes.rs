@@ -439,7 +439,7 @@ impl<N: NetworkInterface> Nodes<N> {
                 None => break,
                 Some((t, Next::Action(action))) => interface.act(&self.common, t, action),
                 Some((t, Next::Resume(process, why))) => {
-                    self.last = now;
+                    self.last = self.last.max(now);
                     self.advance(t, node, process, why);
                 }
             }
@@ -489,7 +489,7 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
         let Some(interface) = &mut self.list[node as usize].interface else { return Pull::Empty };
         let answer = interface.pull(common, now, fifo, signals);
         if let Pull::Packet(..) = answer {
-            self.last = now;
+            self.last = self.last.max(now);
             self.run(now, node, signals);
         }
         answer
@@ -505,7 +505,7 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
         if self.dead.contains(&self.list[node as usize].number) {
             return;
         }
-        self.last = now;
+        self.last = self.last.max(now);
         if !N::CLOCKED {
             self.catch_up(now, node, signals);
         }

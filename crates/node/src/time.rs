@@ -4,11 +4,12 @@
 //! [`Microticks`] are not ticks ([`Time`]): conversions are explicit about rounding.
 
 use netloom_engine::Time;
+use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 /// A time or duration in millionths of a tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Microticks(pub u64);
 
 impl Microticks {

@@ -41,32 +41,44 @@ pub mod units;
 mod unloaded;
 
 use netloom_engine::Peers;
+use netloom_fabric::router::BuildOptions;
 use netloom_study::diagnose::Problem;
 use netloom_study::machine::Machine;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult};
 use netloom_study::run::{ProgressSink, Simulate};
-use netloom_workload::config::Runs;
 use std::sync::Arc;
 
-/// The processes of a run, if there are several.
-type Among<'a> = Option<&'a Arc<dyn Peers>>;
+/// How a study is run.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'a> {
+    /// The observer.
+    progress: &'a dyn ProgressSink,
+    threads: usize,
+    /// The processes that run it together, if there are several.
+    among: Option<&'a Arc<dyn Peers>>,
+}
+
+impl How<'_> {
+    /// The options of a build: these, for these processes, with as many blocks at least as all have threads.
+    fn build(&self, options: BuildOptions) -> BuildOptions {
+        let processes = self.among.map_or(1, |peers| peers.count());
+        let blocks = options.blocks.max(self.threads * processes);
+        BuildOptions { blocks, peers: self.among.cloned(), ..options }
+    }
+}
+
+impl<'a> From<programs::To<'a>> for How<'a> {
+    fn from((progress, threads): programs::To<'a>) -> Self {
+        How { progress, threads, among: None }
+    }
+}
 
 /// One run of a study, on its kind of machine.
-fn simulate(
-    study: &ResolvedStudy,
-    progress: &dyn ProgressSink,
-    threads: usize,
-    among: Among,
-) -> Result<RunResult, Problem> {
-    let workload = &study.study.workload;
-    if among.is_some() && (workload.runs_programs() || !matches!(workload.runs(), Runs::Traffic)) {
-        return Err(Problem::new("several processes simulate synthetic traffic only")
-            .help("programs, and machines that are only counted, are for one process with several threads"));
-    }
+fn simulate(study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
     match &study.machine {
-        Machine::Torus(machine) => torus::simulate(&machine.network(), study, (progress, threads), among),
-        Machine::Switched(_) => switched::simulate(study, (progress, threads), among),
+        Machine::Torus(machine) => torus::simulate(&machine.network(), study, how),
+        Machine::Switched(_) => switched::simulate(study, how),
     }
 }
 
@@ -84,7 +96,7 @@ impl Simulate for Spread {
     ) -> Result<RunResult, Problem> {
         // The blocks are the same for all.
         let threads = netloom_engine::gather(&*self.0, &threads).into_iter().max().unwrap_or(threads);
-        in_fitting_windows(study, progress, threads, Some(&self.0))
+        in_fitting_windows(study, How { progress, threads, among: Some(&self.0) })
     }
 }
 
@@ -99,24 +111,19 @@ impl Simulate for Fabric {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        in_fitting_windows(study, progress, threads, None)
+        in_fitting_windows(study, (progress, threads).into())
     }
 }
 
 /// A run of a study in windows that are not longer than it.
-fn in_fitting_windows(
-    study: &ResolvedStudy,
-    progress: &dyn ProgressSink,
-    threads: usize,
-    among: Among,
-) -> Result<RunResult, Problem> {
-    let mut result = simulate(study, progress, threads, among)?;
+fn in_fitting_windows(study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
+    let mut result = simulate(study, how)?;
     let ticks = result.simulated.ticks;
     let short = result.simulated.ended == Ended::Finished && (1..study.window()).contains(&ticks);
     // The windows are longer than the run, whose length is known only now, and the study does not set
     // them. The run is short: another one costs little. All processes know the same, but for a stop.
-    if short && study.study.measure.window_us.is_none() && (among.is_some() || !progress.stop()) {
-        result = simulate(&study.in_windows_for(ticks), progress, threads, among)?;
+    if short && study.study.measure.window_us.is_none() && (how.among.is_some() || !how.progress.stop()) {
+        result = simulate(&study.in_windows_for(ticks), how)?;
     }
     timeline::warn(study, &mut result);
     Ok(result)

@@ -1,6 +1,7 @@
 //! Processes of a caller's own on the nodes of any machine, whose messages go by the transport of its network
 //! interface, as those of ranks do.
 
+use super::How;
 use super::family::{self, RouterFamily};
 use super::programs::{To, own_on_switches, own_on_torus};
 use super::ranks::Ranks;
@@ -98,7 +99,7 @@ pub fn processes_with_messages(
     to: To,
 ) -> Result<(RunResult, Failures), Problem> {
     let ranks = Ranks::of_own(study, placement, maker);
-    let result = on_machine(&ranks, to)?;
+    let result = on_machine(&ranks, to.into())?;
     Ok((result, ranks.into_failures()))
 }
 
@@ -117,7 +118,7 @@ pub fn unloaded_messages(study: &ResolvedStudy, nodes: &[u32], to: To) -> Result
     let study = study.to_its_end();
     match Ranks::to_measure(&study, nodes) {
         Some(ranks) => {
-            on_machine(&ranks, to)?;
+            on_machine(&ranks, to.into())?;
             Ok(ranks.measured_unloaded())
         }
         None => Ok(Unloaded::default()),
@@ -130,7 +131,7 @@ pub fn hops_of_nodes(study: &ResolvedStudy) -> Hops {
     unloaded::hops(study, &all)
 }
 
-fn on_machine(ranks: &Ranks, to: To) -> Result<RunResult, Problem> {
+fn on_machine(ranks: &Ranks, to: How) -> Result<RunResult, Problem> {
     match &ranks.study.machine {
         Machine::Switched(_) => own_on_switches(ranks, to),
         Machine::Torus(machine) => match &machine.network() {
@@ -143,6 +144,6 @@ fn on_machine(ranks: &Ranks, to: To) -> Result<RunResult, Problem> {
     }
 }
 
-fn on_torus<F: RouterFamily>(family: &F, ranks: &Ranks, to: To) -> Result<RunResult, Problem> {
+fn on_torus<F: RouterFamily>(family: &F, ranks: &Ranks, to: How) -> Result<RunResult, Problem> {
     own_on_torus(family, ranks, to)
 }

@@ -7,7 +7,7 @@ use super::family::RouterFamily;
 use super::hosts::{FifoTraffic, SwitchedHosts};
 use super::processes::Processes;
 use super::ranks::Ranks;
-use super::{jobs, nics, switched};
+use super::{How, jobs, nics, switched};
 use crate::measure::Readout;
 use crate::measure::switched::SwitchedReadout;
 use crate::measure::torus::TorusReadout;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Injection FIFOs of nodes of networks of switches: for requests and for responses.
 const FIFOS_OF_SWITCHES: usize = 2;
 
-/// The observer of a run, and its number of threads.
+/// The observer of a run, and its number of threads, where one process runs it.
 pub type To<'a> = (&'a dyn ProgressSink, usize);
 
 /// Several jobs, some of which are programs, the plan of all of them, and the one that runs if it is only
@@ -36,8 +36,8 @@ type Several<'a, P> = (&'a Arc<P>, &'a Jobs, Option<usize>);
 fn run<P>(
     study: &ResolvedStudy,
     several: Option<Several<P>>,
-    to: To,
-    on: impl Fn(&Ranks, Option<&Arc<P>>, To) -> Result<RunResult, Problem>,
+    to: How,
+    on: impl Fn(&Ranks, Option<&Arc<P>>, How) -> Result<RunResult, Problem>,
 ) -> Result<RunResult, Problem> {
     let ranks = match several {
         None => Ranks::new(study)?,
@@ -45,6 +45,7 @@ fn run<P>(
             Ranks::of_jobs(study, jobs::of(study).expect("several jobs"), placed, only)?
         }
     };
+    let ranks = ranks.in_processes(to.among.is_some());
     ranks.run(to, |ranks, is_alone, to| on(ranks, several.map(|(plan, ..)| plan).filter(|_| !is_alone), to))
 }
 
@@ -53,7 +54,7 @@ pub(super) fn on_torus<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     several: Option<(&Arc<TorusPlan>, Option<usize>)>,
-    to: To,
+    to: How,
 ) -> Result<RunResult, Problem> {
     let several = several.map(|(plan, only)| (plan, plan.plan().jobs().expect("several jobs"), only));
     run(study, several, to, |ranks, traffic, to| {
@@ -66,7 +67,7 @@ pub(super) fn on_torus<F: RouterFamily>(
 pub(super) fn on_switches(
     study: &ResolvedStudy,
     several: Option<(&Arc<SwitchedPlan>, Option<usize>)>,
-    to: To,
+    to: How,
 ) -> Result<RunResult, Problem> {
     let several = several.map(|(plan, only)| (plan, plan.plan().jobs().expect("several jobs"), only));
     run(study, several, to, |ranks, traffic, to| {
@@ -76,13 +77,17 @@ pub(super) fn on_switches(
 }
 
 /// Runs ranks, or a caller's own processes, on a torus, by themselves.
-pub(super) fn own_on_torus<F: RouterFamily>(family: &F, ranks: &Ranks, to: To) -> Result<RunResult, Problem> {
+pub(super) fn own_on_torus<F: RouterFamily>(
+    family: &F,
+    ranks: &Ranks,
+    to: How,
+) -> Result<RunResult, Problem> {
     let on = OnTorus { ranks, traffic: None, to };
     nics::over_torus().into_iter().find_map(|over| over(family, &on)).expect("the last is for all")
 }
 
 /// The same on a network of switches.
-pub(super) fn own_on_switches(ranks: &Ranks, to: To) -> Result<RunResult, Problem> {
+pub(super) fn own_on_switches(ranks: &Ranks, to: How) -> Result<RunResult, Problem> {
     let on = OnSwitches { ranks, traffic: None, to };
     nics::OVER_SWITCHES.into_iter().find_map(|over| over(&on)).expect("the last is for all")
 }
@@ -91,7 +96,7 @@ pub(super) fn own_on_switches(ranks: &Ranks, to: To) -> Result<RunResult, Proble
 pub(super) struct OnTorus<'a> {
     pub ranks: &'a Ranks<'a>,
     traffic: Option<&'a Arc<TorusPlan>>,
-    to: To<'a>,
+    to: How<'a>,
 }
 
 impl OnTorus<'_> {
@@ -106,16 +111,17 @@ impl OnTorus<'_> {
         let study = self.ranks.study;
         let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
         let own = FifoNic::<TorusTraffic>::injection_fifos(nic);
-        let options = BuildOptions {
+        let options = self.to.build(BuildOptions {
             seed: s.seed,
             injection_fifos: self.traffic.map_or(fifos, |_| fifos.max(own)),
             window: study.window(),
             unblocking: s.measure.unblocking,
             counters: s.measure.counters.then(CounterMasks::default),
             smallest_chunks: 1,
-            blocks: self.ranks.blocks(self.to.1),
+            blocks: self.ranks.blocks(self.to.threads),
+            ledger: self.ranks.ledger(),
             ..BuildOptions::default()
-        };
+        });
         let readout = TorusReadout { offered: None, plan: self.traffic.cloned() };
         let Some(plan) = self.traffic else {
             return to_the_end(
@@ -138,7 +144,7 @@ impl OnTorus<'_> {
 pub(super) struct OnSwitches<'a> {
     pub ranks: &'a Ranks<'a>,
     traffic: Option<&'a Arc<SwitchedPlan>>,
-    to: To<'a>,
+    to: How<'a>,
 }
 
 impl OnSwitches<'_> {
@@ -149,13 +155,14 @@ impl OnSwitches<'_> {
     {
         let study = self.ranks.study;
         let s = &study.study;
-        let options = BuildOptions {
+        let options = self.to.build(BuildOptions {
             seed: s.seed,
             injection_fifos: FIFOS_OF_SWITCHES,
             window: study.window(),
-            blocks: self.ranks.blocks(self.to.1),
+            blocks: self.ranks.blocks(self.to.threads),
+            ledger: self.ranks.ledger(),
             ..BuildOptions::default()
-        };
+        });
         let readout = SwitchedReadout { offered: None, plan: self.traffic.cloned() };
         let Some(plan) = self.traffic else {
             let built = switched::build(study, &options, &mut |numbers| host(numbers).into());
@@ -189,13 +196,14 @@ fn to_the_end<B: RouterBlock<Host: Driver>, R: Readout<B>>(
     ranks: &Ranks,
     readout: R,
     built: Result<Network<B>, ConfigError>,
-    (progress, threads): To,
+    to: How,
 ) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| ranks.study.impossible(e))?;
     let build_s = ranks.begin.elapsed().as_secs_f64();
-    let mut run = Run::new(ranks.study, readout, built, None, threads, build_s);
-    let mut result = run.until_the_end(progress);
+    let mut run = Run::new(ranks.study, readout, built, None, to.threads, build_s);
+    let mut result = run.until_the_end(to.progress);
     count_timeouts(&mut run.network, &mut result);
+    ranks.gather(&run.network);
     ranks.finish(&mut result, &Processes::of(&mut run.network));
     Ok(result)
 }

@@ -3,10 +3,12 @@
 use super::course::beside_the_study;
 use super::own::{self, Make, Maker, Slot};
 use super::processes::Processes;
-use super::{reach, timeline, unloaded};
+use super::{How, reach, timeline, unloaded};
 use crate::units::Failures;
+use netloom_engine::Ledger;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::host::Family;
+use netloom_fabric::router::{Network, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::Steps;
 use netloom_messaging::rank::{Rank, RankReport};
@@ -21,7 +23,6 @@ use netloom_node::time::Microticks;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, MeasuredTable, ProgramFigures, RunResult};
-use netloom_study::run::ProgressSink;
 use netloom_workload::config::{JobsConfig, RankPrograms, ReadMarks, Runs, WorkloadConfig};
 use netloom_workload::job_program::JobProgram;
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError};
@@ -188,23 +189,53 @@ impl<'a> Ranks<'a> {
         self.transit.unloaded()
     }
 
+    /// The same, of which each of several processes runs some, if so.
+    pub fn in_processes(self, is_so: bool) -> Self {
+        if is_so {
+            self.transit.tell();
+        }
+        self
+    }
+
+    /// What processes tell each other besides messages, if there are several.
+    pub fn ledger(&self) -> Option<Arc<dyn Ledger>> {
+        self.transit.is_told().then(|| Arc::clone(&self.transit) as Arc<dyn Ledger>)
+    }
+
+    /// Gathers what the ranks of all processes did.
+    pub fn gather<B: RouterBlock>(&self, network: &Network<B>) {
+        if !self.transit.is_told() {
+            return;
+        }
+        let own: Vec<(usize, RankReport)> = (0..self.reports.len())
+            .filter(|&rank| self.transit.has(rank as u32))
+            .map(|rank| (rank, self.reports[rank].lock().expect("the run is over").clone()))
+            .collect();
+        for (rank, report) in network.gather(own).into_iter().flatten() {
+            *self.reports[rank].lock().expect("the run is over") = report;
+        }
+        self.transit.observe(network.gather(self.transit.observed()).concat());
+    }
+
     /// Runs these ranks, after others on the same nodes that measure message times on an otherwise empty
     /// machine. `on` receives whether the ranks are these.
     pub fn run(
         mut self,
-        (progress, threads): (&dyn ProgressSink, usize),
-        on: impl Fn(&Ranks, bool, (&dyn ProgressSink, usize)) -> Result<RunResult, Problem>,
+        to: How,
+        on: impl Fn(&Ranks, bool, How) -> Result<RunResult, Problem>,
     ) -> Result<RunResult, Problem> {
         let count = self.reports.len() as u32;
         let hops = Arc::clone(self.transit.hops());
         let study = self.study.to_its_end();
         if let Some(mut alone) = Ranks::to_measure(&study, self.placement.nodes()) {
             alone.placement = Arc::clone(&self.placement);
-            on(&alone, true, (&unloaded::Unseen(progress), threads))?;
+            let alone = alone.in_processes(to.among.is_some());
+            on(&alone, true, How { progress: &unloaded::Unseen(to.progress), ..to })?;
             self.transit = Arc::new(Transit::new(count, hops, alone.measured_unloaded()));
+            self = self.in_processes(to.among.is_some());
         }
         self.begin = Instant::now();
-        on(&self, false, (progress, threads))
+        on(&self, false, to)
     }
 
     /// Processes on each node.
@@ -241,6 +272,7 @@ impl<'a> Ranks<'a> {
             let thread = thread.clone();
             return own(make, Slot { rank, number: number.into(), node, thread, messages });
         }
+        self.transit.takes(rank);
         let program = self.programs[rank as usize].lock().expect("no panic before").take();
         let program = program.expect("each rank runs on one node");
         let machine = &self.study.machine;

@@ -1,7 +1,7 @@
 //! Studies on machines of switches: nodes that put packets straight into the network, and programs on their
 //! network interfaces.
 
-use super::Among;
+use super::How;
 use super::course::{Run, beside_the_study};
 use super::hosts::SwitchedHosts;
 use super::observed::Scope;
@@ -14,18 +14,13 @@ use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
-use netloom_study::run::ProgressSink;
 use netloom_workload::config::Runs;
 use netloom_workload::traffic::{SwitchedPlan, SwitchedTraffic};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Simulates a study on a machine of switches.
-pub(crate) fn simulate(
-    study: &ResolvedStudy,
-    how: (&dyn ProgressSink, usize),
-    among: Among,
-) -> Result<RunResult, Problem> {
+pub(crate) fn simulate(study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
     let workload = beside_the_study(study);
     match workload.runs() {
         Runs::OnInterface(program) => return nics::on_switches(study, program, how),
@@ -42,7 +37,7 @@ pub(crate) fn simulate(
         let plan = Arc::new(only.map_or_else(|| plan.clone(), |job| plan.alone(job)));
         match has_programs {
             true => programs::on_switches(study, Some((&plan, only)), how),
-            false => run(study, &plan, how, among),
+            false => run(study, &plan, how),
         }
     })
 }
@@ -59,24 +54,17 @@ pub(crate) fn build(
 }
 
 /// Runs the nodes of a machine of switches.
-fn run(
-    study: &ResolvedStudy,
-    plan: &Arc<SwitchedPlan>,
-    (progress, threads): (&dyn ProgressSink, usize),
-    among: Among,
-) -> Result<RunResult, Problem> {
+fn run(study: &ResolvedStudy, plan: &Arc<SwitchedPlan>, how: How) -> Result<RunResult, Problem> {
     let (begin, s) = (Instant::now(), &study.study);
-    let options = BuildOptions {
+    let options = how.build(BuildOptions {
         seed: s.seed,
         injection_fifos: plan.injection_fifos(),
         window: study.window(),
-        blocks: threads * among.map_or(1, |peers| peers.count()),
-        peers: among.cloned(),
         ..BuildOptions::default()
-    };
+    });
     let built = build(study, &options, &mut |numbers| SwitchedTraffic::new(plan, numbers).into());
     let readout = SwitchedReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
-    let mut run = Run::new(study, readout, built, plan.packets(), threads, begin.elapsed().as_secs_f64());
-    Ok(run.until_the_end(progress))
+    let mut run = Run::new(study, readout, built, plan.packets(), how.threads, begin.elapsed().as_secs_f64());
+    Ok(run.until_the_end(how.progress))
 }

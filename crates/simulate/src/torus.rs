@@ -1,6 +1,6 @@
 //! Studies on tori: the machine built with what drives its nodes, traffic, programs or Message Units.
 
-use super::Among;
+use super::How;
 use super::course::{Run, beside_the_study};
 use super::family::{self, RouterFamily};
 use super::{jobs, nics, programs};
@@ -14,7 +14,6 @@ use netloom_study::diagnose::Problem;
 use netloom_study::machine::TorusNetwork;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
-use netloom_study::run::ProgressSink;
 use netloom_workload::config::Runs;
 use netloom_workload::shape::Shape;
 use netloom_workload::traffic::{Pattern, TorusPlan, TorusTraffic};
@@ -25,25 +24,19 @@ use std::time::Instant;
 pub(crate) fn simulate(
     network: &TorusNetwork,
     study: &ResolvedStudy,
-    how: (&dyn ProgressSink, usize),
-    among: Among,
+    how: How,
 ) -> Result<RunResult, Problem> {
     match network {
         // A router of this family is built for three dimensions or for five.
         TorusNetwork::Torus(config) if config.topology.dims.len() <= 3 => {
-            run(&family::Torus::<6>(config), study, how, among)
+            run(&family::Torus::<6>(config), study, how)
         }
-        TorusNetwork::Torus(config) => run(&family::Torus::<10>(config), study, how, among),
-        TorusNetwork::Queued(config) => run(&family::Queued(config), study, how, among),
+        TorusNetwork::Torus(config) => run(&family::Torus::<10>(config), study, how),
+        TorusNetwork::Queued(config) => run(&family::Queued(config), study, how),
     }
 }
 
-fn run<F: RouterFamily>(
-    family: &F,
-    study: &ResolvedStudy,
-    how: (&dyn ProgressSink, usize),
-    among: Among,
-) -> Result<RunResult, Problem> {
+fn run<F: RouterFamily>(family: &F, study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
     let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
     let shape = Shape::of_torus(&Torus::new(&network.topology));
     let payload = payload_of_full_packet(network);
@@ -62,7 +55,7 @@ fn run<F: RouterFamily>(
     };
     jobs::each_alone(study, |study, only| match workload.runs_programs() {
         true => programs::on_torus(family, study, Some((&plan(only), only)), how),
-        false => traffic(family, study, &plan(only), how, among),
+        false => traffic(family, study, &plan(only), how),
     })
 }
 
@@ -71,28 +64,26 @@ fn traffic<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     plan: &Arc<TorusPlan>,
-    (progress, threads): (&dyn ProgressSink, usize),
-    among: Among,
+    how: How,
 ) -> Result<RunResult, Problem> {
     let begin = Instant::now();
     let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
     let smallest = s.traffic.packet_chunks.0.iter().map(|m| m.0).min().unwrap_or(1);
-    let options = BuildOptions {
+    let options = how.build(BuildOptions {
         seed: s.seed,
         injection_fifos: FifoNic::<TorusTraffic>::injection_fifos(nic),
         window: study.window(),
         unblocking: s.measure.unblocking,
         counters: s.measure.counters.then(CounterMasks::default),
         smallest_chunks: if nic.window_packets.is_some() { 1 } else { smallest },
-        blocks: threads * among.map_or(1, |peers| peers.count()),
-        peers: among.cloned(),
         ..BuildOptions::default()
-    };
+    });
     let built = family.build(study, &options, &mut |nodes| {
         FifoNic::new(nic, network, nodes, TorusTraffic::new(plan, nodes)).into()
     });
     let readout = TorusReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
     let build_s = begin.elapsed().as_secs_f64();
-    Ok(Run::new(study, readout, built, plan.plan().packets(), threads, build_s).until_the_end(progress))
+    Ok(Run::new(study, readout, built, plan.plan().packets(), how.threads, build_s)
+        .until_the_end(how.progress))
 }

@@ -37,7 +37,8 @@ pub fn processes_on_units(
         Some(TorusNetwork::Queued(config)) => Some(Queued(config)),
         _ => None,
     };
-    let (mut result, ran) = processes(family, study, per_node, (to, blocks(to.1)), byte_order, &mut process)?;
+    let (mut result, ran) =
+        processes(family, study, per_node, (to.into(), blocks(to.1)), byte_order, &mut process)?;
     let failures = ran.failures().to_vec();
     ran.judge(&mut result, study.torus().nodes() as u32 * per_node);
     Ok((result, failures))

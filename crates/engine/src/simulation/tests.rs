@@ -88,7 +88,7 @@ fn ring_of(
     let lanes = of.map(|b| b as u32).map(|b| vec![(b + 1) % count, (b + count - 1) % count]).collect();
     let mut simulation = match peers {
         None => Simulation::new(blocks, lanes, LOOKAHEAD),
-        Some(peers) => Simulation::of_process(peers, count as usize, blocks, lanes, LOOKAHEAD, None),
+        Some(peers) => Simulation::of_process(peers, count as usize, blocks, lanes, LOOKAHEAD, vec![]),
     };
     if until.len() > 2 {
         simulation.spare_threads();

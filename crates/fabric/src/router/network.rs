@@ -44,6 +44,8 @@ pub struct BuildOptions {
     /// The processes that simulate the machine, if there are several. Each builds and simulates its share of
     /// the blocks; all call the functions of [`Network`] in the same order. Results do not depend on them.
     pub peers: Option<Arc<dyn Peers>>,
+    /// What these processes tell each other besides, for their hosts.
+    pub ledger: Option<Arc<dyn Ledger>>,
 }
 
 impl BuildOptions {
@@ -66,6 +68,7 @@ impl Default for BuildOptions {
             counters: None,
             byte_order: ByteOrder::Big,
             peers: None,
+            ledger: None,
         }
     }
 }
@@ -231,7 +234,7 @@ pub(super) struct Built<B: RouterBlock> {
     pub places: Vec<(u32, u32)>,
     pub overseer: B::Overseer,
     /// What blocks read of one another besides messages.
-    pub ledger: Option<Box<dyn Ledger>>,
+    pub ledger: Option<Arc<dyn Ledger>>,
 }
 
 /// A network of router blocks.
@@ -248,7 +251,10 @@ impl<B: RouterBlock> Network<B> {
         let Built { own, lanes, blocks, lookahead, shape, places, overseer, ledger } = built;
         let simulation = match &options.peers {
             None => Simulation::new(own, lanes, lookahead),
-            Some(peers) => Simulation::of_process(Arc::clone(peers), blocks, own, lanes, lookahead, ledger),
+            Some(peers) => {
+                let ledgers = [ledger, options.ledger.clone()].into_iter().flatten().collect();
+                Simulation::of_process(Arc::clone(peers), blocks, own, lanes, lookahead, ledgers)
+            }
         };
         Network { simulation, shape, places, overseer }
     }

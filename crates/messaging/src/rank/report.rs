@@ -5,12 +5,13 @@ use crate::program::Collective;
 use crate::timeline::{Activity, MessageEnd, RankTimeline, Waiting};
 use crate::transport::Envelope;
 use netloom_node::time::Microticks;
+use serde::{Deserialize, Serialize};
 
 /// A posted receive: source and tag; `None` matches any.
 pub type Awaited = (Option<u32>, Option<u32>);
 
 /// The results of a rank: where its time was spent, and its messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankReport {
     /// When its program ended.
     pub ended_at: Option<Microticks>,

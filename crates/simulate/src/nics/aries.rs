@@ -1,9 +1,10 @@
 //! Programs on Aries NICs (`kind = "gni"`), and ranks over them.
 
 use super::{Ran, on_switches};
+use crate::How;
 use crate::driver::Driver;
 use crate::processes::Processes;
-use crate::programs::{OnSwitches, To};
+use crate::programs::OnSwitches;
 use crate::switched;
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
@@ -18,11 +19,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs a program for Aries NICs, if it is one.
-pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: To) -> Option<Ran> {
+pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: How) -> Option<Ran> {
     program.downcast_ref().map(|config| run(study, config, to))
 }
 
-fn run(study: &ResolvedStudy, config: &GniConfig, to: To) -> Ran {
+fn run(study: &ResolvedStudy, config: &GniConfig, to: How) -> Ran {
     let begin = Instant::now();
     let (outline, s) = (study.switched(), &study.study);
     let Some(nic) = study.machine.switched().and_then(|m| m.aries.as_ref()) else {
@@ -31,7 +32,7 @@ fn run(study: &ResolvedStudy, config: &GniConfig, to: To) -> Ran {
     };
     let (network, nodes) = (&outline.config, outline.wiring.nodes());
     let jobs: Arc<[Job]> = [gni::job(nodes)].into();
-    let built = switched::build(study, &on_switches::options(study, to.1), &mut |numbers| {
+    let built = switched::build(study, &on_switches::options(study, to), &mut |numbers| {
         let line_ns = study.machine.messaging().shared_line_ns.unwrap_or(0.0);
         let program = |gni| gni::program(config, gni, network.ticks_per_second, line_ns);
         netloom_messaging::gni::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program).into()

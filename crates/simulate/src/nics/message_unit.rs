@@ -1,12 +1,13 @@
 //! Programs on Message Units (`kind = "spi"`), and ranks over them.
 
 use super::Ran;
+use crate::How;
 use crate::course::Run;
 use crate::driver::Driver;
 use crate::family::{Queued, RouterFamily};
 use crate::measure::torus::TorusReadout;
 use crate::processes::Processes;
-use crate::programs::{OnTorus, To};
+use crate::programs::OnTorus;
 use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
@@ -34,7 +35,7 @@ pub(super) fn program<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     program: &dyn Any,
-    to: To,
+    to: How,
 ) -> Option<Ran> {
     if let Some(config) = program.downcast_ref() {
         return Some(run_pami(family.with_message_units(), study, config, to));
@@ -46,12 +47,12 @@ pub(super) fn program<F: RouterFamily>(
 }
 
 /// The same on PAMI.
-fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram, to: To) -> Ran {
+fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram, to: How) -> Ran {
     let tick_ns = study.micros(1) * 1e3;
     let torus = Torus::new(&study.torus().topology);
     let job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
     let (mut result, of_run) =
-        processes(family, study, program.processes(), (to, to.1), ByteOrder::Big, &mut |spi| {
+        processes(family, study, program.processes(), (to, to.threads), ByteOrder::Big, &mut |spi| {
             Box::new(Program::new(&spi.core().clone(), program.program(spi, &job)))
         })?;
     result.measured.push(program.measured(&of_run.measurements, tick_ns).into());
@@ -60,22 +61,23 @@ fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram
 }
 
 /// The same of MPI.
-fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, to: To) -> Ran {
+fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, to: How) -> Ran {
     let tick_ns = study.micros(1) * 1e3;
     let torus = Torus::new(&study.torus().topology);
     let mut job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
     let threads = job.hardware_threads();
-    let (mut result, of_run) = processes(family, study, threads, (to, to.1), ByteOrder::Big, &mut |spi| {
-        program.hardware_thread(&mut job, spi)
-    })?;
+    let (mut result, of_run) =
+        processes(family, study, threads, (to, to.threads), ByteOrder::Big, &mut |spi| {
+            program.hardware_thread(&mut job, spi)
+        })?;
     result.measured.push(program.measured(&of_run.measurements, tick_ns).into());
     of_run.judge(&mut result, study.torus().nodes() as u32 * threads);
     Ok(result)
 }
 
-fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: To) -> Ran {
+fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: How) -> Ran {
     let (dims, tick_ns) = (&study.torus().topology.dims, study.micros(1) * 1e3);
-    let (mut result, of_run) = processes(family, study, 1, (to, to.1), ByteOrder::Big, &mut |spi| {
+    let (mut result, of_run) = processes(family, study, 1, (to, to.threads), ByteOrder::Big, &mut |spi| {
         Box::new(Program::new(&spi.core().clone(), program.program(spi, dims, tick_ns)))
     })?;
     let measured = program.measured(&study.torus().topology, &of_run.measurements, tick_ns);
@@ -89,7 +91,7 @@ pub(crate) fn processes(
     family: Option<Queued>,
     study: &ResolvedStudy,
     per_node: u32,
-    ((progress, threads), blocks): (To, usize),
+    (to, blocks): (How, usize),
     byte_order: ByteOrder,
     process: &mut dyn FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
 ) -> Result<(RunResult, Processes), Problem> {
@@ -99,7 +101,7 @@ pub(crate) fn processes(
         let message = "this machine has no Message Units: give it a table [message_unit], or take bgq".into();
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };
-    let options = BuildOptions {
+    let options = to.build(BuildOptions {
         seed: s.seed,
         injection_fifos: NETWORK_FIFOS,
         window: study.window(),
@@ -107,14 +109,14 @@ pub(crate) fn processes(
         byte_order,
         blocks,
         ..BuildOptions::default()
-    };
+    });
     let built = family.build(study, &options, &mut |nodes| {
         spi::units_of(unit, study.torus(), nodes, per_node, s.seed, &mut *process).into()
     });
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run =
-        Run::new(study, TorusReadout::default(), built, None, threads, begin.elapsed().as_secs_f64());
-    let mut result = run.until_the_end(progress);
+        Run::new(study, TorusReadout::default(), built, None, to.threads, begin.elapsed().as_secs_f64());
+    let mut result = run.until_the_end(to.progress);
     let of_run = Processes::of(&mut run.network);
     let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused()).collect();
     let refused = run.network.gather(refused).concat();

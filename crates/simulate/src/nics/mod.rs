@@ -16,8 +16,9 @@ mod on_switches;
 mod ports;
 mod th;
 
+use super::How;
 use super::family::RouterFamily;
-use super::programs::{OnSwitches, OnTorus, To};
+use super::programs::{OnSwitches, OnTorus};
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
@@ -32,8 +33,8 @@ type OverTorus<F> = fn(&F, &OnTorus) -> Option<Ran>;
 type OverSwitches = fn(&OnSwitches) -> Option<Ran>;
 
 /// Runs a program that is written for a network interface; none if it is written for another.
-type ForTorus<F> = fn(&F, &ResolvedStudy, &dyn Any, To) -> Option<Ran>;
-type ForSwitches = fn(&ResolvedStudy, &dyn Any, To) -> Option<Ran>;
+type ForTorus<F> = fn(&F, &ResolvedStudy, &dyn Any, How) -> Option<Ran>;
+type ForSwitches = fn(&ResolvedStudy, &dyn Any, How) -> Option<Ran>;
 
 /// The network interfaces of tori. Ranks run over the first that the machine has; the last is for all.
 /// Whoever adds one adds it here.
@@ -54,13 +55,18 @@ fn for_torus<F: RouterFamily>() -> [ForTorus<F>; 1] {
 const FOR_SWITCHES: [ForSwitches; 2] = [aries::program, th::program];
 
 /// Runs a program that is written for an interface of a torus.
-pub(super) fn on_torus<F: RouterFamily>(family: &F, study: &ResolvedStudy, program: &dyn Any, to: To) -> Ran {
+pub(super) fn on_torus<F: RouterFamily>(
+    family: &F,
+    study: &ResolvedStudy,
+    program: &dyn Any,
+    to: How,
+) -> Ran {
     let ran = for_torus().into_iter().find_map(|run| run(family, study, program, to));
     ran.expect("a kind of workload is taken by the machines that have its interface")
 }
 
 /// Runs a program that is written for an interface of a network of switches.
-pub(super) fn on_switches(study: &ResolvedStudy, program: &dyn Any, to: To) -> Ran {
+pub(super) fn on_switches(study: &ResolvedStudy, program: &dyn Any, to: How) -> Ran {
     let ran = FOR_SWITCHES.into_iter().find_map(|run| run(study, program, to));
     ran.expect("a kind of workload is taken by the machines that have its interface")
 }

@@ -1,6 +1,7 @@
 //! What programs on the network interfaces of machines of switches have in common: their run, and what is
 //! reported of it.
 
+use crate::How;
 use crate::course::Run;
 use crate::hosts::SwitchedHosts;
 use crate::measure::switched::SwitchedReadout;
@@ -13,21 +14,19 @@ use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::Ended;
 use netloom_study::result::RunResult;
-use netloom_study::run::ProgressSink;
 use netloom_workload::measured::Measured;
 use netloom_workload::processes::Measurements;
 use std::time::Instant;
 
 /// Requests and responses have an injection FIFO each.
-pub(super) fn options(study: &ResolvedStudy, threads: usize) -> BuildOptions {
+pub(super) fn options(study: &ResolvedStudy, to: How) -> BuildOptions {
     let s = &study.study;
-    BuildOptions {
+    to.build(BuildOptions {
         seed: s.seed,
         injection_fifos: 2,
         window: study.window(),
-        blocks: threads,
         ..BuildOptions::default()
-    }
+    })
 }
 
 /// Runs programs of `processes` processes per node to their end; `measured` makes a table of what they noted.
@@ -36,13 +35,13 @@ pub(super) fn run(
     built: Result<TiledNetwork<SwitchedHosts>, ConfigError>,
     processes: u32,
     measured: &dyn Fn(&Measurements) -> Measured,
-    (progress, threads): (&dyn ProgressSink, usize),
+    to: How,
     begin: Instant,
 ) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| study.impossible(e))?;
     let readout = SwitchedReadout { offered: None, plan: None };
-    let mut run = Run::new(study, readout, built, None, threads, begin.elapsed().as_secs_f64());
-    let mut result = run.until_the_end(progress);
+    let mut run = Run::new(study, readout, built, None, to.threads, begin.elapsed().as_secs_f64());
+    let mut result = run.until_the_end(to.progress);
     let timeouts = timeouts(&mut run.network);
     let of_run = Processes::of(&mut run.network);
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {

@@ -1,9 +1,10 @@
 //! Programs on TH Express NICs (`kind = "glex"`), and ranks over them.
 
 use super::{Ran, on_switches};
+use crate::How;
 use crate::driver::Driver;
 use crate::processes::Processes;
-use crate::programs::{OnSwitches, To};
+use crate::programs::OnSwitches;
 use crate::switched;
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
@@ -17,18 +18,18 @@ use std::any::Any;
 use std::time::Instant;
 
 /// Runs a program for TH Express NICs, if it is one.
-pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: To) -> Option<Ran> {
+pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: How) -> Option<Ran> {
     program.downcast_ref().map(|config| run(study, config, to))
 }
 
-fn run(study: &ResolvedStudy, config: &GlexConfig, to: To) -> Ran {
+fn run(study: &ResolvedStudy, config: &GlexConfig, to: How) -> Ran {
     let begin = Instant::now();
     let (network, s) = (&study.switched().config, &study.study);
     let Some(nic) = study.machine.switched().and_then(|m| m.th.as_ref()) else {
         let message = "this machine has no TH Express NICs: give it a table [th], or take th".into();
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };
-    let built = switched::build(study, &on_switches::options(study, to.1), &mut |numbers| {
+    let built = switched::build(study, &on_switches::options(study, to), &mut |numbers| {
         let program = |glex| glex::program(config, glex, network.ticks_per_second);
         netloom_messaging::glex::nics(nic, network, numbers, 1, s.seed, program).into()
     });

@@ -97,7 +97,7 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
             overseer: Failover::new(&tables, &schedule),
             shape: Shape(Arc::clone(&tables)),
             places,
-            ledger: Some(Box::new(Told([router_loads, link_loads]))),
+            ledger: Some(Arc::new(Told([router_loads, link_loads]))),
         };
         Ok(Network::of(built, options))
     }

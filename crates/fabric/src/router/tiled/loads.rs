@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The last samples of a set of loads. Clones share them.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Loads {
     /// Sampling period, ticks.
     period: u64,
@@ -32,6 +32,7 @@ pub(super) struct Loads {
 type Change = (u32, Time, u16);
 
 /// The loads of routers and of links, of which processes tell each other.
+#[derive(Debug)]
 pub(super) struct Told(pub [Loads; 2]);
 
 impl Ledger for Told {
