@@ -17,13 +17,15 @@ pub mod names;
 pub mod ranks;
 pub mod reference;
 mod studies;
+mod together;
+
+pub use together::Together;
 
 use args::{
     BenchAction, Cli, Command, Common, MachinesAction, MemoryBenchArgs, MessagingBenchArgs, MpiBenchArgs,
     RunArgs, StudiesAction,
 };
 use clap::{CommandFactory, Parser};
-use netloom_engine::{Peers, gather};
 use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::terminal::{Terminal, summary};
 
@@ -39,11 +41,9 @@ use netloom_study::{machine, memory};
 use netloom_validate::judges::{Bench, Judge};
 use netloom_validate::{bench, verdicts};
 use reference::Topic;
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// All is well.
@@ -82,47 +82,15 @@ pub struct World<'a> {
     pub peers: Option<Together>,
 }
 
-/// The processes that simulate a machine together.
-pub struct Together {
-    peers: Arc<dyn Peers>,
-    /// Whether they know of each other whether the run can begin.
-    has_agreed: Cell<bool>,
-}
-
-impl Together {
-    /// These, at their start.
-    pub fn new(peers: Arc<dyn Peers>) -> Self {
-        Together { peers, has_agreed: Cell::new(false) }
-    }
-
-    /// Whether no process has met a problem before its run; all ask, once.
-    fn agree(&self, is_ready: bool) -> bool {
-        self.has_agreed.set(true);
-        self.peers.least([is_ready.into(), 0])[0] == 1
-    }
-
-    /// After a mistake: what the first process says, and what others say besides. All ask, unless they had
-    /// agreed to begin: then this one says what it has to.
-    pub fn mistakes(&self, own: String) -> String {
-        if !self.has_agreed.get() {
-            self.agree(false);
-        }
-        let all = gather(&*self.peers, &own);
-        let others = all.iter().enumerate().skip(1).filter(|(_, text)| !text.is_empty() && **text != all[0]);
-        let others = others.map(|(rank, text)| format!("process {rank} of {}:\n{text}", all.len()));
-        std::iter::once(all[0].clone()).chain(others).collect()
-    }
-}
-
 impl World<'_> {
     /// Whether this process shows and writes what is found.
     fn is_first(&self) -> bool {
-        self.peers.as_ref().is_none_or(|of| of.peers.rank() == 0)
+        self.peers.as_ref().is_none_or(|of| of.is_first())
     }
 
     /// The processes of a run.
     fn processes(&self) -> usize {
-        self.peers.as_ref().map_or(1, |of| of.peers.count())
+        self.peers.as_ref().map_or(1, |of| of.count())
     }
 }
 

@@ -27,8 +27,8 @@ pub struct Ranks {
 /// A communicator that one thread at a time uses.
 struct Serialized(SimpleCommunicator);
 
-// SAFETY: MPI was started with MPI_THREAD_SERIALIZED, so any thread may call it, one at a time; the communicator is behind a
-// lock, and is only a handle.
+// SAFETY: MPI was started with MPI_THREAD_SERIALIZED, so any thread may call it, one at a time; the communicator
+// is behind a lock, and is only a handle.
 unsafe impl Send for Serialized {}
 
 impl std::fmt::Debug for Serialized {

@@ -2,7 +2,7 @@
 //! them, and their results.
 
 use super::errors::{Errors, LinkCrcs};
-use super::partition::NOWHERE;
+use super::partition::{NOWHERE, Partition};
 use super::port::Port;
 use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, StoppedUnit, WaitingPacket};
@@ -235,6 +235,14 @@ pub(super) struct Built<B: RouterBlock> {
     pub overseer: B::Overseer,
     /// What blocks read of one another besides messages.
     pub ledger: Option<Arc<dyn Ledger>>,
+}
+
+impl<B: RouterBlock<Shape = Torus, Overseer = ()>> Built<B> {
+    /// Nodes of a torus.
+    pub fn of_nodes(own: Vec<B>, lanes: Vec<Vec<u32>>, lookahead: u64, partition: Partition) -> Self {
+        let Partition { torus: shape, members, places } = partition;
+        Built { own, lanes, blocks: members.len(), lookahead, shape, places, overseer: (), ledger: None }
+    }
 }
 
 /// A network of router blocks.

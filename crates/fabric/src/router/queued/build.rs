@@ -69,17 +69,7 @@ impl<H: Host<QueuedFamily>> Network<QueuedBlock<H>> {
             block.shared.soft = SoftErrors::new(config, &partition.torus, options.seed, numbers);
             blocks.push(block);
         }
-        let Partition { torus, members, places } = partition;
-        let built = Built {
-            own: blocks,
-            lanes: all_lanes,
-            blocks: members.len(),
-            lookahead: tables.lookahead(),
-            shape: torus,
-            places,
-            overseer: (),
-            ledger: None,
-        };
+        let built = Built::of_nodes(blocks, all_lanes, tables.lookahead(), partition);
         Ok(Network::of(built, options))
     }
 }

@@ -80,17 +80,7 @@ impl<H: Host<TorusFamily>, const P: usize> Network<TorusBlock<H, P>> {
             }
             blocks.push(block);
         }
-        let Partition { torus, members, places } = partition;
-        let built = Built {
-            own: blocks,
-            lanes: all_lanes,
-            blocks: members.len(),
-            lookahead: tables.lookahead(),
-            shape: torus,
-            places,
-            overseer: (),
-            ledger: None,
-        };
+        let built = Built::of_nodes(blocks, all_lanes, tables.lookahead(), partition);
         Ok(Network::of(built, options))
     }
 }
