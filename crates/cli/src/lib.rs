@@ -13,13 +13,13 @@ mod messaging_bench;
 mod mpi_bench;
 mod mpirun;
 pub mod names;
+mod process_group;
 #[cfg(feature = "mpi")]
 pub mod ranks;
 pub mod reference;
 mod studies;
-mod together;
 
-pub use together::Together;
+pub use process_group::ProcessGroup;
 
 use args::{
     BenchAction, Cli, Command, Common, MachinesAction, MemoryBenchArgs, MessagingBenchArgs, MpiBenchArgs,
@@ -79,7 +79,7 @@ pub struct World<'a> {
     /// Memory that is available, bytes, if that is known.
     pub memory: Option<u64>,
     /// The processes that simulate a machine together, if there are several.
-    pub peers: Option<Together>,
+    pub peers: Option<ProcessGroup>,
 }
 
 impl World<'_> {

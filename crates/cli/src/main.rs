@@ -1,7 +1,7 @@
 //! The `netloom` command.
 
 #[cfg(feature = "mpi")]
-use netloom_cli::Together;
+use netloom_cli::ProcessGroup;
 use netloom_cli::{World, run};
 use netloom_report::published::WithPublished;
 use netloom_simulate::Fabric;
@@ -67,8 +67,8 @@ fn among(_: (&str, usize), args: Vec<std::ffi::OsString>, memory: Option<u64>) -
         }
     };
     let is_first = netloom_engine::Peers::rank(&*job.ranks) == 0;
-    let fabric = WithPublished(netloom_simulate::Spread(job.ranks.clone()));
-    let peers = Some(Together::new(job.ranks.clone()));
+    let fabric = WithPublished(netloom_simulate::Distributed(job.ranks.clone()));
+    let peers = Some(ProcessGroup::new(job.ranks.clone()));
     let world = World { simulator: &fabric, judges: &judges(), stop: &STOP, memory, peers };
     // Of several processes one speaks, at the end.
     let mut said = vec![];

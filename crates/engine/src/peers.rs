@@ -55,13 +55,13 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
 }
 
 /// The blocks of a process, of `blocks` in all.
-pub fn share(blocks: usize, rank: usize, count: usize) -> Range<usize> {
+pub fn own_blocks(blocks: usize, rank: usize, count: usize) -> Range<usize> {
     blocks * rank / count..blocks * (rank + 1) / count
 }
 
 /// State that blocks of several processes read, besides messages: each process passes on how its own blocks
 /// changed it in a window.
-pub trait Ledger: Send + Sync + std::fmt::Debug {
+pub trait SharedState: Send + Sync + std::fmt::Debug {
     /// The changes since the last call.
     fn take(&self) -> Vec<u8>;
 
@@ -70,7 +70,7 @@ pub trait Ledger: Send + Sync + std::fmt::Debug {
 }
 
 /// The part of a simulation that is another process's, as far as this one has to do with it.
-pub(crate) struct Away<M> {
+pub(crate) struct Remote<M> {
     pub peers: Arc<dyn Peers>,
     /// Its own blocks.
     pub own: Range<usize>,
@@ -79,27 +79,27 @@ pub(crate) struct Away<M> {
     neighbours: Vec<usize>,
     /// Messages for each of them: block, time, message.
     messages: Vec<Mutex<Vec<(u32, Time, M)>>>,
-    ledgers: Vec<Arc<dyn Ledger>>,
+    shared_states: Vec<Arc<dyn SharedState>>,
 }
 
-impl<M: Serialize + DeserializeOwned> Away<M> {
+impl<M: Serialize + DeserializeOwned> Remote<M> {
     /// For the blocks of this process, of `blocks` in all, that send to these blocks. A block sends to all
     /// that send to it.
     pub fn new(
         peers: Arc<dyn Peers>,
         blocks: usize,
         lanes: &[Vec<u32>],
-        ledgers: Vec<Arc<dyn Ledger>>,
+        shared_states: Vec<Arc<dyn SharedState>>,
     ) -> Self {
         let (rank, count) = (peers.rank(), peers.count());
-        let own = share(blocks, rank, count);
+        let own = own_blocks(blocks, rank, count);
         let mut neighbours: Vec<usize> =
             lanes.iter().flatten().map(|&block| owner(block, blocks, count)).collect();
         neighbours.sort_unstable();
         neighbours.dedup();
         neighbours.retain(|&other| other != rank);
         let messages = neighbours.iter().map(|_| Mutex::new(vec![])).collect();
-        Away { peers, own, blocks, neighbours, messages, ledgers }
+        Remote { peers, own, blocks, neighbours, messages, shared_states }
     }
 
     /// Takes the messages for a block of another process.
@@ -121,14 +121,18 @@ impl<M: Serialize + DeserializeOwned> Away<M> {
                 receive(to as usize - self.own.start, time, message);
             }
         }
-        if self.ledgers.is_empty() {
+        if self.shared_states.is_empty() {
             return;
         }
         // Those of all: a message may have come from far.
-        let changes: Vec<Vec<u8>> = self.ledgers.iter().map(|ledger| ledger.take()).collect();
+        let changes: Vec<Vec<u8>> =
+            self.shared_states.iter().map(|shared_state| shared_state.take()).collect();
         let all = gather(&*self.peers, &changes).into_iter().enumerate();
         for (_, changes) in all.filter(|&(rank, _)| rank != self.peers.rank()) {
-            self.ledgers.iter().zip(changes).for_each(|(ledger, changes)| ledger.apply(&changes));
+            self.shared_states
+                .iter()
+                .zip(changes)
+                .for_each(|(shared_state, changes)| shared_state.apply(&changes));
         }
     }
 }
@@ -137,7 +141,7 @@ impl<M: Serialize + DeserializeOwned> Away<M> {
 fn owner(block: u32, blocks: usize, count: usize) -> usize {
     // The largest rank whose share begins at or before the block, and is not empty.
     let mut rank = (block as usize * count / blocks).min(count - 1);
-    while share(blocks, rank, count).end <= block as usize {
+    while own_blocks(blocks, rank, count).end <= block as usize {
         rank += 1;
     }
     rank
@@ -207,7 +211,7 @@ mod tests {
             for count in 1..10 {
                 let mut next = 0;
                 for rank in 0..count {
-                    let own = share(blocks, rank, count);
+                    let own = own_blocks(blocks, rank, count);
                     assert_eq!(own.start, next);
                     own.clone().for_each(|block| assert_eq!(owner(block as u32, blocks, count), rank));
                     next = own.end;

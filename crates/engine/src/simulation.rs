@@ -9,7 +9,7 @@
 
 use crate::barrier::Barrier;
 use crate::gain::{Gain, Stopwatch};
-use crate::peers::{Away, Ledger, Peers};
+use crate::peers::{Peers, Remote, SharedState};
 use crate::{Progress, Time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -112,7 +112,7 @@ pub struct Simulation<B: Block> {
     /// If threads are spared, what several would gain.
     gain: Option<Gain>,
     /// What other processes simulate, if there are any.
-    away: Option<Away<B::Message>>,
+    remote: Option<Remote<B::Message>>,
     /// A block panicked: some events of a window were applied, others were not.
     panicked: bool,
 }
@@ -137,12 +137,12 @@ impl<B: Block> Simulation<B> {
             now: Time::ZERO,
             window: 0,
             gain: None,
-            away: None,
+            remote: None,
             panicked: false,
         }
     }
 
-    /// The same for the blocks of one of several processes, of `blocks` in all: its [share](crate::share).
+    /// The same for the blocks of one of several processes, of `blocks` in all: its [share](crate::own_blocks).
     /// `lanes` have the numbers of all. All processes then run it with the same times.
     ///
     /// # Panics
@@ -153,25 +153,25 @@ impl<B: Block> Simulation<B> {
         own: Vec<B>,
         lanes: Vec<Vec<u32>>,
         lookahead: u64,
-        ledgers: Vec<Arc<dyn Ledger>>,
+        shared_states: Vec<Arc<dyn SharedState>>,
     ) -> Self {
-        let away = Away::new(peers, blocks, &lanes, ledgers);
-        assert_eq!(away.own.len(), own.len(), "blocks of this process");
-        Simulation { away: Some(away), ..Self::new(own, lanes, lookahead) }
+        let remote = Remote::new(peers, blocks, &lanes, shared_states);
+        assert_eq!(remote.own.len(), own.len(), "blocks of this process");
+        Simulation { remote: Some(remote), ..Self::new(own, lanes, lookahead) }
     }
 
     /// A value of each process, by their numbers: of this one alone, or, if there are several, of all, which all
     /// ask.
     pub fn gather<T: Serialize + DeserializeOwned>(&self, own: T) -> Vec<T> {
-        match &self.away {
+        match &self.remote {
             None => vec![own],
-            Some(away) => crate::gather(&*away.peers, &own),
+            Some(remote) => crate::gather(&*remote.peers, &own),
         }
     }
 
     /// The numbers of its blocks.
     pub fn numbers(&self) -> std::ops::Range<usize> {
-        self.away.as_ref().map_or(0..self.slots.len(), |away| away.own.clone())
+        self.remote.as_ref().map_or(0..self.slots.len(), |remote| remote.own.clone())
     }
 
     /// Current time: all events before it have been applied.
@@ -200,7 +200,7 @@ impl<B: Block> Simulation<B> {
             self.next_time[b].load(Relaxed).min(waiting)
         });
         let own = earliest.min().unwrap_or(NEVER);
-        let all = self.away.as_ref().map_or(own, |away| away.peers.least([own, NEVER])[0]);
+        let all = self.remote.as_ref().map_or(own, |remote| remote.peers.least([own, NEVER])[0]);
         Some(Time::at(all)).filter(|_| all != NEVER)
     }
 
@@ -328,13 +328,13 @@ impl<B: Block> Simulation<B> {
     /// What all processes agree on at the end of a window: when the next one starts, and whether the run
     /// stops. What their blocks sent to those of this one has arrived.
     fn agree(&self, next: u64, parity: usize, is_stopping: bool) -> (u64, bool) {
-        let Some(away) = &self.away else { return (next, is_stopping) };
+        let Some(remote) = &self.remote else { return (next, is_stopping) };
         let other = 1 - parity;
-        away.exchange(|to, time, message| {
+        remote.exchange(|to, time, message| {
             lock(&self.inboxes[to][other]).push((time, message));
             self.inbox_time[to][other].fetch_min(time.ticks(), Relaxed);
         });
-        let [next, goes_on] = away.peers.least([next, (!is_stopping).into()]);
+        let [next, goes_on] = remote.peers.least([next, (!is_stopping).into()]);
         (next, goes_on == 0)
     }
 
@@ -363,12 +363,12 @@ impl<B: Block> Simulation<B> {
                 let Some(first) = lane.iter().map(|m| m.0).min() else { continue };
                 debug_assert!(first >= end, "a message due at {first} in a window that ends at {end}");
                 let other = 1 - parity;
-                let to = match &self.away {
-                    Some(away) if !away.own.contains(&(to as usize)) => {
-                        away.send(to, lane);
+                let to = match &self.remote {
+                    Some(remote) if !remote.own.contains(&(to as usize)) => {
+                        remote.send(to, lane);
                         continue;
                     }
-                    Some(away) => to - away.own.start as u32,
+                    Some(remote) => to - remote.own.start as u32,
                     None => to,
                 };
                 lock(&self.inboxes[to as usize][other]).append(lane);

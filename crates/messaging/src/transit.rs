@@ -6,7 +6,7 @@
 //! ([`Unloaded`]).
 
 use crate::transport::{Envelope, Kind};
-use netloom_engine::{Ledger, decode, encode};
+use netloom_engine::{SharedState, decode, encode};
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ pub struct Transit {
     /// All transfers, by receiving rank, if they are to be recorded.
     observed: Option<Box<[Observed]>>,
     /// What other processes have not heard of, if there are several.
-    told: OnceLock<Mutex<Vec<Change>>>,
+    unshared: OnceLock<Mutex<Vec<Change>>>,
     /// The ranks of this process.
     own: Box<[AtomicBool]>,
 }
@@ -150,16 +150,16 @@ impl fmt::Debug for Transit {
     }
 }
 
-impl Ledger for Transit {
+impl SharedState for Transit {
     fn take(&self) -> Vec<u8> {
-        encode(&self.told.get().map(|told| std::mem::take(&mut *lock(told))).unwrap_or_default())
+        encode(&self.unshared.get().map(|unshared| std::mem::take(&mut *lock(unshared))).unwrap_or_default())
     }
 
     fn apply(&self, changes: &[u8]) {
         for change in decode::<Vec<Change>>(changes) {
             match change {
-                Change::Sent(from, key, at) => self.is_sent(from, key, at),
-                Change::Entered(number, at) => self.has_entered(number, at),
+                Change::Sent(from, key, at) => self.record_sent(from, key, at),
+                Change::Entered(number, at) => self.record_entered(number, at),
             }
         }
     }
@@ -184,34 +184,34 @@ impl Transit {
             sent,
             entered: Mutex::default(),
             observed: None,
-            told: OnceLock::new(),
+            unshared: OnceLock::new(),
             own,
         }
     }
 
     /// From now on other processes are to hear of the ranks of this one.
-    pub fn tell(&self) {
-        self.told.get_or_init(Mutex::default);
+    pub fn share(&self) {
+        self.unshared.get_or_init(Mutex::default);
     }
 
     /// Whether there are several processes.
-    pub fn is_told(&self) -> bool {
-        self.told.get().is_some()
+    pub fn is_shared(&self) -> bool {
+        self.unshared.get().is_some()
     }
 
     /// A rank is one of this process.
-    pub fn takes(&self, rank: u32) {
+    pub fn add_own_rank(&self, rank: u32) {
         self.own[rank as usize].store(true, Ordering::Relaxed);
     }
 
     /// Whether a rank is one of this process.
-    pub fn has(&self, rank: u32) -> bool {
+    pub fn is_own_rank(&self, rank: u32) -> bool {
         self.own[rank as usize].load(Ordering::Relaxed)
     }
 
     fn note(&self, change: impl FnOnce() -> Change) {
-        if let Some(told) = self.told.get() {
-            lock(told).push(change());
+        if let Some(unshared) = self.unshared.get() {
+            lock(unshared).push(change());
         }
     }
 
@@ -225,10 +225,10 @@ impl Transit {
     /// A rank enters the collective operation with this number.
     pub(crate) fn enters(&self, number: usize, now: Microticks) {
         self.note(|| Change::Entered(number, now));
-        self.has_entered(number, now);
+        self.record_entered(number, now);
     }
 
-    fn has_entered(&self, number: usize, now: Microticks) {
+    fn record_entered(&self, number: usize, now: Microticks) {
         let mut entered = lock(&self.entered);
         if entered.len() <= number {
             entered.resize(number + 1, Microticks::ZERO);
@@ -244,12 +244,12 @@ impl Transit {
     /// A rank sends a message now.
     pub(crate) fn sends(&self, from: u32, to: u32, envelope: &Envelope, now: Microticks) {
         self.note(|| Change::Sent(from, key(to, envelope), now));
-        self.is_sent(from, key(to, envelope), now);
+        self.record_sent(from, key(to, envelope), now);
     }
 
     /// The receiver's process takes note.
-    fn is_sent(&self, from: u32, key: Key, now: Microticks) {
-        if !self.is_told() || self.has(key.0) {
+    fn record_sent(&self, from: u32, key: Key, now: Microticks) {
+        if !self.is_shared() || self.is_own_rank(key.0) {
             lock(&self.sent[from as usize]).insert(key, now);
         }
     }

@@ -6,7 +6,7 @@
 //! ```
 
 use netloom_engine::{Peers, ThreadPeers};
-use netloom_simulate::Spread;
+use netloom_simulate::Distributed;
 use netloom_study::resolve::load;
 use netloom_study::run::{Quiet, Simulate};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn main() {
             for peers in &all {
                 let (study, peers) = (&study, Arc::clone(peers));
                 scope.spawn(move || {
-                    let result = Spread(peers).simulate(study, &Quiet(&AtomicBool::new(false)), 1);
+                    let result = Distributed(peers).simulate(study, &Quiet(&AtomicBool::new(false)), 1);
                     if let Err(problem) = result {
                         eprint!("{}", problem.render(false));
                     }

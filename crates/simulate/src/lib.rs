@@ -51,7 +51,7 @@ use std::sync::Arc;
 
 /// How a study is run.
 #[derive(Clone, Copy)]
-pub(crate) struct How<'a> {
+pub(crate) struct RunOptions<'a> {
     /// The observer.
     progress: &'a dyn ProgressSink,
     threads: usize,
@@ -59,7 +59,7 @@ pub(crate) struct How<'a> {
     among: Option<&'a Arc<dyn Peers>>,
 }
 
-impl How<'_> {
+impl RunOptions<'_> {
     /// The options of a build: these, for these processes, with as many blocks at least as all have threads.
     fn build(&self, options: BuildOptions) -> BuildOptions {
         let processes = self.among.map_or(1, |peers| peers.count());
@@ -68,14 +68,14 @@ impl How<'_> {
     }
 }
 
-impl<'a> From<programs::To<'a>> for How<'a> {
+impl<'a> From<programs::To<'a>> for RunOptions<'a> {
     fn from((progress, threads): programs::To<'a>) -> Self {
-        How { progress, threads, among: None }
+        RunOptions { progress, threads, among: None }
     }
 }
 
 /// One run of a study, on its kind of machine.
-fn simulate(study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
+fn simulate(study: &ResolvedStudy, how: RunOptions) -> Result<RunResult, Problem> {
     match &study.machine {
         Machine::Torus(machine) => torus::simulate(&machine.network(), study, how),
         Machine::Switched(_) => switched::simulate(study, how),
@@ -85,9 +85,9 @@ fn simulate(study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
 /// Simulates a study as [`Fabric`] does, in several processes, each of which has a part of the machine. All of
 /// them call it, and all have the result, which is that of one process.
 #[derive(Clone, Debug)]
-pub struct Spread(pub Arc<dyn Peers>);
+pub struct Distributed(pub Arc<dyn Peers>);
 
-impl Simulate for Spread {
+impl Simulate for Distributed {
     fn simulate(
         &self,
         study: &ResolvedStudy,
@@ -96,7 +96,7 @@ impl Simulate for Spread {
     ) -> Result<RunResult, Problem> {
         // The blocks are the same for all.
         let threads = netloom_engine::gather(&*self.0, &threads).into_iter().max().unwrap_or(threads);
-        in_fitting_windows(study, How { progress, threads, among: Some(&self.0) })
+        in_fitting_windows(study, RunOptions { progress, threads, among: Some(&self.0) })
     }
 }
 
@@ -116,7 +116,7 @@ impl Simulate for Fabric {
 }
 
 /// A run of a study in windows that are not longer than it.
-fn in_fitting_windows(study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
+fn in_fitting_windows(study: &ResolvedStudy, how: RunOptions) -> Result<RunResult, Problem> {
     let mut result = simulate(study, how)?;
     let ticks = result.simulated.ticks;
     let short = result.simulated.ended == Ended::Finished && (1..study.window()).contains(&ticks);

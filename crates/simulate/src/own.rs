@@ -1,7 +1,7 @@
 //! Processes of a caller's own on the nodes of any machine, whose messages go by the transport of its network
 //! interface, as those of ranks do.
 
-use super::How;
+use super::RunOptions;
 use super::family::{self, RouterFamily};
 use super::programs::{To, own_on_switches, own_on_torus};
 use super::ranks::Ranks;
@@ -131,7 +131,7 @@ pub fn hops_of_nodes(study: &ResolvedStudy) -> Hops {
     unloaded::hops(study, &all)
 }
 
-fn on_machine(ranks: &Ranks, to: How) -> Result<RunResult, Problem> {
+fn on_machine(ranks: &Ranks, to: RunOptions) -> Result<RunResult, Problem> {
     match &ranks.study.machine {
         Machine::Switched(_) => own_on_switches(ranks, to),
         Machine::Torus(machine) => match &machine.network() {
@@ -144,6 +144,6 @@ fn on_machine(ranks: &Ranks, to: How) -> Result<RunResult, Problem> {
     }
 }
 
-fn on_torus<F: RouterFamily>(family: &F, ranks: &Ranks, to: How) -> Result<RunResult, Problem> {
+fn on_torus<F: RouterFamily>(family: &F, ranks: &Ranks, to: RunOptions) -> Result<RunResult, Problem> {
     own_on_torus(family, ranks, to)
 }

@@ -7,7 +7,7 @@ use super::family::RouterFamily;
 use super::hosts::{FifoTraffic, SwitchedHosts};
 use super::processes::Processes;
 use super::ranks::Ranks;
-use super::{How, jobs, nics, switched};
+use super::{RunOptions, jobs, nics, switched};
 use crate::measure::Readout;
 use crate::measure::switched::SwitchedReadout;
 use crate::measure::torus::TorusReadout;
@@ -36,8 +36,8 @@ type Several<'a, P> = (&'a Arc<P>, &'a Jobs, Option<usize>);
 fn run<P>(
     study: &ResolvedStudy,
     several: Option<Several<P>>,
-    to: How,
-    on: impl Fn(&Ranks, Option<&Arc<P>>, How) -> Result<RunResult, Problem>,
+    to: RunOptions,
+    on: impl Fn(&Ranks, Option<&Arc<P>>, RunOptions) -> Result<RunResult, Problem>,
 ) -> Result<RunResult, Problem> {
     let ranks = match several {
         None => Ranks::new(study)?,
@@ -54,7 +54,7 @@ pub(super) fn on_torus<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     several: Option<(&Arc<TorusPlan>, Option<usize>)>,
-    to: How,
+    to: RunOptions,
 ) -> Result<RunResult, Problem> {
     let several = several.map(|(plan, only)| (plan, plan.plan().jobs().expect("several jobs"), only));
     run(study, several, to, |ranks, traffic, to| {
@@ -67,7 +67,7 @@ pub(super) fn on_torus<F: RouterFamily>(
 pub(super) fn on_switches(
     study: &ResolvedStudy,
     several: Option<(&Arc<SwitchedPlan>, Option<usize>)>,
-    to: How,
+    to: RunOptions,
 ) -> Result<RunResult, Problem> {
     let several = several.map(|(plan, only)| (plan, plan.plan().jobs().expect("several jobs"), only));
     run(study, several, to, |ranks, traffic, to| {
@@ -80,14 +80,14 @@ pub(super) fn on_switches(
 pub(super) fn own_on_torus<F: RouterFamily>(
     family: &F,
     ranks: &Ranks,
-    to: How,
+    to: RunOptions,
 ) -> Result<RunResult, Problem> {
     let on = OnTorus { ranks, traffic: None, to };
     nics::over_torus().into_iter().find_map(|over| over(family, &on)).expect("the last is for all")
 }
 
 /// The same on a network of switches.
-pub(super) fn own_on_switches(ranks: &Ranks, to: How) -> Result<RunResult, Problem> {
+pub(super) fn own_on_switches(ranks: &Ranks, to: RunOptions) -> Result<RunResult, Problem> {
     let on = OnSwitches { ranks, traffic: None, to };
     nics::OVER_SWITCHES.into_iter().find_map(|over| over(&on)).expect("the last is for all")
 }
@@ -96,7 +96,7 @@ pub(super) fn own_on_switches(ranks: &Ranks, to: How) -> Result<RunResult, Probl
 pub(super) struct OnTorus<'a> {
     pub ranks: &'a Ranks<'a>,
     traffic: Option<&'a Arc<TorusPlan>>,
-    to: How<'a>,
+    to: RunOptions<'a>,
 }
 
 impl OnTorus<'_> {
@@ -119,7 +119,7 @@ impl OnTorus<'_> {
             counters: s.measure.counters.then(CounterMasks::default),
             smallest_chunks: 1,
             blocks: self.ranks.blocks(self.to.threads),
-            ledger: self.ranks.ledger(),
+            shared_state: self.ranks.shared_state(),
             ..BuildOptions::default()
         });
         let readout = TorusReadout { offered: None, plan: self.traffic.cloned() };
@@ -144,7 +144,7 @@ impl OnTorus<'_> {
 pub(super) struct OnSwitches<'a> {
     pub ranks: &'a Ranks<'a>,
     traffic: Option<&'a Arc<SwitchedPlan>>,
-    to: How<'a>,
+    to: RunOptions<'a>,
 }
 
 impl OnSwitches<'_> {
@@ -160,7 +160,7 @@ impl OnSwitches<'_> {
             injection_fifos: FIFOS_OF_SWITCHES,
             window: study.window(),
             blocks: self.ranks.blocks(self.to.threads),
-            ledger: self.ranks.ledger(),
+            shared_state: self.ranks.shared_state(),
             ..BuildOptions::default()
         });
         let readout = SwitchedReadout { offered: None, plan: self.traffic.cloned() };
@@ -196,7 +196,7 @@ fn to_the_end<B: RouterBlock<Host: Driver>, R: Readout<B>>(
     ranks: &Ranks,
     readout: R,
     built: Result<Network<B>, ConfigError>,
-    to: How,
+    to: RunOptions,
 ) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| ranks.study.impossible(e))?;
     let build_s = ranks.begin.elapsed().as_secs_f64();

@@ -3,9 +3,9 @@
 use super::course::beside_the_study;
 use super::own::{self, Make, Maker, Slot};
 use super::processes::Processes;
-use super::{How, reach, timeline, unloaded};
+use super::{RunOptions, reach, timeline, unloaded};
 use crate::units::Failures;
-use netloom_engine::Ledger;
+use netloom_engine::SharedState;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::host::Family;
 use netloom_fabric::router::{Network, RouterBlock};
@@ -189,26 +189,26 @@ impl<'a> Ranks<'a> {
         self.transit.unloaded()
     }
 
-    /// The same, of which each of several processes runs some, if so.
-    pub fn in_processes(self, is_so: bool) -> Self {
-        if is_so {
-            self.transit.tell();
+    /// The same, of which each of several processes runs some, if there are several.
+    pub fn in_processes(self, are_several: bool) -> Self {
+        if are_several {
+            self.transit.share();
         }
         self
     }
 
     /// What processes tell each other besides messages, if there are several.
-    pub fn ledger(&self) -> Option<Arc<dyn Ledger>> {
-        self.transit.is_told().then(|| Arc::clone(&self.transit) as Arc<dyn Ledger>)
+    pub fn shared_state(&self) -> Option<Arc<dyn SharedState>> {
+        self.transit.is_shared().then(|| Arc::clone(&self.transit) as Arc<dyn SharedState>)
     }
 
     /// Gathers what the ranks of all processes did.
     pub fn gather<B: RouterBlock>(&self, network: &Network<B>) {
-        if !self.transit.is_told() {
+        if !self.transit.is_shared() {
             return;
         }
         let own: Vec<(usize, RankReport)> = (0..self.reports.len())
-            .filter(|&rank| self.transit.has(rank as u32))
+            .filter(|&rank| self.transit.is_own_rank(rank as u32))
             .map(|rank| (rank, self.reports[rank].lock().expect("the run is over").clone()))
             .collect();
         for (rank, report) in network.gather(own).into_iter().flatten() {
@@ -221,8 +221,8 @@ impl<'a> Ranks<'a> {
     /// machine. `on` receives whether the ranks are these.
     pub fn run(
         mut self,
-        to: How,
-        on: impl Fn(&Ranks, bool, How) -> Result<RunResult, Problem>,
+        to: RunOptions,
+        on: impl Fn(&Ranks, bool, RunOptions) -> Result<RunResult, Problem>,
     ) -> Result<RunResult, Problem> {
         let count = self.reports.len() as u32;
         let hops = Arc::clone(self.transit.hops());
@@ -230,7 +230,7 @@ impl<'a> Ranks<'a> {
         if let Some(mut alone) = Ranks::to_measure(&study, self.placement.nodes()) {
             alone.placement = Arc::clone(&self.placement);
             let alone = alone.in_processes(to.among.is_some());
-            on(&alone, true, How { progress: &unloaded::Unseen(to.progress), ..to })?;
+            on(&alone, true, RunOptions { progress: &unloaded::Unseen(to.progress), ..to })?;
             self.transit = Arc::new(Transit::new(count, hops, alone.measured_unloaded()));
             self = self.in_processes(to.among.is_some());
         }
@@ -272,7 +272,7 @@ impl<'a> Ranks<'a> {
             let thread = thread.clone();
             return own(make, Slot { rank, number: number.into(), node, thread, messages });
         }
-        self.transit.takes(rank);
+        self.transit.add_own_rank(rank);
         let program = self.programs[rank as usize].lock().expect("no panic before").take();
         let program = program.expect("each rank runs on one node");
         let machine = &self.study.machine;

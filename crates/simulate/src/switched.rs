@@ -1,7 +1,7 @@
 //! Studies on machines of switches: nodes that put packets straight into the network, and programs on their
 //! network interfaces.
 
-use super::How;
+use super::RunOptions;
 use super::course::{Run, beside_the_study};
 use super::hosts::SwitchedHosts;
 use super::observed::Scope;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Simulates a study on a machine of switches.
-pub(crate) fn simulate(study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
+pub(crate) fn simulate(study: &ResolvedStudy, how: RunOptions) -> Result<RunResult, Problem> {
     let workload = beside_the_study(study);
     match workload.runs() {
         Runs::OnInterface(program) => return nics::on_switches(study, program, how),
@@ -54,7 +54,7 @@ pub(crate) fn build(
 }
 
 /// Runs the nodes of a machine of switches.
-fn run(study: &ResolvedStudy, plan: &Arc<SwitchedPlan>, how: How) -> Result<RunResult, Problem> {
+fn run(study: &ResolvedStudy, plan: &Arc<SwitchedPlan>, how: RunOptions) -> Result<RunResult, Problem> {
     let (begin, s) = (Instant::now(), &study.study);
     let options = how.build(BuildOptions {
         seed: s.seed,

@@ -1,6 +1,6 @@
 //! Studies on tori: the machine built with what drives its nodes, traffic, programs or Message Units.
 
-use super::How;
+use super::RunOptions;
 use super::course::{Run, beside_the_study};
 use super::family::{self, RouterFamily};
 use super::{jobs, nics, programs};
@@ -24,7 +24,7 @@ use std::time::Instant;
 pub(crate) fn simulate(
     network: &TorusNetwork,
     study: &ResolvedStudy,
-    how: How,
+    how: RunOptions,
 ) -> Result<RunResult, Problem> {
     match network {
         // A router of this family is built for three dimensions or for five.
@@ -36,7 +36,7 @@ pub(crate) fn simulate(
     }
 }
 
-fn run<F: RouterFamily>(family: &F, study: &ResolvedStudy, how: How) -> Result<RunResult, Problem> {
+fn run<F: RouterFamily>(family: &F, study: &ResolvedStudy, how: RunOptions) -> Result<RunResult, Problem> {
     let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
     let shape = Shape::of_torus(&Torus::new(&network.topology));
     let payload = payload_of_full_packet(network);
@@ -64,7 +64,7 @@ fn traffic<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     plan: &Arc<TorusPlan>,
-    how: How,
+    how: RunOptions,
 ) -> Result<RunResult, Problem> {
     let begin = Instant::now();
     let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);

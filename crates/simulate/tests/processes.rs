@@ -5,7 +5,7 @@ mod common;
 
 use common::MACHINES;
 use netloom_engine::ThreadPeers;
-use netloom_simulate::{Fabric, Spread};
+use netloom_simulate::{Distributed, Fabric};
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::resolve::{ResolvedStudy, load, resolve};
 use netloom_study::result::RunResult;
@@ -22,7 +22,7 @@ fn study(name: &str, sets: &[&str]) -> ResolvedStudy {
 /// What each of several processes finds.
 fn spread(study: &ResolvedStudy, processes: usize, threads: usize) -> Vec<Result<RunResult, Problem>> {
     let run = |peers: ThreadPeers| {
-        Spread(Arc::new(peers)).simulate(study, &Quiet(&AtomicBool::new(false)), threads)
+        Distributed(Arc::new(peers)).simulate(study, &Quiet(&AtomicBool::new(false)), threads)
     };
     std::thread::scope(|scope| {
         let all = ThreadPeers::all(processes).into_iter();

@@ -513,7 +513,7 @@ impl Transport for Pami {
         // SAFETY: the regions are read in the call; the data stays, as the caller promises.
         let end = unsafe { PAMI_Rput(self.context, &mut put) };
         if let Some(begin) = begin {
-            self.copies.note(to, data.bytes, Way::Packets, begin);
+            self.copies.note(to, data.bytes, Way::Packets, begin, end != SUCCESS);
         }
         match end {
             SUCCESS => Ok(()),

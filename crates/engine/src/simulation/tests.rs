@@ -68,7 +68,7 @@ fn ring_of(
     let count = cells.div_ceil(block);
     let of = peers
         .as_ref()
-        .map_or(0..count as usize, |peers| crate::share(count as usize, peers.rank(), peers.count()));
+        .map_or(0..count as usize, |peers| crate::own_blocks(count as usize, peers.rank(), peers.count()));
     let blocks: Vec<_> = (of.start as u32..of.end as u32)
         .map(|b| {
             let (first, last) = (b * block, ((b + 1) * block).min(cells));

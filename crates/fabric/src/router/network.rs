@@ -11,7 +11,7 @@ use crate::collective::ByteOrder;
 use crate::host::{Family, Host};
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
-use netloom_engine::{Block, Ledger, Peers, Progress, Reached, Simulation, Time, share};
+use netloom_engine::{Block, Peers, Progress, Reached, SharedState, Simulation, Time, own_blocks};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -45,13 +45,13 @@ pub struct BuildOptions {
     /// the blocks; all call the functions of [`Network`] in the same order. Results do not depend on them.
     pub peers: Option<Arc<dyn Peers>>,
     /// What these processes tell each other besides, for their hosts.
-    pub ledger: Option<Arc<dyn Ledger>>,
+    pub shared_state: Option<Arc<dyn SharedState>>,
 }
 
 impl BuildOptions {
     /// The blocks of this process, of `blocks` in all.
     pub(super) fn own(&self, blocks: usize) -> Range<usize> {
-        self.peers.as_ref().map_or(0..blocks, |peers| share(blocks, peers.rank(), peers.count()))
+        self.peers.as_ref().map_or(0..blocks, |peers| own_blocks(blocks, peers.rank(), peers.count()))
     }
 }
 
@@ -68,7 +68,7 @@ impl Default for BuildOptions {
             counters: None,
             byte_order: ByteOrder::Big,
             peers: None,
-            ledger: None,
+            shared_state: None,
         }
     }
 }
@@ -234,14 +234,23 @@ pub(super) struct Built<B: RouterBlock> {
     pub places: Vec<(u32, u32)>,
     pub overseer: B::Overseer,
     /// What blocks read of one another besides messages.
-    pub ledger: Option<Arc<dyn Ledger>>,
+    pub shared_state: Option<Arc<dyn SharedState>>,
 }
 
 impl<B: RouterBlock<Shape = Torus, Overseer = ()>> Built<B> {
     /// Nodes of a torus.
     pub fn of_nodes(own: Vec<B>, lanes: Vec<Vec<u32>>, lookahead: u64, partition: Partition) -> Self {
         let Partition { torus: shape, members, places } = partition;
-        Built { own, lanes, blocks: members.len(), lookahead, shape, places, overseer: (), ledger: None }
+        Built {
+            own,
+            lanes,
+            blocks: members.len(),
+            lookahead,
+            shape,
+            places,
+            overseer: (),
+            shared_state: None,
+        }
     }
 }
 
@@ -256,12 +265,13 @@ pub struct Network<B: RouterBlock> {
 
 impl<B: RouterBlock> Network<B> {
     pub(super) fn of(built: Built<B>, options: &BuildOptions) -> Self {
-        let Built { own, lanes, blocks, lookahead, shape, places, overseer, ledger } = built;
+        let Built { own, lanes, blocks, lookahead, shape, places, overseer, shared_state } = built;
         let simulation = match &options.peers {
             None => Simulation::new(own, lanes, lookahead),
             Some(peers) => {
-                let ledgers = [ledger, options.ledger.clone()].into_iter().flatten().collect();
-                Simulation::of_process(Arc::clone(peers), blocks, own, lanes, lookahead, ledgers)
+                let shared_states =
+                    [shared_state, options.shared_state.clone()].into_iter().flatten().collect();
+                Simulation::of_process(Arc::clone(peers), blocks, own, lanes, lookahead, shared_states)
             }
         };
         Network { simulation, shape, places, overseer }

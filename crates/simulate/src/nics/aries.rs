@@ -1,7 +1,7 @@
 //! Programs on Aries NICs (`kind = "gni"`), and ranks over them.
 
 use super::{Ran, on_switches};
-use crate::How;
+use crate::RunOptions;
 use crate::driver::Driver;
 use crate::processes::Processes;
 use crate::programs::OnSwitches;
@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs a program for Aries NICs, if it is one.
-pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: How) -> Option<Ran> {
+pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: RunOptions) -> Option<Ran> {
     program.downcast_ref().map(|config| run(study, config, to))
 }
 
-fn run(study: &ResolvedStudy, config: &GniConfig, to: How) -> Ran {
+fn run(study: &ResolvedStudy, config: &GniConfig, to: RunOptions) -> Ran {
     let begin = Instant::now();
     let (outline, s) = (study.switched(), &study.study);
     let Some(nic) = study.machine.switched().and_then(|m| m.aries.as_ref()) else {

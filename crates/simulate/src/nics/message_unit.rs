@@ -1,7 +1,7 @@
 //! Programs on Message Units (`kind = "spi"`), and ranks over them.
 
 use super::Ran;
-use crate::How;
+use crate::RunOptions;
 use crate::course::Run;
 use crate::driver::Driver;
 use crate::family::{Queued, RouterFamily};
@@ -35,7 +35,7 @@ pub(super) fn program<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     program: &dyn Any,
-    to: How,
+    to: RunOptions,
 ) -> Option<Ran> {
     if let Some(config) = program.downcast_ref() {
         return Some(run_pami(family.with_message_units(), study, config, to));
@@ -47,7 +47,7 @@ pub(super) fn program<F: RouterFamily>(
 }
 
 /// The same on PAMI.
-fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram, to: How) -> Ran {
+fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram, to: RunOptions) -> Ran {
     let tick_ns = study.micros(1) * 1e3;
     let torus = Torus::new(&study.torus().topology);
     let job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
@@ -61,7 +61,7 @@ fn run_pami(family: Option<Queued>, study: &ResolvedStudy, program: &PamiProgram
 }
 
 /// The same of MPI.
-fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, to: How) -> Ran {
+fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, to: RunOptions) -> Ran {
     let tick_ns = study.micros(1) * 1e3;
     let torus = Torus::new(&study.torus().topology);
     let mut job = program.job(&torus, study.machine.messaging(), study.machine.ticks_per_second());
@@ -75,7 +75,7 @@ fn run_mpi(family: Option<Queued>, study: &ResolvedStudy, program: &MpiProgram, 
     Ok(result)
 }
 
-fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: How) -> Ran {
+fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, to: RunOptions) -> Ran {
     let (dims, tick_ns) = (&study.torus().topology.dims, study.micros(1) * 1e3);
     let (mut result, of_run) = processes(family, study, 1, (to, to.threads), ByteOrder::Big, &mut |spi| {
         Box::new(Program::new(&spi.core().clone(), program.program(spi, dims, tick_ns)))
@@ -91,7 +91,7 @@ pub(crate) fn processes(
     family: Option<Queued>,
     study: &ResolvedStudy,
     per_node: u32,
-    (to, blocks): (How, usize),
+    (to, blocks): (RunOptions, usize),
     byte_order: ByteOrder,
     process: &mut dyn FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
 ) -> Result<(RunResult, Processes), Problem> {

@@ -16,7 +16,7 @@ mod on_switches;
 mod ports;
 mod th;
 
-use super::How;
+use super::RunOptions;
 use super::family::RouterFamily;
 use super::programs::{OnSwitches, OnTorus};
 use netloom_study::diagnose::Problem;
@@ -33,8 +33,8 @@ type OverTorus<F> = fn(&F, &OnTorus) -> Option<Ran>;
 type OverSwitches = fn(&OnSwitches) -> Option<Ran>;
 
 /// Runs a program that is written for a network interface; none if it is written for another.
-type ForTorus<F> = fn(&F, &ResolvedStudy, &dyn Any, How) -> Option<Ran>;
-type ForSwitches = fn(&ResolvedStudy, &dyn Any, How) -> Option<Ran>;
+type ForTorus<F> = fn(&F, &ResolvedStudy, &dyn Any, RunOptions) -> Option<Ran>;
+type ForSwitches = fn(&ResolvedStudy, &dyn Any, RunOptions) -> Option<Ran>;
 
 /// The network interfaces of tori. Ranks run over the first that the machine has; the last is for all.
 /// Whoever adds one adds it here.
@@ -59,14 +59,14 @@ pub(super) fn on_torus<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     program: &dyn Any,
-    to: How,
+    to: RunOptions,
 ) -> Ran {
     let ran = for_torus().into_iter().find_map(|run| run(family, study, program, to));
     ran.expect("a kind of workload is taken by the machines that have its interface")
 }
 
 /// Runs a program that is written for an interface of a network of switches.
-pub(super) fn on_switches(study: &ResolvedStudy, program: &dyn Any, to: How) -> Ran {
+pub(super) fn on_switches(study: &ResolvedStudy, program: &dyn Any, to: RunOptions) -> Ran {
     let ran = FOR_SWITCHES.into_iter().find_map(|run| run(study, program, to));
     ran.expect("a kind of workload is taken by the machines that have its interface")
 }

@@ -1,7 +1,7 @@
 //! What programs on the network interfaces of machines of switches have in common: their run, and what is
 //! reported of it.
 
-use crate::How;
+use crate::RunOptions;
 use crate::course::Run;
 use crate::hosts::SwitchedHosts;
 use crate::measure::switched::SwitchedReadout;
@@ -19,7 +19,7 @@ use netloom_workload::processes::Measurements;
 use std::time::Instant;
 
 /// Requests and responses have an injection FIFO each.
-pub(super) fn options(study: &ResolvedStudy, to: How) -> BuildOptions {
+pub(super) fn options(study: &ResolvedStudy, to: RunOptions) -> BuildOptions {
     let s = &study.study;
     to.build(BuildOptions {
         seed: s.seed,
@@ -35,7 +35,7 @@ pub(super) fn run(
     built: Result<TiledNetwork<SwitchedHosts>, ConfigError>,
     processes: u32,
     measured: &dyn Fn(&Measurements) -> Measured,
-    to: How,
+    to: RunOptions,
     begin: Instant,
 ) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| study.impossible(e))?;

@@ -1,7 +1,7 @@
 //! Programs on TH Express NICs (`kind = "glex"`), and ranks over them.
 
 use super::{Ran, on_switches};
-use crate::How;
+use crate::RunOptions;
 use crate::driver::Driver;
 use crate::processes::Processes;
 use crate::programs::OnSwitches;
@@ -18,11 +18,11 @@ use std::any::Any;
 use std::time::Instant;
 
 /// Runs a program for TH Express NICs, if it is one.
-pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: How) -> Option<Ran> {
+pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: RunOptions) -> Option<Ran> {
     program.downcast_ref().map(|config| run(study, config, to))
 }
 
-fn run(study: &ResolvedStudy, config: &GlexConfig, to: How) -> Ran {
+fn run(study: &ResolvedStudy, config: &GlexConfig, to: RunOptions) -> Ran {
     let begin = Instant::now();
     let (network, s) = (&study.switched().config, &study.study);
     let Some(nic) = study.machine.switched().and_then(|m| m.th.as_ref()) else {

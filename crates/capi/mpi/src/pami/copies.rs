@@ -16,8 +16,9 @@ pub struct Copies {
     copy: Option<Copy>,
     /// Most data that goes through packets although the memory can be reached.
     pub packets_max_bytes: u64,
-    /// The ways to the processes to which data went last.
-    ways: [Cell<(Process, Ways)>; ENDPOINTS],
+    /// The ways to other processes. Those with equal numbers modulo [`ENDPOINTS`] share what is known, so that
+    /// memory does not grow with their number, and nothing is forgotten.
+    ways: [Cell<Ways>; ENDPOINTS],
 }
 
 impl Copies {
@@ -28,13 +29,12 @@ impl Copies {
             // SAFETY: that symbol is such a function.
             copy: copy.map(|symbol| unsafe { std::mem::transmute::<*mut c_void, Copy>(symbol) }),
             packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
-            ways: std::array::from_fn(|_| Cell::new((Process::MAX, Ways::default()))),
+            ways: std::array::from_fn(|_| Cell::default()),
         }
     }
 
-    fn ways(&self, to: Process) -> Ways {
-        let (of, ways) = self.ways[to as usize % ENDPOINTS].get();
-        if of == to { ways } else { Ways::default() }
+    fn ways(&self, to: Process) -> &Cell<Ways> {
+        &self.ways[to as usize % ENDPOINTS]
     }
 
     /// How to move data, and whether its time is to be noted.
@@ -42,7 +42,7 @@ impl Copies {
         if self.copy.is_none() || bytes <= self.packets_max_bytes.min(Ways::SHORT_BYTES) {
             return (Way::Packets, false);
         }
-        if bytes > self.packets_max_bytes { (Way::Copy, false) } else { self.ways(to).next(bytes) }
+        if bytes > self.packets_max_bytes { (Way::Copy, false) } else { self.ways(to).get().next(bytes) }
     }
 
     /// The time now, if that of a put in packets is to be noted.
@@ -50,11 +50,13 @@ impl Copies {
         (self.next(to, bytes) == (Way::Packets, true)).then(Instant::now)
     }
 
+    /// Notes how long a trial took, which began then; one that failed is never the faster way.
     #[cold]
-    pub fn note(&self, to: Process, bytes: u64, way: Way, begin: Instant) {
-        let mut ways = self.ways(to);
-        ways.note(bytes, way, begin.elapsed().as_nanos() as u64);
-        self.ways[to as usize % ENDPOINTS].set((to, ways));
+    pub fn note(&self, to: Process, bytes: u64, way: Way, begin: Instant, has_failed: bool) {
+        let ns = if has_failed { u64::MAX } else { begin.elapsed().as_nanos() as u64 };
+        let mut ways = self.ways(to).get();
+        ways.note(bytes, way, ns);
+        self.ways(to).set(ways);
     }
 }
 
@@ -74,7 +76,7 @@ impl Pami {
         // SAFETY: the context lives; the caller's memory, and what the other process has exposed.
         let end = unsafe { copy(self.context, endpoint, local, exposed as MemoryRegion, bytes, is_put) };
         if let Some(begin) = begin {
-            self.copies.note(with, own.bytes, Way::Copy, begin);
+            self.copies.note(with, own.bytes, Way::Copy, begin, end != SUCCESS);
         }
         end == SUCCESS
     }

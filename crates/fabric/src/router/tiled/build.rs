@@ -4,7 +4,7 @@ use super::TiledFamily;
 use super::block::TiledBlock;
 use super::failover::Failover;
 use super::faults::Faults;
-use super::loads::{Loads, Told};
+use super::loads::{Loads, SharedLoads};
 use super::state::*;
 use super::tables::{CLASSES, Tables};
 use crate::config::{ConfigError, TiledConfig};
@@ -97,7 +97,7 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
             overseer: Failover::new(&tables, &schedule),
             shape: Shape(Arc::clone(&tables)),
             places,
-            ledger: Some(Arc::new(Told([router_loads, link_loads]))),
+            shared_state: Some(Arc::new(SharedLoads([router_loads, link_loads]))),
         };
         Ok(Network::of(built, options))
     }

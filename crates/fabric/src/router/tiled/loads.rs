@@ -7,7 +7,7 @@
 //! depends on neither threads nor blocks. If several processes simulate the machine, each tells the others at
 //! the end of a window which loads of its routers have changed, and when.
 
-use netloom_engine::{Ledger, Time, decode, encode};
+use netloom_engine::{SharedState, Time, decode, encode};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU16, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,9 +33,9 @@ type Change = (u32, Time, u16);
 
 /// The loads of routers and of links, of which processes tell each other.
 #[derive(Debug)]
-pub(super) struct Told(pub [Loads; 2]);
+pub(super) struct SharedLoads(pub [Loads; 2]);
 
-impl Ledger for Told {
+impl SharedState for SharedLoads {
     fn take(&self) -> Vec<u8> {
         let taken = self
             .0

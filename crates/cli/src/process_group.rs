@@ -5,16 +5,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 /// The processes that simulate a machine together.
-pub struct Together {
+pub struct ProcessGroup {
     peers: Arc<dyn Peers>,
     /// Whether they know of each other whether the run can begin.
     has_agreed: Cell<bool>,
 }
 
-impl Together {
+impl ProcessGroup {
     /// These, at their start.
     pub fn new(peers: Arc<dyn Peers>) -> Self {
-        Together { peers, has_agreed: Cell::new(false) }
+        ProcessGroup { peers, has_agreed: Cell::new(false) }
     }
 
     /// Whether this one shows and writes what is found.
