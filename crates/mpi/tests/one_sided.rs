@@ -167,27 +167,28 @@ impl Windows {
         let at = At { rank: step.target, displacement, layout };
         let place = Place { address: space.as_mut_ptr() as u64, layout: Layout::run(0, space.len()) };
         let how = |op| Accumulate { op, element: Some(byte) };
+        window.wait_for_access(step.target).await.unwrap();
         match step.kind {
-            Kind::Put => _ = window.put(at, Data::Stays(data), false).await.unwrap(),
-            Kind::Get => _ = window.get(at, place, false).await.unwrap(),
-            Kind::Replace => window.accumulate(at, data, how(Op::Replace)).await.unwrap(),
-            Kind::Add => window.accumulate(at, data, how(Op::Sum)).await.unwrap(),
+            Kind::Put => _ = window.put(at, Data::Stays(data), false).unwrap(),
+            Kind::Get => _ = window.get(at, place, false).unwrap(),
+            Kind::Replace => window.accumulate(at, data, how(Op::Replace)).unwrap(),
+            Kind::Add => window.accumulate(at, data, how(Op::Sum)).unwrap(),
             Kind::FetchAndAdd => {
-                _ = window.get_accumulate(at, data, how(Op::Sum), place, false).await.unwrap();
+                _ = window.get_accumulate(at, data, how(Op::Sum), place, false).unwrap();
             }
             Kind::Fetch => {
-                _ = window.get_accumulate(at, &[], how(Op::NoOp), place, false).await.unwrap();
+                _ = window.get_accumulate(at, &[], how(Op::NoOp), place, false).unwrap();
             }
             Kind::Swap => {
                 let operands: [&[u8]; 2] = [&[step.value.wrapping_mul(7)], &[step.value]];
-                window.compare_and_swap(at, operands, place).await.unwrap();
+                window.compare_and_swap(at, operands, place).unwrap();
             }
             Kind::AddShared => {
                 let offset = (REGION * self.windows.len()) as i64;
                 let unit = i64::from(units(step.target));
                 let layout = Layout::run((offset % unit) as isize, 1);
                 let at = At { rank: step.target, displacement: offset / unit, layout };
-                window.accumulate(at, &[step.value], how(Op::Sum)).await.unwrap();
+                window.accumulate(at, &[step.value], how(Op::Sum)).unwrap();
             }
         }
     }
@@ -228,7 +229,8 @@ impl Windows {
             let layout = Layout::run((number_at as i64 % unit) as isize, 1);
             let at = At { rank: target, displacement: number_at as i64 / unit, layout };
             let place = Place { address: std::ptr::from_mut(place) as u64, layout: Layout::run(0, 1) };
-            window.get(at, place, false).await.unwrap();
+            window.wait_for_access(target).await.unwrap();
+            window.get(at, place, false).unwrap();
         }
         for (((step, _), space), data) in steps.iter().zip(&mut spaces).zip(&data) {
             match epoch {
@@ -345,10 +347,10 @@ proptest! {
                 let mut counter = [0u8];
                 window.lock(target, true, false).await.unwrap();
                 let place = Place { address: counter.as_mut_ptr() as u64, layout: layout.clone() };
-                window.get(at(), place, false).await.unwrap();
+                window.get(at(), place, false).unwrap();
                 window.flush(Some(target)).await.unwrap();
                 let [old] = counter;
-                window.put(at(), Data::Lent(&[old + 1]), false).await.unwrap();
+                window.put(at(), Data::Lent(&[old + 1]), false).unwrap();
                 window.unlock(target).await.unwrap();
             }
             window.free().await.unwrap();

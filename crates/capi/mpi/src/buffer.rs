@@ -137,12 +137,18 @@ impl Buffer {
     /// most short messages are. Others are checked by the other functions.
     #[inline]
     pub fn plain(&self, bytes_max: usize) -> Option<Memory> {
+        let bytes = self.plain_bytes(bytes_max)?;
+        let is_memory = bytes == 0 || self.address as usize > IN_PLACE;
+        is_memory.then_some(Memory { address: self.address as u64, bytes: bytes as u64 })
+    }
+
+    /// How many bytes it has, if it may be [plain](Self::plain) but for its address.
+    #[inline]
+    fn plain_bytes(&self, bytes_max: usize) -> Option<usize> {
         let Some(Type::Predefined(of)) = self.of.of else { return None };
         let count = usize::try_from(self.count).ok().filter(|&count| count <= bytes_max)?;
         let bytes = count * of.size;
-        let is_memory = bytes == 0 || self.address as usize > IN_PLACE;
-        let is_plain = of.size == of.extent && bytes <= bytes_max && is_memory;
-        is_plain.then_some(Memory { address: self.address as u64, bytes: bytes as u64 })
+        (of.size == of.extent && bytes <= bytes_max).then_some(bytes)
     }
 
     /// Whether it can be used.
@@ -150,7 +156,15 @@ impl Buffer {
         self.checked(1).map(|_| ())
     }
 
+    #[inline]
     fn data(&self, parts: u32) -> Result<Data, Error> {
+        match self.plain(PLAIN_BYTES_MAX) {
+            Some(memory) if parts == 1 => Ok(Data::Run(memory)),
+            _ => self.any_data(parts),
+        }
+    }
+
+    fn any_data(&self, parts: u32) -> Result<Data, Error> {
         let (of, count) = self.checked(parts)?;
         let address = self.address as u64;
         let layout = match of {
@@ -170,7 +184,15 @@ impl Buffer {
     }
 
     /// Where its data is from the address on, which may be that of another process.
+    #[inline]
     pub fn layout(&self) -> Result<Layout, Error> {
+        match self.plain_bytes(PLAIN_BYTES_MAX) {
+            Some(bytes) => Ok(Layout::run(0, bytes)),
+            None => self.any_layout(),
+        }
+    }
+
+    fn any_layout(&self) -> Result<Layout, Error> {
         let (of, count) = self.counted(1)?;
         Ok(match &of {
             Type::Predefined(of) if of.size == of.extent => Layout::run(0, count * of.size),

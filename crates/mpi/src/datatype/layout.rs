@@ -68,6 +68,7 @@ impl Default for Layout {
 
 impl Layout {
     /// Bytes that follow one another.
+    #[inline]
     pub fn run(at: isize, bytes: usize) -> Self {
         Layout { body: Body::Run(if bytes > 0 { at } else { 0 }), bytes }
     }
@@ -82,6 +83,7 @@ impl Layout {
     }
 
     /// Bytes of data.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -138,8 +140,12 @@ impl Layout {
     }
 
     /// Where the first byte is and where the last one ends; `None` without data.
+    #[inline]
     pub fn span(&self) -> Option<[isize; 2]> {
-        self.with_nodes(span)
+        match self.body {
+            Body::Run(at) => (self.bytes > 0).then(|| [at, at.saturating_add_unsigned(self.bytes)]),
+            Body::Nodes(ref nodes) => span(nodes),
+        }
     }
 
     /// Whether this is true of each run, by where it begins and its bytes.

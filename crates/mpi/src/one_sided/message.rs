@@ -1,5 +1,6 @@
 //! Messages of windows: what they are, and what an operation tells its target.
 
+use super::operation::Accumulate;
 use crate::datatype::Layout;
 use crate::matching::Envelope;
 use crate::op::Op;
@@ -112,6 +113,11 @@ pub(super) const FIXED: usize = 16;
 const LONG: u32 = u32::MAX;
 
 impl Header {
+    /// Of an operation on data that is laid out so, from this offset on.
+    pub fn new(offset: i64, how: Accumulate, layout: Layout) -> Self {
+        Header { offset, op: how.op, element: how.element.map_or(0, |of| of.handle as u32), layout }
+    }
+
     /// As bytes.
     pub fn encode(&self, to: &mut Vec<u8>) {
         let op = crate::op::OPS.iter().find(|of| of.2 == self.op).map_or(0, |of| of.0 as u16);

@@ -106,6 +106,10 @@ pub struct Window<T> {
     collectives: Cell<u32>,
     /// Where messages are made that are sent at once.
     message: RefCell<Vec<u8>>,
+    /// The target, by rank, that this epoch was last seen to allow: mostly it is the next one, too.
+    accessible: Cell<Option<u32>>,
+    /// The target whose memory the transport was last found to reach, and where.
+    reached: Cell<Option<(Process, u64)>>,
 }
 
 fn wrong_synchronization(text: impl Into<std::borrow::Cow<'static, str>>) -> Error {
@@ -135,6 +139,8 @@ impl<T: Transport> Window<T> {
             mapped,
             collectives: Cell::new(0),
             message: RefCell::default(),
+            accessible: Cell::default(),
+            reached: Cell::default(),
         }
     }
 

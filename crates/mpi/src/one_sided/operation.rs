@@ -46,6 +46,14 @@ pub struct Accumulate {
     pub element: Option<&'static Predefined>,
 }
 
+/// What an origin waits for before it accesses a target.
+#[derive(PartialEq)]
+enum Missing {
+    Nothing,
+    Post,
+    Lock,
+}
+
 const PLAIN: Accumulate = Accumulate { op: Op::Replace, element: None };
 
 impl<T: Transport> Window<T> {
@@ -71,13 +79,30 @@ impl<T: Transport> Window<T> {
         Ok(i64::try_from(base).unwrap_or(0))
     }
 
+    /// Whether a target may be accessed. Before its operations the program waits for it, if not.
+    ///
+    /// # Errors
+    /// If no epoch allows it.
+    #[inline]
+    pub fn may_access(&self, rank: u32) -> Result<bool, Error> {
+        Ok(self.accessible.get() == Some(rank) || self.missing(rank)? == Missing::Nothing)
+    }
+
     /// Waits until a target may be accessed.
-    async fn may_access(&self, rank: u32) -> Result<Process, Error> {
-        enum Missing {
-            Nothing,
-            Post,
-            Lock,
+    ///
+    /// # Errors
+    /// As [`Self::may_access`].
+    pub async fn wait_for_access(&self, rank: u32) -> Result<(), Error> {
+        match self.missing(rank)? {
+            Missing::Nothing => {}
+            Missing::Post => self.wait_for_post(self.process(rank)).await,
+            Missing::Lock => self.acquire(self.process(rank), false).await,
         }
+        self.accessible.set(Some(rank));
+        Ok(())
+    }
+
+    fn missing(&self, rank: u32) -> Result<Missing, Error> {
         let process = self.process(rank);
         let missing = self.state(|state| {
             let lock = state.held(process);
@@ -103,12 +128,10 @@ impl<T: Transport> Window<T> {
                 }
             }
         })?;
-        match missing {
-            Missing::Nothing => {}
-            Missing::Post => self.wait_for_post(process).await,
-            Missing::Lock => self.acquire(process, false).await,
+        if missing == Missing::Nothing {
+            self.accessible.set(Some(rank));
         }
-        Ok(process)
+        Ok(missing)
     }
 
     /// Waits until a target of this epoch has posted.
@@ -167,9 +190,7 @@ impl<T: Transport> Window<T> {
     }
 
     fn header(&self, at: At, how: Accumulate) -> Result<Header, Error> {
-        let offset = self.offset(&at)?;
-        let element = how.element.map_or(0, |of| of.handle as u32);
-        Ok(Header { offset, op: how.op, element, layout: at.layout })
+        Ok(Header::new(self.offset(&at)?, how, at.layout))
     }
 
     /// The memory of a target, if this process has it too.
@@ -206,32 +227,38 @@ impl<T: Transport> Window<T> {
     }
 
     /// Where one piece of a target's memory is, for the transport.
-    fn piece(&self, process: Process, header: &Header) -> Option<u64> {
-        let at = header.layout.as_run().filter(|_| self.extents != super::Extents::Dynamic)?;
-        let base = self.located(process)?;
-        Some(base.wrapping_add_signed(header.offset).wrapping_add_signed(at as i64))
+    fn piece(&self, process: Process, layout: &Layout, offset: i64) -> Option<u64> {
+        let at = layout.as_run().filter(|_| self.extents != super::Extents::Dynamic)?;
+        let base = match self.reached.get() {
+            Some((reached, base)) if reached == process => base,
+            _ => {
+                let base = self.located(process)?;
+                self.reached.set(Some((process, base)));
+                base
+            }
+        };
+        Some(base.wrapping_add_signed(offset).wrapping_add_signed(at as i64))
     }
 
     /// Writes data to a target. A copy may be reused when this ends, and other data when the token has ended
     /// that somebody waits for, or at the next synchronization.
     ///
     /// # Errors
-    /// If no epoch allows it, or it is not within the window.
-    pub async fn put(&self, at: At, data: Data<'_>, is_awaited: bool) -> Result<Option<Token>, Error> {
+    /// If it is not within the window.
+    pub fn put(&self, at: At, data: Data<'_>, is_awaited: bool) -> Result<Option<Token>, Error> {
         let length = data.as_slice().len();
         check_length(length <= at.layout.bytes(), length, &at)?;
-        let rank = at.rank;
-        let header = self.header(at, PLAIN)?;
-        let to = self.may_access(rank).await?;
+        let (rank, offset) = (at.rank, self.offset(&at)?);
+        let to = self.process(rank);
         if let Some(memory) = self.mapped(rank) {
             let data = data.as_slice();
-            write(&header.layout, memory.wrapping_add_signed(header.offset), data);
+            write(&at.layout, memory.wrapping_add_signed(offset), data);
             return Ok(None);
         }
         let transport = self.point_to_point.transport();
         if let Data::Stays(bytes) = data
             && length >= transport.transfer_min_bytes().max(1)
-            && let Some(exposed) = self.piece(to, &header)
+            && let Some(exposed) = self.piece(to, &at.layout, offset)
         {
             let memory = Memory { address: bytes.as_ptr() as u64, bytes: length as u64 };
             if transport.copy_to(to, memory, exposed) {
@@ -241,7 +268,7 @@ impl<T: Transport> Window<T> {
                 .transfer(to, is_awaited, |token| transport.put(to, memory, exposed, token))
                 .map(Some);
         }
-        self.operate(to, Kind::Put, None, header, &[data.as_slice()]);
+        self.operate(to, Kind::Put, None, Header::new(offset, PLAIN, at.layout), &[data.as_slice()]);
         Ok(None)
     }
 
@@ -265,20 +292,19 @@ impl<T: Transport> Window<T> {
     ///
     /// # Errors
     /// As [`Self::put`].
-    pub async fn get(&self, at: At, place: Place, is_awaited: bool) -> Result<Option<Token>, Error> {
+    pub fn get(&self, at: At, place: Place, is_awaited: bool) -> Result<Option<Token>, Error> {
         let space = place.layout.bytes();
         check_length(at.layout.bytes() <= space, space, &at)?;
-        let rank = at.rank;
-        let header = self.header(at, PLAIN)?;
-        let to = self.may_access(rank).await?;
+        let (rank, offset) = (at.rank, self.offset(&at)?);
+        let to = self.process(rank);
         if let Some(memory) = self.mapped(rank) {
-            place.copy_from(&header.layout, memory.wrapping_add_signed(header.offset));
+            place.copy_from(&at.layout, memory.wrapping_add_signed(offset));
             return Ok(None);
         }
-        let bytes = header.layout.bytes() as u64;
+        let bytes = at.layout.bytes() as u64;
         if bytes >= self.point_to_point.transport().transfer_min_bytes().max(1) as u64
             && let Some(address) = place.as_run(bytes)
-            && let Some(exposed) = self.piece(to, &header)
+            && let Some(exposed) = self.piece(to, &at.layout, offset)
         {
             let (space, transport) = (Memory { address, bytes }, self.point_to_point.transport());
             if transport.copy_from(to, exposed, space) {
@@ -286,7 +312,7 @@ impl<T: Transport> Window<T> {
             }
             return self.transfer(to, is_awaited, |token| transport.get(to, exposed, space, token)).map(Some);
         }
-        Ok(Some(self.ask(to, Kind::Get, header, &[], place, is_awaited)))
+        Ok(Some(self.ask(to, Kind::Get, Header::new(offset, PLAIN, at.layout), &[], place, is_awaited)))
     }
 
     fn ask(
@@ -308,11 +334,11 @@ impl<T: Transport> Window<T> {
     ///
     /// # Errors
     /// As [`Self::put`].
-    pub async fn accumulate(&self, at: At, data: &[u8], how: Accumulate) -> Result<(), Error> {
+    pub fn accumulate(&self, at: At, data: &[u8], how: Accumulate) -> Result<(), Error> {
         check_length(data.len() == at.layout.bytes(), data.len(), &at)?;
         let rank = at.rank;
         let header = self.header(at, how)?;
-        let to = self.may_access(rank).await?;
+        let to = self.process(rank);
         if how.op != Op::NoOp && !self.combine(rank, Kind::Accumulate, &header, data, None) {
             self.operate(to, Kind::Accumulate, None, header, &[data]);
         }
@@ -323,7 +349,7 @@ impl<T: Transport> Window<T> {
     ///
     /// # Errors
     /// As [`Self::put`].
-    pub async fn get_accumulate(
+    pub fn get_accumulate(
         &self,
         at: At,
         data: &[u8],
@@ -337,7 +363,7 @@ impl<T: Transport> Window<T> {
         check_length(how.op == Op::NoOp || data.len() == space, data.len(), &at)?;
         let rank = at.rank;
         let header = self.header(at, how)?;
-        let to = self.may_access(rank).await?;
+        let to = self.process(rank);
         if self.combine(rank, Kind::GetAccumulate, &header, data, Some(&place)) {
             return Ok(None);
         }
@@ -348,15 +374,10 @@ impl<T: Transport> Window<T> {
     ///
     /// # Errors
     /// As [`Self::put`].
-    pub async fn compare_and_swap(
-        &self,
-        at: At,
-        [new, compared]: [&[u8]; 2],
-        place: Place,
-    ) -> Result<(), Error> {
+    pub fn compare_and_swap(&self, at: At, [new, compared]: [&[u8]; 2], place: Place) -> Result<(), Error> {
         let rank = at.rank;
         let header = self.header(at, PLAIN)?;
-        let to = self.may_access(rank).await?;
+        let to = self.process(rank);
         let operands = [new, compared].concat();
         if !self.combine(rank, Kind::CompareAndSwap, &header, &operands, Some(&place)) {
             self.ask(to, Kind::CompareAndSwap, header, &[&operands], place, false);

@@ -67,6 +67,13 @@ pub struct Target {
     pub failed: Option<Error>,
 }
 
+impl Target {
+    /// Whether it has carried out all operations, none of which has failed.
+    pub fn is_idle(&self) -> bool {
+        self.results == 0 && self.answers == 0 && !self.is_dirty && self.failed.is_none()
+    }
+}
+
 /// A window.
 #[derive(Debug)]
 pub struct State {

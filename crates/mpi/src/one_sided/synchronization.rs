@@ -1,7 +1,7 @@
 //! How epochs begin and end: fences; post, start, complete and wait; locks; flushes.
 
 use super::message::{Kind, Token};
-use super::state::{Access, Held, State, take_one};
+use super::state::{Access, Held, State, Target, take_one};
 use super::{Window, wrong_synchronization};
 use crate::error::Error;
 use crate::transport::{Process, Transport};
@@ -70,9 +70,15 @@ impl<T: Transport> Window<T> {
         self.barrier().await?;
         self.state(|state| {
             state.targets.clear();
-            state.access = if is_followed { Access::Fence { is_used: false } } else { Access::None };
+            self.change(state, if is_followed { Access::Fence { is_used: false } } else { Access::None });
         });
         flushed
+    }
+
+    /// Another epoch begins, or none.
+    fn change(&self, state: &mut State, access: Access) {
+        state.access = access;
+        self.accessible.set(None);
     }
 
     /// That an epoch of another kind may begin.
@@ -113,7 +119,7 @@ impl<T: Transport> Window<T> {
     pub fn start(&self, group: Vec<Process>, is_unchecked: bool) -> Result<(), Error> {
         self.state(|state| {
             Self::check_no_access(state)?;
-            state.access = Access::Started { group, is_unchecked };
+            self.change(state, Access::Started { group, is_unchecked });
             Ok(())
         })
     }
@@ -138,7 +144,7 @@ impl<T: Transport> Window<T> {
             self.send(target, Kind::Complete, 0, vec![]);
         }
         self.state(|state| {
-            state.access = Access::None;
+            self.change(state, Access::None);
             state.targets.clear();
         });
         end
@@ -187,7 +193,7 @@ impl<T: Transport> Window<T> {
             } else if state.held(process) != Held::No {
                 return Err(wrong_synchronization(format!("rank {rank} is locked by this rank already")));
             }
-            state.access = Access::Locks;
+            self.change(state, Access::Locks);
             state.target(process).lock = Held::Unchecked;
             Ok(())
         })?;
@@ -210,7 +216,7 @@ impl<T: Transport> Window<T> {
         self.state(|state| {
             state.targets.remove(&process);
             if state.targets.values().all(|target| target.lock == Held::No) {
-                state.access = Access::None;
+                self.change(state, Access::None);
             }
         });
         end
@@ -247,7 +253,7 @@ impl<T: Transport> Window<T> {
     ) -> Result<(), Error> {
         self.state(|state| {
             Self::check_no_access(state)?;
-            state.access = Access::LockAll { is_unchecked };
+            self.change(state, Access::LockAll { is_unchecked });
             Ok::<_, Error>(())
         })?;
         for rank in used_ranks.filter(|_| !is_unchecked) {
@@ -266,7 +272,7 @@ impl<T: Transport> Window<T> {
         }
         let end = self.release(&self.all_targets()).await;
         self.state(|state| {
-            state.access = Access::None;
+            self.change(state, Access::None);
             state.targets.clear();
         });
         end
@@ -295,6 +301,23 @@ impl<T: Transport> Window<T> {
             Some(rank) => self.flush_targets(&[self.process(rank)]).await,
             None => self.flush_all_targets().await,
         }
+    }
+
+    /// Whether a flush of this target has nothing to wait for, and nothing to tell.
+    pub fn is_flushed(&self, rank: u32) -> bool {
+        let process = self.process(rank);
+        let is_flushed = self.state(|state| {
+            let target = state.targets.get(&process);
+            let is_locked = match state.access {
+                Access::LockAll { .. } => true,
+                Access::Locks => target.is_some_and(|of| of.lock != Held::No),
+                _ => false,
+            };
+            is_locked && state.failed.is_none() && target.is_none_or(Target::is_idle)
+        });
+        // As at the end of `results`.
+        fence(Ordering::SeqCst);
+        is_flushed
     }
 
     /// Waits until buffers of this process may be reused.

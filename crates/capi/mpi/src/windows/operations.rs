@@ -4,14 +4,16 @@ use super::WinId;
 use crate::buffer::Buffer;
 use crate::library::Library;
 use crate::operations::{Reduction, check_defined};
+use crate::pami::Pami;
 use crate::requests::{EMPTY, Request};
 use crate::types::Type;
 use netloom_mpi::datatype::{Kind, Predefined};
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::one_sided::{Accumulate, At, Data};
+use netloom_mpi::one_sided::{Accumulate, At, Data, Window};
 use netloom_mpi::op::Op;
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
+use std::rc::Rc;
 
 /// Data of a target, as the program describes it.
 pub struct Remote {
@@ -29,11 +31,15 @@ impl Remote {
 }
 
 impl Library {
-    /// Where an operation is carried out; `None` for `MPI_PROC_NULL`.
-    fn at(&mut self, win: WinId, remote: Remote) -> Result<Option<At>, Error> {
+    /// Where an operation is carried out, once it may be; `None` for `MPI_PROC_NULL`.
+    fn at(&mut self, win: WinId, remote: Remote) -> Result<Option<(At, Rc<Window<Pami>>)>, Error> {
         let layout = remote.buffer.layout()?;
-        let rank = self.target("target_rank", win, remote.rank)?;
-        Ok(rank.map(|rank| At { rank, displacement: remote.displacement as i64, layout }))
+        let Some(rank) = self.target("target_rank", win, remote.rank)? else { return Ok(None) };
+        let window = self.window(win);
+        if !window.may_access(rank)? {
+            self.block_on(window.wait_for_access(rank))?;
+        }
+        Ok(Some((At { rank, displacement: remote.displacement as i64, layout }, window)))
     }
 }
 
@@ -86,13 +92,12 @@ unsafe fn any_put(
 ) -> Result<Request, Error> {
     // SAFETY: the program gave the buffer.
     let data = unsafe { origin.bytes(1)? };
-    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
-    let window = library.window(win);
+    let Some((at, window)) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
     let data = match &data {
         Cow::Borrowed(data) => Data::Stays(data),
         Cow::Owned(packed) => Data::Lent(packed),
     };
-    let started = library.block_on(window.put(at, data, is_awaited))?;
+    let started = window.put(at, data, is_awaited)?;
     Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 
@@ -105,9 +110,8 @@ unsafe fn any_get(
     is_awaited: bool,
 ) -> Result<Request, Error> {
     let place = origin.place()?;
-    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
-    let window = library.window(win);
-    let started = library.block_on(window.get(at, place, is_awaited))?;
+    let Some((at, window)) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
+    let started = window.get(at, place, is_awaited)?;
     Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 
@@ -121,9 +125,8 @@ pub unsafe fn accumulate(
     let how = combining(op, &[&origin], &at.buffer)?;
     // SAFETY: the program gave the buffer.
     let data = unsafe { origin.bytes(1)? };
-    let Some(at) = library.at(win, at)? else { return Ok(()) };
-    let window = library.window(win);
-    library.block_on(window.accumulate(at, &data, how))
+    let Some((at, window)) = library.at(win, at)? else { return Ok(()) };
+    window.accumulate(at, &data, how)
 }
 
 pub unsafe fn raccumulate(
@@ -157,9 +160,8 @@ unsafe fn any_get_accumulate(
     // SAFETY: the program gave the buffer, which is not used without an operation.
     let data = if is_no_op { (&[]).into() } else { unsafe { origin.bytes(1)? } };
     let place = result.place()?;
-    let Some(at) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
-    let window = library.window(win);
-    let started = library.block_on(window.get_accumulate(at, &data, how, place, is_awaited))?;
+    let Some((at, window)) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
+    let started = window.get_accumulate(at, &data, how, place, is_awaited)?;
     Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 
@@ -239,7 +241,8 @@ pub unsafe fn compare_and_swap(
     let operands = [element("origin_addr", origin, of), element("compare_addr", compare, of)];
     // SAFETY: the program gave the buffers.
     let [new, compared] = unsafe { [operands[0].bytes(1)?, operands[1].bytes(1)?] };
-    let Some(at) = library.at(win, Remote::new(target, displacement, 1, of.handle))? else { return Ok(()) };
-    let window = library.window(win);
-    library.block_on(window.compare_and_swap(at, [&new, &compared], place))
+    let Some((at, window)) = library.at(win, Remote::new(target, displacement, 1, of.handle))? else {
+        return Ok(());
+    };
+    window.compare_and_swap(at, [&new, &compared], place)
 }

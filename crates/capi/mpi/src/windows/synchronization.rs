@@ -126,6 +126,9 @@ pub unsafe fn flush(library: &mut Library, rank: c_int, win: WinId) -> Result<()
     let_others_in(library);
     let Some(rank) = library.target("rank", win, rank)? else { return Ok(()) };
     let window = library.window(win);
+    if window.is_flushed(rank) {
+        return Ok(());
+    }
     library.block_on(window.flush(Some(rank)))
 }
 
@@ -139,6 +142,9 @@ pub unsafe fn flush_local(library: &mut Library, rank: c_int, win: WinId) -> Res
     let_others_in(library);
     let Some(rank) = library.target("rank", win, rank)? else { return Ok(()) };
     let window = library.window(win);
+    if window.is_flushed(rank) {
+        return Ok(());
+    }
     library.block_on(window.flush_local(Some(rank)))
 }
 
