@@ -8,8 +8,10 @@
 //! [`SPANS`] spans in a heap.
 
 use crate::{Time, prefetch};
+use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
 
 /// Words with a bit for each bucket, at most: the words that are not zero are the bits of another.
 const WORDS_MAX: usize = 64;
@@ -238,12 +240,44 @@ impl<E: Copy + Default, const HORIZON: usize> Calendar<E, HORIZON> {
         }
     }
 
+    /// All events, with their times, in no particular order.
+    fn all(&self) -> Vec<(Time, E)> {
+        let mut all = vec![];
+        for time in (0..HORIZON as u64).map(|ahead| self.now + ahead) {
+            self.peek(time, usize::MAX, |&event| all.push((time, event)));
+        }
+        all.extend(self.far.buckets.iter().flatten().copied());
+        all.extend(self.far.overflow.iter().map(|Reverse(of)| (of.time, of.event)));
+        all
+    }
+
     /// Memory that the queue occupies, bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.buckets)
             + self.events.capacity() * size_of::<E>()
             + self.next.capacity() * 4
             + self.far.bytes()
+    }
+}
+
+impl<E: Copy + Default + BorshSerialize, const HORIZON: usize> BorshSerialize for Calendar<E, HORIZON> {
+    fn serialize<W: io::Write>(&self, to: &mut W) -> io::Result<()> {
+        (self.now, self.all()).serialize(to)
+    }
+}
+
+impl<E: Copy + Default + BorshDeserialize, const HORIZON: usize> BorshDeserialize for Calendar<E, HORIZON> {
+    fn deserialize_reader<R: io::Read>(from: &mut R) -> io::Result<Self> {
+        let (now, all) = <(Time, Vec<(Time, E)>)>::deserialize_reader(from)?;
+        let mut calendar = Self::new();
+        calendar.now = now;
+        for (time, event) in all {
+            if time < now {
+                return Err(io::Error::other(format!("an event at {time}, before {now}")));
+            }
+            calendar.push(time, event);
+        }
+        Ok(calendar)
     }
 }
 
@@ -371,6 +405,10 @@ mod tests {
             expected.sort_unstable();
             prop_assert_eq!(&taken, &expected);
             prop_assert_eq!(calendar.is_empty(), naive.is_empty());
+            if id.is_multiple_of(3) {
+                let bytes = borsh::to_vec(&calendar).expect("memory");
+                calendar = borsh::from_slice(&bytes).expect("its own bytes");
+            }
         }
         while let Some(time) = calendar.next_time() {
             let mut expected = naive.remove(&time).expect("the same times");

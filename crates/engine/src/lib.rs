@@ -14,6 +14,7 @@
 
 mod barrier;
 mod calendar;
+pub mod checkpoint;
 mod gain;
 mod huge_pages;
 mod peers;

@@ -1,7 +1,9 @@
 //! Random streams: one for each node, so that a node's draws do not depend on those of others.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
+use std::io;
 
 /// A node's random number stream, in eight bytes.
 #[derive(Clone)]
@@ -55,6 +57,20 @@ impl Stream {
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
+    }
+}
+
+/// As the generator's own `serde` has it: its state has no other access.
+impl BorshSerialize for Stream {
+    fn serialize<W: io::Write>(&self, to: &mut W) -> io::Result<()> {
+        postcard::to_allocvec(&self.0).map_err(io::Error::other)?.serialize(to)
+    }
+}
+
+impl BorshDeserialize for Stream {
+    fn deserialize_reader<R: io::Read>(from: &mut R) -> io::Result<Self> {
+        let bytes = Vec::<u8>::deserialize_reader(from)?;
+        postcard::from_bytes(&bytes).map(Stream).map_err(io::Error::other)
     }
 }
 

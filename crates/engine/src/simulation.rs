@@ -184,6 +184,31 @@ impl<B: Block> Simulation<B> {
         self.slots.iter_mut().map(|slot| &mut unpoisoned(slot.get_mut()).block)
     }
 
+    /// Calls a function with each block, in order, and the messages that it has not received.
+    pub(crate) fn with_waiting<R>(
+        &mut self,
+        mut f: impl FnMut(&mut B, &mut Vec<(Time, B::Message)>) -> R,
+    ) -> Vec<R> {
+        let parity = (self.window % 2) as usize;
+        let pairs = self.slots.iter_mut().zip(&mut self.inboxes);
+        pairs
+            .map(|(slot, inboxes)| {
+                f(&mut unpoisoned(slot.get_mut()).block, unpoisoned(inboxes[parity].get_mut()))
+            })
+            .collect()
+    }
+
+    /// The blocks, and what they have not received, are at this time.
+    pub(crate) fn resume_at(&mut self, now: Time) {
+        self.now = now;
+        let parity = (self.window % 2) as usize;
+        for (inboxes, times) in self.inboxes.iter_mut().zip(&self.inbox_time) {
+            let earliest = unpoisoned(inboxes[parity].get_mut()).iter().map(|message| message.0).min();
+            times[parity].store(of(earliest), Relaxed);
+        }
+        self.refresh();
+    }
+
     /// Must be called after an outside change to a block that may make its next event earlier.
     pub fn refresh(&mut self) {
         for (slot, next) in self.slots.iter_mut().zip(&self.next_time) {

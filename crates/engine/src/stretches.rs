@@ -5,6 +5,8 @@
 //! together, tick by tick.
 
 use crate::{Calendar, Time};
+use borsh::{BorshDeserialize, BorshSerialize};
+use std::io;
 
 /// An event of one part of a block.
 pub trait Owned {
@@ -73,6 +75,30 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         } else {
             self.calendar.push(time, event);
         }
+    }
+
+    /// Writes all events, between stretches.
+    ///
+    /// # Errors
+    /// That of the writer.
+    pub fn store(&self, to: &mut Vec<u8>) -> io::Result<()>
+    where
+        E: BorshSerialize,
+    {
+        debug_assert!(self.end == Time::ZERO && self.occupied == 0, "a stretch has not ended");
+        self.calendar.serialize(to)
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// If they are not such events.
+    pub fn load(&mut self, from: &mut &[u8]) -> io::Result<()>
+    where
+        E: BorshDeserialize,
+    {
+        self.calendar = BorshDeserialize::deserialize(from)?;
+        Ok(())
     }
 
     /// The time of the earliest event, between stretches.

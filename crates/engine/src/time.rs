@@ -1,12 +1,26 @@
 //! Simulated time.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 /// A point in simulated time: whole ticks since the start of the run; the machine defines the tick. Durations
 /// are numbers of ticks, as `u64`. 64 bits do not overflow: at 175 MHz they last 3,340 years.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    BorshSerialize,
+    BorshDeserialize,
+)]
 #[repr(transparent)]
 pub struct Time(u64);
 

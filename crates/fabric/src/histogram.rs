@@ -1,6 +1,7 @@
 //! Histograms of times. They are updated for every packet, so adding a value costs one shift and one
 //! addition.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use serde::{Deserialize, Serialize};
 
 /// Bits below a value's leading one that select its bin. Bins are 1/8 of a power of two wide, so the middle
@@ -9,7 +10,7 @@ const PRECISION: u32 = 3;
 const BINS: usize = 64 << PRECISION;
 
 /// Number of values in each bin; bins widen with the values. Means are exact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct Histogram {
     #[serde(with = "bins")]
     bins: Box<[u64; BINS]>,

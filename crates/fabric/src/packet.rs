@@ -1,6 +1,7 @@
 //! Packets: the one-word header that routers read, and the metadata that only the endpoints need.
 
 use crate::topology::torus::Coordinates;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{Time, prefetch};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub type Data = Arc<[u8]>;
 /// | 27 | system: for the system's own VC (Blue Gene/Q) |
 /// | 28 | collective: [`CollectiveHeader`](crate::collective::CollectiveHeader) defines the low bits (Blue Gene/Q) |
 /// | 29..64 | destination's coordinates, seven bits per dimension |
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Header(pub u64);
 
 impl Header {
@@ -205,7 +206,7 @@ impl Header {
 
 /// Metadata of a packet that only its endpoints need. Stored apart from the header, in the arena of the block
 /// that holds the packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct Meta {
     /// Time at which its sender created it, ticks.
     pub made: Time,
@@ -251,7 +252,7 @@ impl Default for Meta {
 
 /// Storage of packets' [`Meta`] and payloads. A block identifies each by a small number, and reuses the
 /// number once the packet has left.
-#[derive(Default)]
+#[derive(Default, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Arena {
     slots: Vec<Meta>,
     free: Vec<u32>,

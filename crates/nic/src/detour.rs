@@ -5,12 +5,15 @@
 //! (`docs/faults.md`).
 
 use crate::fifo::Packet;
+use borsh::{BorshDeserialize, BorshSerialize};
+use netloom_engine::checkpoint::State;
 use netloom_fabric::config::Outline;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::faults::{Leg, Plan, Planner};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
 use std::collections::VecDeque;
+use std::io;
 
 /// The planner for a network, if anything in it has failed.
 pub fn planner(network: &Outline) -> Option<Planner> {
@@ -29,6 +32,18 @@ pub(crate) struct Detours {
     numbers: Vec<u32>,
     /// Packets that each node forwards as a relay.
     relaying: Vec<VecDeque<Packet>>,
+}
+
+impl State for Detours {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        let Detours { planner: _, torus: _, numbers: _, relaying } = self;
+        relaying.serialize(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        self.relaying = BorshDeserialize::deserialize(from)?;
+        Ok(())
+    }
 }
 
 impl Detours {

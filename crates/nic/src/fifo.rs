@@ -8,12 +8,15 @@
 use crate::config::FifoConfig;
 use crate::detour::Detours;
 use crate::window::{ACKNOWLEDGEMENT, Windows};
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
+use netloom_engine::checkpoint::State;
 use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Reception, Request, Signals};
 use netloom_fabric::packet::{Data, Header, Meta};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io;
 
 /// The software that drives the network interfaces of a block's nodes.
 pub trait Software: Send {
@@ -81,6 +84,7 @@ pub struct FifoNic<S> {
 pub(crate) type Packet = (Header, Meta, Option<Data>);
 
 /// A packet in a reception FIFO, with its payload.
+#[derive(BorshSerialize, BorshDeserialize)]
 struct Received {
     port: usize,
     header: Header,
@@ -100,6 +104,7 @@ impl Received {
 }
 
 /// A node's injection FIFOs, which software fills as space allows.
+#[derive(BorshSerialize, BorshDeserialize)]
 struct InjectionFifos {
     queues: Vec<VecDeque<Packet>>,
     free_bytes: Vec<u32>,
@@ -112,6 +117,7 @@ struct InjectionFifos {
 }
 
 /// A node's reception FIFOs, which software empties at a given rate.
+#[derive(BorshSerialize, BorshDeserialize)]
 struct ReceptionFifos {
     /// By group, port and priority.
     queues: Vec<VecDeque<Received>>,
@@ -161,6 +167,26 @@ impl<S: Software> FifoNic<S> {
             detours,
             windows: config.window_packets.map(|most| Windows::new(network, numbers, most)),
         }
+    }
+
+    /// Writes the state of the interfaces, for a checkpoint; that of the software is its own.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        (&self.injection, &self.reception).serialize(to)?;
+        self.windows.iter().try_for_each(|windows| windows.store(to))?;
+        self.detours.iter().try_for_each(|detours| detours.store(to))
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it is not that of such interfaces.
+    pub fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        (self.injection, self.reception) = BorshDeserialize::deserialize(from)?;
+        self.windows.iter_mut().try_for_each(|windows| windows.load(from))?;
+        self.detours.iter_mut().try_for_each(|detours| detours.load(from))
     }
 
     /// The software.

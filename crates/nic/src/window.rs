@@ -5,12 +5,15 @@
 //! each packet with an acknowledgement of one chunk, a packet like any other that uses links and buffers; the
 //! sender stops at a maximum number of unacknowledged packets **(ours)**.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
+use netloom_engine::checkpoint::State;
 use netloom_fabric::config::{HalfwayTie, Outline};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use std::collections::VecDeque;
+use std::io;
 
 /// [`Meta::kind`] of an acknowledgement. Software's own packets use smaller kinds.
 pub const ACKNOWLEDGEMENT: u8 = u8::MAX;
@@ -24,6 +27,18 @@ pub(crate) struct Windows {
     in_flight: Vec<u32>,
     /// Nodes to which each node owes an acknowledgement.
     owed: Vec<VecDeque<u32>>,
+}
+
+impl State for Windows {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        let Windows { torus: _, tie: _, numbers: _, most: _, in_flight, owed } = self;
+        (in_flight, owed).serialize(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        (self.in_flight, self.owed) = BorshDeserialize::deserialize(from)?;
+        Ok(())
+    }
 }
 
 impl Windows {

@@ -1,17 +1,21 @@
 //! The course of a run: window by window to the end that the study sets, whatever its network is.
 
+use super::RunOptions;
+use super::checkpoint::Course;
 use super::driver::Driver;
 use super::{steady, timeline};
 use crate::measure::{self, Mark, Readout, Span};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::router::{Network, RouterBlock, WindowRecord};
+use netloom_study::diagnose::Problem;
 use netloom_study::number::short;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Confidence, Ended, RunResult};
-use netloom_study::run::{Progress as Report, ProgressSink};
+use netloom_study::run::Progress as Report;
 use netloom_study::study::{Until, Warmup};
 use netloom_study::windows;
 use netloom_workload::config::WorkloadConfig;
+use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
@@ -28,7 +32,7 @@ pub(super) struct Run<'a, B: RouterBlock, R> {
     study: &'a ResolvedStudy,
     readout: R,
     pub network: Network<B>,
-    threads: usize,
+    how: RunOptions<'a>,
     /// Packets that will be sent in all, if that is known.
     total: Option<u64>,
     links: f64,
@@ -42,12 +46,12 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         readout: R,
         mut network: Network<B>,
         total: Option<u64>,
-        threads: usize,
+        how: RunOptions<'a>,
         build_s: f64,
     ) -> Self {
         network.spare_threads();
         let links = readout.links(&mut network);
-        Run { study, readout, network, threads, total, links, build_s }
+        Run { study, readout, network, how, total, links, build_s }
     }
 
     /// Ticks of a time in microseconds.
@@ -56,7 +60,11 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     }
 
     /// Runs until the study's end, or until it is stopped, while another thread passes on how far it is.
-    pub fn until_the_end(&mut self, sink: &dyn ProgressSink) -> RunResult {
+    ///
+    /// # Errors
+    /// If a checkpoint cannot be read or written.
+    pub fn until_the_end(&mut self) -> Result<RunResult, Problem> {
+        let sink = self.how.progress;
         let (progress, seen, done) = (Progress::default(), Seen::default(), AtomicBool::new(false));
         let goal = self.study.study.measure.time_us.map(|us| self.ticks(us));
         let watch = || {
@@ -68,6 +76,9 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 std::thread::park_timeout(Duration::from_millis(100));
             }
         };
+        if sink.stop() {
+            progress.stop();
+        }
         std::thread::scope(|scope| {
             let watcher = scope.spawn(watch);
             let _end = AtEnd(|| {
@@ -79,7 +90,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     }
 
     /// Runs a window of the series after the other, and decides at each end whether it is the last.
-    fn window_by_window(&mut self, progress: &Progress, seen: &Seen) -> RunResult {
+    fn window_by_window(&mut self, progress: &Progress, seen: &Seen) -> Result<RunResult, Problem> {
         let measure = &self.study.study.measure;
         let window = self.study.window();
         let until = measure.until();
@@ -93,11 +104,17 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let mut counted_from = 0;
         let mut confidence = None;
         let mut first = Mark::default();
+        let mut earlier_s = 0.0;
+        if let Some(course) = self.load()? {
+            (from, counted_from, earlier_s) = (course.from, course.counted_from, course.wall_s);
+            first = Mark { hops: self.hops(), ticks: self.network.now().ticks(), ..Mark::default() };
+        }
+        let mut last_checkpoint = begin;
         let mut failure;
         let ended = loop {
             let next = ((self.network.now().ticks() / window + 1) * window).min(last);
             self.report_progress(seen);
-            let reached = self.network.run_until(Time::at(next), self.threads, progress);
+            let reached = self.network.run_until(Time::at(next), self.how.threads, progress);
             let now = self.network.now().ticks();
             if from == Some(now) && reached == Reached::Time && now < last {
                 self.restart_counting();
@@ -106,6 +123,13 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             failure = self.readout.stopped(self.study, &mut self.network);
             if failure.is_some() {
                 break Ended::Failed;
+            }
+            if reached != Reached::Idle {
+                let is_last = reached == Reached::Stopped || now >= last;
+                let wall_s = earlier_s + begin.elapsed().as_secs_f64();
+                if self.store(Course { from, counted_from, wall_s }, last_checkpoint, is_last)? {
+                    last_checkpoint = Instant::now();
+                }
             }
             match reached {
                 Reached::Stopped => break Ended::Interrupted,
@@ -180,9 +204,45 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         }
         self.warn(&mut result, from.is_none());
         let wall = begin.elapsed().as_secs_f64();
-        measure::host(&mut result, &mut self.network, self.study, (first, wall), self.threads);
+        measure::host(&mut result, &mut self.network, self.study, (first, wall), self.how.threads);
+        result.host.wall_s += earlier_s;
         result.host.build_s = self.build_s;
-        result
+        Ok(result)
+    }
+
+    /// Goes on from a checkpoint, if there is one; returns how far the run was.
+    fn load(&mut self) -> Result<Option<Course>, Problem> {
+        let Some(checkpoints) = self.how.checkpoints else { return Ok(None) };
+        let Some(state) = &checkpoints.from else { return Ok(None) };
+        let loaded = self.network.load(&state.network, |host, from| host.load(from));
+        loaded.map_err(|e| checkpoints.problem("go on from", &e))?;
+        Ok(Some(state.course))
+    }
+
+    /// Writes a checkpoint, if it is the last or the time for one has come since the one before; returns whether
+    /// it has.
+    fn store(&mut self, course: Course, before: Instant, is_last: bool) -> Result<bool, Problem> {
+        let Some(checkpoints) = self.how.checkpoints else { return Ok(false) };
+        // The first process decides for all.
+        if !self.network.gather(is_last || checkpoints.is_due(before))[0] {
+            return Ok(false);
+        }
+        let state = self.network.store(|host, to| host.store(to)).and_then(|state| borsh::to_vec(&state));
+        let state = state.map_err(|e| checkpoints.problem("write", &e))?;
+        let all = self.network.gather(state);
+        let is_first = self.how.among.is_none_or(|peers| peers.rank() == 0);
+        let written = if is_first {
+            let all = all.iter().map(|state| borsh::from_slice(state)).collect::<io::Result<_>>();
+            all.and_then(|all| checkpoints.write(self.study, self.how.blocks(), course, all))
+        } else {
+            Ok(())
+        };
+        // All go on, or none.
+        let failed = written.as_ref().err().map(ToString::to_string);
+        match self.network.gather(failed).into_iter().flatten().next() {
+            Some(why) => Err(checkpoints.problem("write", &io::Error::other(why))),
+            None => Ok(true),
+        }
     }
 
     /// Says what a reader must know before the figures are used. `cold`: no warm-up was found.

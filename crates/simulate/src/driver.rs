@@ -3,10 +3,12 @@
 use super::observed::Arrived;
 use super::processes::Processes;
 use netloom_engine::Time;
+use netloom_engine::checkpoint::State;
 use netloom_nic::fifo::{FifoNic, Software};
 use netloom_nic::message_unit::protection::Violation;
 use netloom_nic::packet_port::OnFifos;
 use netloom_workload::traffic::{Beside, Counts as Counted, JobCounts, SwitchedTraffic, TorusTraffic};
+use std::io;
 
 /// The properties of the nodes' side that a run needs.
 pub(crate) trait Driver {
@@ -55,6 +57,22 @@ pub(crate) trait Driver {
     fn observed(&self) -> (&[Arrived], u64) {
         (&[], 0)
     }
+
+    /// Writes its state, for a checkpoint.
+    fn store(&self, _: &mut Vec<u8>) -> io::Result<()> {
+        Err(of_programs())
+    }
+
+    /// Reads it.
+    fn load(&mut self, _: &mut &[u8]) -> io::Result<()> {
+        Err(of_programs())
+    }
+}
+
+/// The state of a program is where it is in its code, and what it has in its variables: no bytes that could be
+/// written.
+fn of_programs() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "programs have no checkpoints, only synthetic traffic has")
 }
 
 /// The same of software on FIFO interfaces.
@@ -72,9 +90,29 @@ pub(crate) trait Counts: Software {
 
     /// See [`Driver::add_to`].
     fn add_to(&self, _: &mut Processes) {}
+
+    /// See [`Driver::store`].
+    fn store(&self, _: &mut Vec<u8>) -> io::Result<()> {
+        Err(of_programs())
+    }
+
+    /// See [`Driver::load`].
+    fn load(&mut self, _: &mut &[u8]) -> io::Result<()> {
+        Err(of_programs())
+    }
 }
 
 impl<S: Counts> Driver for FifoNic<S> {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        FifoNic::store(self, to)?;
+        self.software().store(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        FifoNic::load(self, from)?;
+        self.software_mut().load(from)
+    }
+
     fn arrived_so_far(&self) -> (u64, u64) {
         self.software().arrived_so_far()
     }
@@ -148,6 +186,14 @@ impl Driver for SwitchedTraffic {
     fn restart(&mut self) {
         SwitchedTraffic::restart(self);
     }
+
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        State::store(self, to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        State::load(self, from)
+    }
 }
 
 impl Counts for TorusTraffic {
@@ -161,6 +207,14 @@ impl Counts for TorusTraffic {
 
     fn restart(&mut self) {
         TorusTraffic::restart(self);
+    }
+
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        State::store(self, to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        State::load(self, from)
     }
 }
 

@@ -18,6 +18,7 @@ use netloom_nic::packet_port::{OnFifos, PacketPort};
 use netloom_nic::th::ThNics;
 use netloom_node::nodes::Nodes;
 use netloom_workload::traffic::{Beside, Counts, JobCounts, SwitchedTraffic, TorusTraffic};
+use std::io;
 use std::sync::Arc;
 
 /// Synthetic traffic through the FIFOs of a torus.
@@ -141,6 +142,14 @@ macro_rules! hosts {
 
             fn observed(&self) -> (&[Arrived], u64) {
                 of_each!(self, $name { $($variant)* Observed }, host => Driver::observed(host))
+            }
+
+            fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+                of_each!(self, $name { $($variant)* Observed }, host => Driver::store(host, to))
+            }
+
+            fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+                of_each!(self, $name { $($variant)* Observed }, host => Driver::load(host, from))
             }
         }
     };

@@ -19,6 +19,7 @@
 //! | `processes.rs` | programs that failed or never end |
 //! | `reach.rs` | rejects programs whose messages have no route around dead nodes and links |
 
+mod checkpoint;
 mod course;
 mod driver;
 mod family;
@@ -40,14 +41,18 @@ mod torus;
 pub mod units;
 mod unloaded;
 
+use checkpoint::Checkpointing;
 use netloom_engine::Peers;
 use netloom_fabric::router::BuildOptions;
 use netloom_study::diagnose::Problem;
 use netloom_study::machine::Machine;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult};
-use netloom_study::run::{ProgressSink, Simulate};
+use netloom_study::run::{Checkpoints, ProgressSink, Simulate};
 use std::sync::Arc;
+
+/// Fewest blocks of a machine whose run has checkpoints.
+const BLOCKS_TO_SHARE: usize = 8;
 
 /// How a study is run.
 #[derive(Clone, Copy)]
@@ -57,20 +62,37 @@ pub(crate) struct RunOptions<'a> {
     threads: usize,
     /// The processes that run it together, if there are several.
     among: Option<&'a Arc<dyn Peers>>,
+    /// Its checkpoints, if it has any.
+    checkpoints: Option<&'a Checkpointing<'a>>,
 }
 
 impl RunOptions<'_> {
     /// The options of a build: these, for these processes, with as many blocks at least as all have threads.
     fn build(&self, options: BuildOptions) -> BuildOptions {
-        let processes = self.among.map_or(1, |peers| peers.count());
-        let blocks = options.blocks.max(self.threads * processes);
+        let blocks = options.blocks.max(self.blocks());
         BuildOptions { blocks, peers: self.among.cloned(), ..options }
+    }
+
+    /// Those of all jobs, or of one alone: the run of all has the checkpoints.
+    fn of(self, only: Option<usize>) -> Self {
+        RunOptions { checkpoints: self.checkpoints.filter(|_| only.is_none()), ..self }
+    }
+
+    /// Fewest blocks of the machine. What a run goes on from has its own; where it may go on, more threads and
+    /// processes than now find some.
+    fn blocks(&self) -> usize {
+        let own = self.threads * self.among.map_or(1, |peers| peers.count());
+        match self.checkpoints.map(|checkpoints| &checkpoints.from) {
+            Some(Some(from)) => from.blocks,
+            Some(None) => own.max(BLOCKS_TO_SHARE),
+            None => own,
+        }
     }
 }
 
 impl<'a> From<programs::To<'a>> for RunOptions<'a> {
     fn from((progress, threads): programs::To<'a>) -> Self {
-        RunOptions { progress, threads, among: None }
+        RunOptions { progress, threads, among: None, checkpoints: None }
     }
 }
 
@@ -94,9 +116,25 @@ impl Simulate for Distributed {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
+        in_fitting_windows(study, self.how(progress, threads))
+    }
+
+    fn simulate_in_parts(
+        &self,
+        study: &ResolvedStudy,
+        checkpoints: &Checkpoints,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem> {
+        in_parts(study, checkpoints, self.how(progress, threads))
+    }
+}
+
+impl Distributed {
+    fn how<'a>(&'a self, progress: &'a dyn ProgressSink, threads: usize) -> RunOptions<'a> {
         // The blocks are the same for all.
         let threads = netloom_engine::gather(&*self.0, &threads).into_iter().max().unwrap_or(threads);
-        in_fitting_windows(study, RunOptions { progress, threads, among: Some(&self.0) })
+        RunOptions { among: Some(&self.0), ..(progress, threads).into() }
     }
 }
 
@@ -113,6 +151,22 @@ impl Simulate for Fabric {
     ) -> Result<RunResult, Problem> {
         in_fitting_windows(study, (progress, threads).into())
     }
+
+    fn simulate_in_parts(
+        &self,
+        study: &ResolvedStudy,
+        checkpoints: &Checkpoints,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem> {
+        in_parts(study, checkpoints, (progress, threads).into())
+    }
+}
+
+/// A run with checkpoints, from the last one on if there is any.
+fn in_parts(study: &ResolvedStudy, to: &Checkpoints, how: RunOptions) -> Result<RunResult, Problem> {
+    let checkpoints = Checkpointing::of(study, to)?;
+    in_fitting_windows(study, RunOptions { checkpoints: Some(&checkpoints), ..how })
 }
 
 /// A run of a study in windows that are not longer than it.
@@ -123,7 +177,7 @@ fn in_fitting_windows(study: &ResolvedStudy, how: RunOptions) -> Result<RunResul
     // The windows are longer than the run, whose length is known only now, and the study does not set
     // them. The run is short: another one costs little. All processes know the same, but for a stop.
     if short && study.study.measure.window_us.is_none() && (how.among.is_some() || !how.progress.stop()) {
-        result = simulate(&study.in_windows_for(ticks), how)?;
+        result = simulate(&study.in_windows_for(ticks), RunOptions { checkpoints: None, ..how })?;
     }
     timeline::warn(study, &mut result);
     Ok(result)

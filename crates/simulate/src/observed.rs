@@ -3,6 +3,7 @@
 
 use super::driver::Driver;
 use super::processes::Processes;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
@@ -13,6 +14,7 @@ use netloom_study::timeline::PacketSpan;
 use netloom_study::windows;
 use netloom_workload::traffic::{Counts, JobCounts};
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::sync::Arc;
 
 /// A header with its packet's length.
@@ -65,7 +67,7 @@ impl Scope {
 }
 
 /// A packet that has arrived, and where.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Arrived {
     at: Time,
     destination: u32,
@@ -206,5 +208,15 @@ impl<H: Driver> Driver for Observed<H> {
 
     fn observed(&self) -> (&[Arrived], u64) {
         (&self.packets, self.dropped)
+    }
+
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        BorshSerialize::serialize(&(&self.counts, &self.packets, self.dropped), to)?;
+        self.host.store(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        (self.counts, self.packets, self.dropped) = BorshDeserialize::deserialize(from)?;
+        self.host.load(from)
     }
 }

@@ -200,8 +200,8 @@ fn to_the_end<B: RouterBlock<Host: Driver>, R: Readout<B>>(
 ) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| ranks.study.impossible(e))?;
     let build_s = ranks.begin.elapsed().as_secs_f64();
-    let mut run = Run::new(ranks.study, readout, built, None, to.threads, build_s);
-    let mut result = run.until_the_end(to.progress);
+    let mut run = Run::new(ranks.study, readout, built, None, to, build_s);
+    let mut result = run.until_the_end()?;
     count_timeouts(&mut run.network, &mut result);
     ranks.gather(&run.network);
     ranks.finish(&mut result, &Processes::of(&mut run.network));

@@ -37,7 +37,7 @@ pub(crate) fn simulate(study: &ResolvedStudy, how: RunOptions) -> Result<RunResu
         let plan = Arc::new(only.map_or_else(|| plan.clone(), |job| plan.alone(job)));
         match has_programs {
             true => programs::on_switches(study, Some((&plan, only)), how),
-            false => run(study, &plan, how),
+            false => run(study, &plan, how.of(only)),
         }
     })
 }
@@ -65,6 +65,6 @@ fn run(study: &ResolvedStudy, plan: &Arc<SwitchedPlan>, how: RunOptions) -> Resu
     let built = build(study, &options, &mut |numbers| SwitchedTraffic::new(plan, numbers).into());
     let readout = SwitchedReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
-    let mut run = Run::new(study, readout, built, plan.packets(), how.threads, begin.elapsed().as_secs_f64());
-    Ok(run.until_the_end(how.progress))
+    let mut run = Run::new(study, readout, built, plan.packets(), how, begin.elapsed().as_secs_f64());
+    run.until_the_end()
 }

@@ -55,7 +55,7 @@ fn run<F: RouterFamily>(family: &F, study: &ResolvedStudy, how: RunOptions) -> R
     };
     jobs::each_alone(study, |study, only| match workload.runs_programs() {
         true => programs::on_torus(family, study, Some((&plan(only), only)), how),
-        false => traffic(family, study, &plan(only), how),
+        false => traffic(family, study, &plan(only), how.of(only)),
     })
 }
 
@@ -84,6 +84,5 @@ fn traffic<F: RouterFamily>(
     let readout = TorusReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
     let build_s = begin.elapsed().as_secs_f64();
-    Ok(Run::new(study, readout, built, plan.plan().packets(), how.threads, build_s)
-        .until_the_end(how.progress))
+    Run::new(study, readout, built, plan.plan().packets(), how, build_s).until_the_end()
 }

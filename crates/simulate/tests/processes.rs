@@ -1,5 +1,5 @@
-//! A machine that several processes simulate: the result is that of one, whatever the machine. The processes
-//! are threads here, which exchange the same bytes.
+//! A machine that several processes simulate, or that is simulated in several parts with checkpoints between them:
+//! the result is that of one, whatever the machine. The processes are threads here, which exchange the same bytes.
 
 mod common;
 
@@ -8,11 +8,12 @@ use netloom_engine::ThreadPeers;
 use netloom_simulate::{Distributed, Fabric};
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::resolve::{ResolvedStudy, load, resolve};
-use netloom_study::result::RunResult;
-use netloom_study::run::{Quiet, Simulate};
+use netloom_study::result::{Ended, RunResult};
+use netloom_study::run::{Checkpoints, Quiet, Simulate};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 fn study(name: &str, sets: &[&str]) -> ResolvedStudy {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
@@ -21,9 +22,11 @@ fn study(name: &str, sets: &[&str]) -> ResolvedStudy {
 
 /// What each of several processes finds.
 fn spread(study: &ResolvedStudy, processes: usize, threads: usize) -> Vec<Result<RunResult, Problem>> {
-    let run = |peers: ThreadPeers| {
-        Distributed(Arc::new(peers)).simulate(study, &Quiet(&AtomicBool::new(false)), threads)
-    };
+    among(processes, |simulator| simulator.simulate(study, &Quiet(&AtomicBool::new(false)), threads))
+}
+
+fn among<T: Send>(processes: usize, run: impl Fn(Distributed) -> T + Sync) -> Vec<T> {
+    let run = &|peers: ThreadPeers| run(Distributed(Arc::new(peers)));
     std::thread::scope(|scope| {
         let all = ThreadPeers::all(processes).into_iter();
         let running: Vec<_> = all.map(|peers| scope.spawn(move || run(peers))).collect();
@@ -42,11 +45,44 @@ fn check(study: &ResolvedStudy) {
     assert!(one.totals.packets_delivered > 100, "{} packets", one.totals.packets_delivered);
     for (processes, threads) in [(2, 1), (4, 2)] {
         for (rank, result) in spread(study, processes, threads).into_iter().enumerate() {
-            let (own, one) = [of_machine(result.unwrap()), one.clone()].map(|of| format!("{of:#?}")).into();
-            let differs = own.lines().zip(one.lines()).find(|(own, one)| own != one);
-            assert!(own == one, "process {rank} of {processes}: {differs:?}");
+            compare(&one, result.unwrap(), &format!("process {rank} of {processes}"));
         }
     }
+}
+
+fn compare(one: &RunResult, other: RunResult, what: &str) {
+    let [own, one] = [of_machine(other), one.clone()].map(|of| format!("{of:#?}"));
+    let differs = own.lines().zip(one.lines()).find(|(own, one)| own != one);
+    assert!(own == one, "{what}: {differs:?}");
+}
+
+/// The same, and with a run in parts: it is stopped at once, goes on to the half if its end is a time, and then
+/// on others threads and processes to the end.
+fn check_in_parts(study: &ResolvedStudy) {
+    check(study);
+    let one = of_machine(Fabric.simulate(study, &Quiet(&AtomicBool::new(false)), 1).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("checkpoint");
+    let checkpoints = Checkpoints { file: file.clone(), every: Duration::from_secs(3600) };
+    let part = |study: &ResolvedStudy, threads: usize, stop: bool| {
+        Fabric.simulate_in_parts(study, &checkpoints, &Quiet(&AtomicBool::new(stop)), threads).unwrap()
+    };
+    let begun = part(study, 1, true);
+    assert_eq!(begun.simulated.ended, Ended::Interrupted);
+    let mut half = study.clone();
+    half.study.measure.time_us = half.study.measure.time_us.map(|us| us / 2.0);
+    if half.study.measure.time_us.is_some() {
+        let half = part(&half, 2, false);
+        // When it was stopped depends on the computer.
+        assert!(half.simulated.ticks >= begun.simulated.ticks && half.simulated.ticks < one.simulated.ticks);
+    }
+    let bytes = std::fs::read(&file).unwrap();
+    let rest = among(4, |simulator| {
+        simulator.simulate_in_parts(study, &checkpoints, &Quiet(&AtomicBool::new(false)), 1).unwrap()
+    });
+    rest.into_iter().for_each(|rest| compare(&one, rest, "the last part in four processes"));
+    std::fs::write(&file, bytes).unwrap();
+    compare(&one, part(study, 2, false), "the last part");
 }
 
 const SHORT: [&str; 6] = [
@@ -61,19 +97,19 @@ const SHORT: [&str; 6] = [
 #[test]
 fn bluegene_l() {
     let errors = ["topology.dims=[4,4,4]", "link.bit_error_rate=1e-5"];
-    check(&study("all-to-all", &[&["topology.dims=[8,4,4]"], &SHORT[..]].concat()));
-    check(&study("all-to-all", &[&errors, &SHORT[..]].concat()));
+    check_in_parts(&study("all-to-all", &[&["topology.dims=[8,4,4]"], &SHORT[..]].concat()));
+    check_in_parts(&study("all-to-all", &[&errors, &SHORT[..]].concat()));
     // Each decides alike when it ends.
     let ends = ["topology.dims=[4,4,4]", "measure={}", "measure.until=converged", "measure.window_us=2"];
-    check(&study("all-to-all", &ends));
+    check_in_parts(&study("all-to-all", &ends));
     let ends = ["topology.dims=[4,4,4]", "measure={}", "measure.until=finished", "traffic.load=burst"];
-    check(&study("all-to-all", &[&ends[..], &["traffic.packets_per_node=50"]].concat()));
+    check_in_parts(&study("all-to-all", &[&ends[..], &["traffic.packets_per_node=50"]].concat()));
 }
 
 #[test]
 fn blue_gene_q() {
     let sets = ["machine=bgq", "set={}", "topology.dims=[4,4,2,2,2]", "measure.counters=true"];
-    check(&study("all-to-all", &[&SHORT[..], &sets].concat()));
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &sets].concat()));
 }
 
 #[test]
@@ -81,8 +117,8 @@ fn cray_xc_and_th_express() {
     let load = ["traffic={}", "traffic.load.GB_per_s=2.0", "measure.reordering=true"];
     let xc = ["machine=xc", "set={}", "topology.groups=4", "topology.cables=4"];
     let th = ["machine=th-express-2", "set={}"];
-    check(&study("all-to-all", &[&SHORT[..], &xc, &load].concat()));
-    check(&study("all-to-all", &[&SHORT[..], &th, &load].concat()));
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &xc, &load].concat()));
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &th, &load].concat()));
 }
 
 /// Ranks tell each other where their time went, also those of other processes.

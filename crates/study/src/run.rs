@@ -4,7 +4,9 @@
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
 use crate::result::RunResult;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,6 +41,15 @@ impl ProgressSink for Quiet<'_> {
     }
 }
 
+/// Checkpoints of a run.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    /// The file that has the last one. If it is there, a run goes on from it.
+    pub file: PathBuf,
+    /// The wall time between two.
+    pub every: Duration,
+}
+
 /// A simulator of studies.
 pub trait Simulate: Sync {
     /// Simulates a study on some threads. A run that was stopped returns what it has, marked in
@@ -52,6 +63,21 @@ pub trait Simulate: Sync {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem>;
+
+    /// The same with checkpoints.
+    ///
+    /// # Errors
+    /// Also if the study or the simulator has none, or the file is not one of the study.
+    fn simulate_in_parts(
+        &self,
+        study: &ResolvedStudy,
+        checkpoints: &Checkpoints,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem> {
+        let _ = (study, checkpoints, progress, threads);
+        Err(Problem::new("this simulator has no checkpoints"))
+    }
 }
 
 /// Threads of this computer.

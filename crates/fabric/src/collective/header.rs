@@ -5,11 +5,15 @@
 use super::route::RouteKind;
 use crate::packet::Header;
 use crate::topology::torus::Coordinates;
+use borsh::{BorshDeserialize, BorshSerialize};
 use serde::{Deserialize, Serialize};
 
 /// The operation on the words of packets that meet (section II.C).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 #[repr(u8)]
+#[borsh(use_discriminant = true)]
 pub enum Operation {
     /// Bitwise and.
     And = 0,
@@ -65,7 +69,7 @@ impl Operation {
 }
 
 /// The nodes that receive the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub enum Delivers {
     /// One node's packet goes to all nodes; nothing is combined.
     Broadcast,
@@ -76,7 +80,7 @@ pub enum Delivers {
 }
 
 /// Errors in the words of a packet at any node on its route (section II.C: a flag that trails the packet).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Flags {
     /// An integer sum overflowed its word.
     pub overflow: bool,
@@ -103,7 +107,7 @@ impl Flags {
 }
 
 /// The network part of a collective packet's header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 #[allow(non_snake_case)]
 pub struct CollectiveHeader {
     /// Its class route, 0 to 15.

@@ -4,6 +4,7 @@
 
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::{Coordinates, Torus};
+use borsh::{BorshDeserialize, BorshSerialize};
 use serde::{Deserialize, Serialize};
 
 /// Class routes per node.
@@ -11,9 +12,12 @@ pub const CLASS_ROUTES: usize = 16;
 
 /// The purpose of a class route, which determines the VC of its packets. The system's and those of the user's
 /// whole partition share a VC, so they must not share a link (section II.B).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
+#[borsh(use_discriminant = true)]
 pub enum RouteKind {
     /// All nodes of the user's partition.
     UserCommworld = 0,
@@ -40,7 +44,7 @@ impl RouteKind {
 }
 
 /// A node's control registers for one class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ClassRoute {
     /// Its purpose.
     pub kind: RouteKind,

@@ -1,10 +1,11 @@
 //! When a receiver acknowledges packets for which no tokens are due (`docs/torus-router.md`, "Links with
 //! errors").
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 
 /// The timer of a receiver's acknowledgements.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, BorshSerialize, BorshDeserialize)]
 pub(super) struct AckClock {
     /// When the first and the last unacknowledged packet were completely received; [`NEVER`] if there is
     /// none.

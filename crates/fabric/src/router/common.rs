@@ -8,7 +8,10 @@ use super::port::Port;
 use super::statistics::{Recorder, Totals};
 use crate::host::{Delivery, Family, Host, Pull, Request, Signals};
 use crate::packet::{Arena, Data, Header, Meta};
+use borsh::{BorshDeserialize, BorshSerialize};
+use netloom_engine::checkpoint::State;
 use netloom_engine::{Calendar, Outbox, Time};
+use std::io;
 
 /// The state that the nodes of a block share, except for what is specific to their family. `Own` are the
 /// events specific to the family, of which few are `HORIZON` ticks ahead.
@@ -198,5 +201,22 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>, const HORIZON: usize>
             out.send(lane, at, Message::new(event, event.packet(), &mut self.arena));
         }
         self.outgoing.clear();
+    }
+}
+
+impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>, const HORIZON: usize> State
+    for Common<F, Own, H, HORIZON>
+{
+    /// Between two ticks.
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        let Common { arena, calendar, recorder, errors, host: _, signals, fifos: _, outgoing } = self;
+        debug_assert!(signals.requests.is_empty() && outgoing.is_empty(), "a tick has not ended");
+        (arena, calendar, recorder).serialize(to)?;
+        errors.iter().try_for_each(|errors| errors.store(to))
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        (self.arena, self.calendar, self.recorder) = BorshDeserialize::deserialize(from)?;
+        self.errors.iter_mut().try_for_each(|errors| errors.load(from))
     }
 }

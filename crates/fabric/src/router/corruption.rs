@@ -5,6 +5,7 @@ use super::fibres::{Carried, Fibres};
 use super::statistics::LinkErrors;
 use crate::config::{Link, LinkFault, PacketFormat};
 use crate::link::optical::{FIBRES, LANES};
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{Stream, chance_threshold};
 
 /// The outcome of a data packet's transmission.
@@ -28,6 +29,7 @@ impl Outcome {
 
 /// Thresholds of a random draw on a link with a bit error rate: below the first the header is corrupted;
 /// below the second, by chunks, any part of the packet.
+#[derive(BorshSerialize, BorshDeserialize)]
 pub(super) struct ErrorThresholds {
     pub header: u64,
     pub packet: [u64; CHUNKS_MAX + 1],
@@ -55,6 +57,7 @@ impl ErrorThresholds {
 }
 
 /// A link with its own error settings.
+#[derive(BorshSerialize, BorshDeserialize)]
 pub(super) struct Special {
     pub thresholds: Option<ErrorThresholds>,
     pub fibres: Option<Fibres>,

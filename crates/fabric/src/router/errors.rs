@@ -13,12 +13,15 @@ use crate::config::{Link, LinkFault, PacketFormat, PlacedFault};
 use crate::link::crc::crc64;
 use crate::packet::{Data, Header, Meta};
 use crate::topology::torus::Torus;
+use borsh::{BorshDeserialize, BorshSerialize};
+use netloom_engine::checkpoint::State;
 use netloom_engine::{Calendar, Stream, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 
 /// A packet in a retransmission FIFO, as sent on the link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, BorshSerialize, BorshDeserialize)]
 pub(in crate::router) struct Kept {
     pub header: Header,
     /// Index in the block's arena.
@@ -27,7 +30,7 @@ pub(in crate::router) struct Kept {
 }
 
 /// A link with a corrupted packet that has not yet been retransmitted successfully.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, BorshSerialize, BorshDeserialize)]
 struct LinkRecovery {
     /// The retransmission FIFO from that packet on; packets before it, which are acknowledged, are not
     /// stored.
@@ -40,7 +43,9 @@ struct LinkRecovery {
 }
 
 /// The CRCs of all packets that a port has sent and received: user packets, system packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 pub struct LinkCrcs {
     /// CRC of the packets sent, each once, in order.
     pub sent: [u64; 2],
@@ -71,6 +76,23 @@ pub struct Errors {
     /// By link.
     crcs: Vec<LinkCrcs>,
     ports: usize,
+}
+
+impl State for Errors {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        #[rustfmt::skip]
+        let Errors {
+            special, streams, recovering, clocks, counts, crcs,
+            thresholds: _, doubtful: _, packet: _, timeout: _, ack_after: _, ports: _,
+        } = self;
+        (special, streams, recovering, clocks, counts, crcs).serialize(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        let Errors { special, streams, recovering, clocks, counts, crcs, .. } = self;
+        (*special, *streams, *recovering, *clocks, *counts, *crcs) = BorshDeserialize::deserialize(from)?;
+        Ok(())
+    }
 }
 
 impl Errors {

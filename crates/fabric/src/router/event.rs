@@ -2,6 +2,7 @@
 
 use super::BLOCK_MAX;
 use crate::packet::{Arena, Data, Meta};
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{Calendar, Time};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -130,7 +131,7 @@ impl<Own: OwnKind> Kind<Own> {
 
 /// An event at a node at some tick. It has two words, which pass in registers: with more fields it would be
 /// assembled in memory and read back before its parts are written, which costs as much as the rest of a push.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(bound = "")]
 pub(in crate::router) struct Event<Own> {
     /// Kind, slot, port and node (see [`Event::at`]); above them the index of a packet in the arena, or a
@@ -138,6 +139,7 @@ pub(in crate::router) struct Event<Own> {
     place: u64,
     /// A header, tokens, or the resources that become free.
     pub word: u64,
+    #[borsh(bound(serialize = "", deserialize = ""))]
     own: PhantomData<Own>,
 }
 

@@ -8,6 +8,7 @@
 //! pairs give an invalid symbol that could be corrected)**.
 
 use crate::link::optical::{FIBRES, LANES, SPARE};
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Stream;
 
 /// Bits of a symbol.
@@ -27,6 +28,7 @@ pub(super) struct Carried {
 }
 
 /// The fibres of one link.
+#[derive(BorshSerialize, BorshDeserialize)]
 pub(super) struct Fibres {
     /// The link's own draws.
     stream: Stream,

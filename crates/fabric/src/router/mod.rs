@@ -19,7 +19,7 @@ pub mod tiled;
 pub mod torus;
 
 pub use errors::LinkCrcs;
-pub use network::{BuildOptions, Network, NodeBlock, Overseer, RouterBlock};
+pub use network::{BuildOptions, Network, NetworkState, NodeBlock, Overseer, RouterBlock};
 pub use stall::{PossibleOutput, StallReport, StoppedUnit, WaitingPacket};
 pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
 

@@ -11,10 +11,13 @@ use crate::collective::ByteOrder;
 use crate::host::{Family, Host};
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
+use borsh::{BorshDeserialize, BorshSerialize};
+use netloom_engine::checkpoint::{Checkpoint, State};
 use netloom_engine::{Block, Peers, Progress, Reached, SharedState, Simulation, Time, own_blocks};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -75,7 +78,7 @@ impl Default for BuildOptions {
 
 /// Routers that one thread simulates at a time, with the hosts of their nodes. Each family of routers
 /// implements it.
-pub trait RouterBlock: Block + Sized {
+pub trait RouterBlock: Block + State + Sized {
     /// The family, as its hosts see it.
     type Family: Family;
 
@@ -132,6 +135,22 @@ pub trait RouterBlock: Block + Sized {
     /// Memory of the network's state, and of the packets in it, bytes.
     fn bytes(&self) -> (usize, usize);
 
+    /// Writes what the blocks of all processes have in common, for a checkpoint.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    fn store_shared(&self, _to: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it is not that of such blocks.
+    fn load_shared(&self, _from: &mut &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
     /// All packets at the heads of this block's queues and injection FIFOs, by node.
     fn waiting(&self) -> Vec<WaitingPacket>;
 
@@ -150,6 +169,22 @@ pub trait Overseer<B: RouterBlock> {
 
     /// Acts. All events before `now` have been applied.
     fn act(&mut self, now: Time, simulation: &mut Simulation<B>);
+
+    /// Writes what it knows, for a checkpoint.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    fn store(&self, _to: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it is not that of such an overseer.
+    fn load(&mut self, _from: &mut &[u8], _simulation: &mut Simulation<B>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// No overseer.
@@ -254,6 +289,22 @@ impl<B: RouterBlock<Shape = Torus, Overseer = ()>> Built<B> {
     }
 }
 
+/// The state of a network, as far as one process has it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct NetworkState {
+    /// That of the overseer, the same in all processes; and what blocks of all have in common.
+    overseer: Vec<u8>,
+    shared: Vec<u8>,
+    blocks: Checkpoint,
+}
+
+impl NetworkState {
+    /// Until when the network has been simulated.
+    pub fn now(&self) -> Time {
+        self.blocks.now
+    }
+}
+
 /// A network of router blocks.
 pub struct Network<B: RouterBlock> {
     simulation: Simulation<B>,
@@ -322,6 +373,46 @@ impl<B: RouterBlock> Network<B> {
                 _ => return reached,
             }
         }
+    }
+
+    /// The state of the network between two runs, for a checkpoint: that of the blocks of this process. A function
+    /// writes that of their hosts.
+    ///
+    /// # Errors
+    /// That of the function.
+    pub fn store(
+        &mut self,
+        host: impl Fn(&B::Host, &mut Vec<u8>) -> io::Result<()>,
+    ) -> io::Result<NetworkState> {
+        let (mut overseer, mut shared) = (vec![], vec![]);
+        self.overseer.store(&mut overseer)?;
+        self.simulation.blocks().next().map_or(Ok(()), |block| block.store_shared(&mut shared))?;
+        let blocks = self.simulation.store(|block, to| {
+            block.store(to)?;
+            host(block.host(), to)
+        })?;
+        Ok(NetworkState { overseer, shared, blocks })
+    }
+
+    /// Continues from the states of all processes of an earlier run of this network, which was built with as many
+    /// blocks. A function reads that of hosts.
+    ///
+    /// # Errors
+    /// If they are not states of this network.
+    pub fn load(
+        &mut self,
+        states: &[NetworkState],
+        host: impl Fn(&mut B::Host, &mut &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(first) = states.first() else { return Err(io::Error::other("it has no state")) };
+        self.simulation.load(states.iter().map(|of| &of.blocks), |block, from| {
+            block.load(from)?;
+            host(block.host_mut(), from)
+        })?;
+        if let Some(block) = self.simulation.blocks().next() {
+            block.load_shared(&mut &first.shared[..])?;
+        }
+        self.overseer.load(&mut &first.overseer[..], &mut self.simulation)
     }
 
     /// The blocks of this process: all, unless others simulate some.

@@ -1,11 +1,12 @@
 //! A port's link: when it is free, the node at its other end, and its traffic.
 
 use super::statistics::LinkCounts;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 
 /// A port's link. Half a cache line.
 #[repr(C, align(32))]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, BorshSerialize, BorshDeserialize)]
 pub struct Port {
     /// When the last bit of the current, or last, packet has left.
     pub(super) free_at: Time,

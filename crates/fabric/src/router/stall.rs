@@ -1,5 +1,6 @@
 //! Reports of a stalled network: which packets wait, where, and for which resources.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,19 @@ pub struct PossibleOutput {
 }
 
 /// A receiver that has stopped at an uncorrectable error in its buffer, to keep the error from propagating.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    BorshSerialize,
+    BorshDeserialize,
+)]
 pub struct StoppedUnit {
     /// Time at which it stopped, ticks.
     pub at: Time,

@@ -3,6 +3,7 @@
 use crate::histogram::Histogram;
 use crate::link::optical::FIBRES;
 use crate::packet::Meta;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,19 @@ pub struct LinkCounts {
 
 /// Errors of one link, or of all, since the statistics were restarted. Packets and acknowledgements are
 /// counted at the port that sends them, ghosts at the port through which they arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    BorshSerialize,
+    BorshDeserialize,
+)]
 pub struct LinkErrors {
     /// Data packets corrupted on the link, in first transmissions and retransmissions.
     pub corrupted: u64,
@@ -91,7 +104,7 @@ impl LinkErrors {
 }
 
 /// Sums over a time window, for a block or (merged) a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct WindowRecord {
     /// Packets delivered.
     pub delivered: u64,
@@ -140,7 +153,7 @@ impl WindowRecord {
 }
 
 /// Sums over the measured interval.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct Totals {
     /// Total latency of delivered packets, from creation to complete reception in the reception FIFO, ticks.
     pub latency: Histogram,
@@ -160,6 +173,7 @@ impl Totals {
 }
 
 /// A block's statistics while it runs.
+#[derive(BorshSerialize, BorshDeserialize)]
 pub struct Recorder {
     /// Length of a window, ticks.
     pub(super) window: u64,

@@ -7,7 +7,7 @@ use netloom_study::diagnose::Problem;
 use netloom_study::published::Beside;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{PublishedCurve, RunResult};
-use netloom_study::run::{ProgressSink, Simulate};
+use netloom_study::run::{Checkpoints, ProgressSink, Simulate};
 
 /// A simulator whose results show the published figures that a study names beside those that its program
 /// measured.
@@ -21,13 +21,31 @@ impl<S: Simulate> Simulate for WithPublished<S> {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        let Some(beside) = &study.study.published else { return self.0.simulate(study, progress, threads) };
-        check(beside).map_err(|e| study.impossible(e))?;
-        let mut result = self.0.simulate(study, progress, threads)?;
-        let curves = curves(beside);
-        result.measured.iter_mut().for_each(|table| table.published.clone_from(&curves));
-        Ok(result)
+        beside(study, || self.0.simulate(study, progress, threads))
     }
+
+    fn simulate_in_parts(
+        &self,
+        study: &ResolvedStudy,
+        checkpoints: &Checkpoints,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem> {
+        beside(study, || self.0.simulate_in_parts(study, checkpoints, progress, threads))
+    }
+}
+
+/// Puts the published curves that a study names beside what is measured.
+fn beside(
+    study: &ResolvedStudy,
+    simulate: impl FnOnce() -> Result<RunResult, Problem>,
+) -> Result<RunResult, Problem> {
+    let Some(beside) = &study.study.published else { return simulate() };
+    check(beside).map_err(|e| study.impossible(e))?;
+    let mut result = simulate()?;
+    let curves = curves(beside);
+    result.measured.iter_mut().for_each(|table| table.published.clone_from(&curves));
+    Ok(result)
 }
 
 /// Checks that the table and its columns exist.

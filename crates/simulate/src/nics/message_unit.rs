@@ -114,9 +114,8 @@ pub(crate) fn processes(
         spi::units_of(unit, study.torus(), nodes, per_node, s.seed, &mut *process).into()
     });
     let built = built.map_err(|e| study.impossible(e))?;
-    let mut run =
-        Run::new(study, TorusReadout::default(), built, None, to.threads, begin.elapsed().as_secs_f64());
-    let mut result = run.until_the_end(to.progress);
+    let mut run = Run::new(study, TorusReadout::default(), built, None, to, begin.elapsed().as_secs_f64());
+    let mut result = run.until_the_end()?;
     let of_run = Processes::of(&mut run.network);
     let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused()).collect();
     let refused = run.network.gather(refused).concat();

@@ -40,8 +40,8 @@ pub(super) fn run(
 ) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| study.impossible(e))?;
     let readout = SwitchedReadout { offered: None, plan: None };
-    let mut run = Run::new(study, readout, built, None, to.threads, begin.elapsed().as_secs_f64());
-    let mut result = run.until_the_end(to.progress);
+    let mut run = Run::new(study, readout, built, None, to, begin.elapsed().as_secs_f64());
+    let mut result = run.until_the_end()?;
     let timeouts = timeouts(&mut run.network);
     let of_run = Processes::of(&mut run.network);
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {

@@ -1,5 +1,6 @@
 //! Counters of arrived packets.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 use netloom_fabric::histogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,9 @@ use serde::{Deserialize, Serialize};
 pub const HOPS_MAX: usize = 31;
 
 /// Packets of a class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 pub struct ClassCounts {
     /// Packets that arrived.
     pub packets: u64,
@@ -34,7 +37,7 @@ impl ClassCounts {
 }
 
 /// Packets of a job, excluding responses.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct JobCounts {
     /// Arrived packets.
     pub arrived: ClassCounts,
@@ -61,7 +64,7 @@ impl JobCounts {
 }
 
 /// Packets that have arrived since the statistics were restarted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct Counts {
     /// Requests.
     pub requests: ClassCounts,

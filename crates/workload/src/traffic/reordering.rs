@@ -5,10 +5,11 @@
 //! (section 4.2.1) is the number of arrivals from the first of those to itself: the number of packets that a
 //! receiver must buffer to restore the order.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::{HashMap, VecDeque};
 
 /// The packets of one class from one node to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Flow {
     /// The sending node.
     pub from: u32,
@@ -19,7 +20,7 @@ pub struct Flow {
 }
 
 /// The state of a block's nodes for the packets that they send and receive.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct Reordering {
     /// Number of packets sent.
     sent: HashMap<Flow, u32>,
@@ -30,7 +31,7 @@ pub struct Reordering {
 const NOT_YET: u32 = u32::MAX;
 
 /// The arrivals of a flow.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, BorshSerialize, BorshDeserialize)]
 struct Arrived {
     /// The lowest number that has not arrived.
     next: u32,

@@ -2,6 +2,7 @@
 
 use super::order::Order;
 use super::plan::Plan;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{Stream, Time};
 
 /// Number of consecutive unreachable destinations after which a node gives up.
@@ -48,7 +49,7 @@ pub enum Next {
 }
 
 /// The progress of a node in a share of its sequence.
-#[derive(Clone)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub struct Source {
     /// The random choices for its packets.
     pub stream: Stream,

@@ -6,11 +6,14 @@ use super::order::Order;
 use super::reordering::{Flow, Reordering};
 use super::source::{Next, Request, Source};
 use super::switched_plan::SwitchedPlan;
+use borsh::{BorshDeserialize, BorshSerialize};
+use netloom_engine::checkpoint::{State, load_each, store_each};
 use netloom_engine::{Stream, Time};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
 use netloom_fabric::router::tiled::{Class, TiledFamily, TiledHeader};
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 
 /// The FIFO of requests, or of packets without responses.
@@ -20,6 +23,7 @@ const RESPONSES: usize = 1;
 /// Maximum number of waiting responses of a node, above which it accepts no requests **(ours)**.
 const ANSWERS_MAX: usize = 64;
 /// A sending node.
+#[derive(BorshSerialize, BorshDeserialize)]
 struct Sender {
     source: Source,
     /// Waiting responses: destination, and creation time of the request.
@@ -42,6 +46,20 @@ pub struct SwitchedTraffic {
     pub delivered: (u64, u64),
     /// The order of packets, if it is measured.
     reordering: Option<Reordering>,
+}
+
+impl State for SwitchedTraffic {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        let SwitchedTraffic { plan: _, first: _, orders: _, senders, counts, delivered, reordering } = self;
+        store_each(senders, to)?;
+        (counts, delivered, reordering).serialize(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        load_each(&mut self.senders, from)?;
+        (self.counts, self.delivered, self.reordering) = BorshDeserialize::deserialize(from)?;
+        Ok(())
+    }
 }
 
 impl SwitchedTraffic {

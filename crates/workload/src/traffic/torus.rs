@@ -4,11 +4,14 @@ use super::counts::JobCounts;
 use super::order::Order;
 use super::source::{Next, Source};
 use super::torus_plan::TorusPlan;
+use borsh::{BorshDeserialize, BorshSerialize};
+use netloom_engine::checkpoint::{State, load_each, store_each};
 use netloom_engine::{Time, prefetch};
 use netloom_fabric::host::{Delivery, Pull};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints::Origin;
 use netloom_nic::fifo::{Calls, Software};
+use std::io;
 use std::sync::Arc;
 
 /// Number of consecutive random packets outside a lane after which the lane has none: the rarest direction of
@@ -124,6 +127,20 @@ impl TorusTraffic {
         let Some(job) = self.plan.plan.jobs().and_then(|jobs| jobs.of(delivery.meta.source)) else { return };
         let packet = (delivery.header.chunks(), payload_bytes);
         self.jobs[job].count(packet, now - delivery.meta.made, now);
+    }
+}
+
+impl State for TorusTraffic {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        let TorusTraffic { plan: _, senders: _, orders: _, sources, delivered, payload_bytes, jobs } = self;
+        store_each(sources, to)?;
+        (delivered, payload_bytes, jobs).serialize(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        load_each(&mut self.sources, from)?;
+        (self.delivered, self.payload_bytes, self.jobs) = BorshDeserialize::deserialize(from)?;
+        Ok(())
     }
 }
 

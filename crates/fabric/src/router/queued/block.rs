@@ -31,8 +31,8 @@ pub struct QueuedBlock<H> {
     /// before, ticks; empty if none.
     pub(super) carried: Vec<[u32; PORTS]>,
     /// The events of one tick, and those of them whose nodes have several; kept to reuse the memory.
-    taken: Vec<Event>,
-    together: Vec<Event>,
+    pub(super) taken: Vec<Event>,
+    pub(super) together: Vec<Event>,
 }
 
 /// The shared state of a block's nodes: everything that a node needs to act besides its own state.

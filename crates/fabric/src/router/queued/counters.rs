@@ -4,8 +4,11 @@
 //! (Little's law).
 
 use super::vcs::*;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
+use netloom_engine::checkpoint::{State, load_each, store_each};
 use serde::{Deserialize, Serialize};
+use std::io;
 
 /// The VCs that counters are programmed for, one bit each (the public driver's `upc_nw.h` has such masks, in
 /// another order).
@@ -30,7 +33,9 @@ impl Default for CounterMasks {
 }
 
 /// The counters of a port's sender and receiver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 pub struct PortCounters {
     /// Chunks sent, by the sender's counters.
     pub chunks: [u64; 4],
@@ -46,7 +51,7 @@ pub(super) struct Counters {
     ports: Vec<[Counting; PORTS]>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 struct Counting {
     counts: PortCounters,
     /// Packets in queue now, and the time of the last change.
@@ -58,6 +63,16 @@ impl Counting {
     fn reach(&mut self, now: Time) {
         self.counts.queued += self.length * (now - self.since);
         self.since = now;
+    }
+}
+
+impl State for Counters {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        store_each(&self.ports, to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        load_each(&mut self.ports, from)
     }
 }
 

@@ -7,6 +7,7 @@ mod arbitration;
 mod block;
 mod build;
 mod central;
+mod checkpoint;
 mod counters;
 mod ends;
 mod hosts;

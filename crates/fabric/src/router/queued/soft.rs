@@ -13,8 +13,11 @@ use crate::config::{QueuedConfig, SoftError};
 use crate::link::protected_fifo::WORD_BITS;
 use crate::router::stall::StoppedUnit;
 use crate::topology::torus::Torus;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Stream;
+use netloom_engine::checkpoint::State;
 use std::collections::BTreeMap;
+use std::io;
 
 /// State of a block whose receivers' buffers have soft errors.
 pub(super) struct SoftErrors {
@@ -33,6 +36,19 @@ pub(super) struct SoftErrors {
     pub corrected: Vec<[u64; PORTS]>,
     /// Units that have stopped.
     pub stopped: Vec<StoppedUnit>,
+}
+
+impl State for SoftErrors {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        let SoftErrors { rate: _, chunk: _, trailer: _, named: _, streams, read, corrected, stopped } = self;
+        (streams, read, corrected, stopped).serialize(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        let SoftErrors { rate: _, chunk: _, trailer: _, named: _, streams, read, corrected, stopped } = self;
+        (*streams, *read, *corrected, *stopped) = BorshDeserialize::deserialize(from)?;
+        Ok(())
+    }
 }
 
 impl SoftErrors {

@@ -9,6 +9,7 @@ pub(super) use crate::router::event::{FROM_INJECTION, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 use crate::router::port::Port;
 use crate::topology::torus::Coordinates;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{Stream, prefetch, prefetch_lines};
 
 /// Source of a transfer, like [`FROM_INJECTION`]: the central collective logic.
@@ -18,7 +19,7 @@ pub(super) const FROM_CENTRAL: u8 = 0xfe;
 pub(super) const HORIZON: usize = 4096;
 
 /// Events specific to these nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
 pub enum QueuedKind {
     /// The node's arbiters act again.
     Retry,
@@ -54,7 +55,7 @@ pub(super) fn fixed_vc(header: Header) -> usize {
 }
 
 /// The four bytes that arbitration needs of a packet at the head of a queue or injection FIFO.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(super) struct Head {
     /// Directions allowed on the dynamic VC, and above them two flags.
     dynamic_flags: u16,
@@ -137,7 +138,7 @@ pub(super) const LOCALLY_IN_ANY_VC: u64 = IN_EACH_VC * LOCALLY as u64;
 pub(super) const INJECTION: usize = PORTS;
 
 /// A queue of packets, by their numbers in the block's arena, excluding one that is leaving.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Queue {
     pub first: u32,
     pub last: u32,
@@ -146,7 +147,7 @@ pub(super) struct Queue {
 /// A receiver: the queues of its VCs.
 ///
 /// Four lines have what most events touch: the heads, the counts, and the queues of the dynamic VC.
-#[derive(Clone)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 #[repr(C, align(64))]
 pub(super) struct Receiver {
     /// The heads that are ready.
@@ -208,6 +209,7 @@ impl Receiver {
 
 /// The state of a node; the part that every event touches comes first. Masks have one bit per port.
 #[repr(C, align(64))]
+#[derive(BorshSerialize, BorshDeserialize)]
 pub(super) struct Node {
     /// The node's own random stream.
     pub random: Stream,
@@ -391,7 +393,7 @@ impl Node {
 }
 
 /// A packet in a queue or at the head of an injection FIFO, by its number in the block's arena.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Cell {
     pub header: Header,
     /// The next packet in its queue.

@@ -2,6 +2,7 @@
 
 use super::vcs::{ALL_VCS, PORTS, VCS};
 use crate::collective::{CLASS_ROUTES, ClassRoute, CollectiveHeader, Operation};
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 use std::collections::VecDeque;
 
@@ -9,7 +10,7 @@ use std::collections::VecDeque;
 const COLLECTIVE_VCS: usize = ALL_VCS - VCS;
 
 /// The collective logic of a node that is in a class route.
-#[derive(Default)]
+#[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Central {
     pub routes: [Option<ClassRoute>; CLASS_ROUTES],
     /// Packets that have arrived, by VC and port, in order.
@@ -26,7 +27,7 @@ pub(super) struct Central {
 }
 
 /// A packet at the head of an injection FIFO.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, BorshSerialize, BorshDeserialize)]
 pub(super) struct Contribution {
     pub fifo: usize,
     pub packet: u32,
@@ -34,7 +35,7 @@ pub(super) struct Contribution {
 }
 
 /// State of up-tree or down-tree.
-#[derive(Default)]
+#[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Logic {
     /// The granted job, waiting for its links.
     pub granted: Option<Job>,
@@ -53,7 +54,7 @@ impl Logic {
 }
 
 /// Packets that pass through the logic together.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, BorshSerialize, BorshDeserialize)]
 pub(super) struct Job {
     pub vc: usize,
     /// Ports from whose queues a packet is taken, and the contribution used, if any.
@@ -103,7 +104,7 @@ impl Central {
 }
 
 /// The barrier logic of a node that is in a barrier class.
-#[derive(Default)]
+#[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Interrupts {
     pub routes: [Option<ClassRoute>; CLASS_ROUTES],
     /// The node's own bits.

@@ -47,7 +47,7 @@ pub struct TiledBlock<H> {
     /// By router: flits in it that are to leave over links.
     pub(super) load: Vec<u32>,
     /// By router: its tiles that are for links, the first ones.
-    links: Box<[u8]>,
+    pub(super) links: Box<[u8]>,
     /// The pending actions of the current router in this tick.
     pub(super) due: Due,
     /// By node and injection FIFO: the packet that waits there.
@@ -72,7 +72,7 @@ pub struct TiledBlock<H> {
     /// Credits that are to leave in this tick, and their delay, with bit errors.
     pub(super) credits: Vec<(Event, u64)>,
     /// The events of one tick, and those for hosts; kept to reuse the memory.
-    taken: Vec<Event>,
+    pub(super) taken: Vec<Event>,
     pub(super) for_hosts: Vec<Event>,
     /// The machine's numbers of the block's nodes.
     pub(super) numbers: Vec<u32>,

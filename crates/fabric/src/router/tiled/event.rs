@@ -2,11 +2,14 @@
 
 use super::state::Cell;
 use crate::packet::{Data, Meta};
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Owned;
 use serde::{Deserialize, Serialize};
 
 /// The kind of an event.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 #[repr(u8)]
 pub(super) enum Kind {
     /// A packet's head has arrived in a tile's input queue, and its routes have been looked up.
@@ -39,7 +42,7 @@ pub(super) enum Kind {
 }
 
 /// An event at a router at some tick.
-#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub(super) struct Event {
     pub router: u32,
     pub packet: u32,

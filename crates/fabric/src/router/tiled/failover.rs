@@ -9,15 +9,17 @@ use super::tables::Tables;
 use crate::config::{Change, What};
 use crate::host::Host;
 use crate::router::network::{Overseer, RouterBlock};
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{Simulation, Time};
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 
 /// Interval at which the manager checks for packets in flight **(ours)**, ticks.
 const LOOK: u64 = 100;
 
 /// A change of all route tables, and its cause. Times in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Reroute {
     /// The first of the failures that caused it.
     pub failed_at: Time,
@@ -32,6 +34,7 @@ pub struct Reroute {
 }
 
 /// The manager's current activity.
+#[derive(BorshSerialize, BorshDeserialize)]
 enum Activity {
     Watching,
     Computing(Reroute),
@@ -49,6 +52,8 @@ pub struct Failover {
     drain_max: u64,
     activity: Activity,
     next: Option<Time>,
+    /// The failures that the routers' tables lead around.
+    deployed: usize,
     /// Completed reroutes.
     pub done: Vec<Reroute>,
     tables: Arc<Tables>,
@@ -71,6 +76,7 @@ impl Failover {
             drain_max: of(|m| m.drain_max_us),
             activity: Activity::Watching,
             next: None,
+            deployed: 0,
             done: vec![],
             tables: Arc::clone(tables),
         };
@@ -136,9 +142,28 @@ impl<H: Host<TiledFamily>> Overseer<TiledBlock<H>> for Failover {
                 let tables = Arc::new(self.compute());
                 simulation.blocks().for_each(|block| block.release(&tables, now));
                 simulation.refresh();
+                self.deployed = self.known;
                 self.done.push(Reroute { left: left as u64, released_at: now, ..reroute });
                 self.watch(now);
             }
         }
+    }
+
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        let Failover { known, activity, next, deployed, done, .. } = self;
+        (known, activity, next, deployed, done).serialize(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8], simulation: &mut Simulation<TiledBlock<H>>) -> io::Result<()> {
+        (self.known, self.activity, self.next, self.deployed, self.done) =
+            BorshDeserialize::deserialize(from)?;
+        if self.known.max(self.deployed) > self.failures.len() {
+            return Err(io::Error::other("there are fewer failures"));
+        }
+        if self.deployed > 0 {
+            let tables = Arc::new(around(&self.tables, &self.failures[..self.deployed]));
+            simulation.blocks().for_each(|block| block.tables = Arc::clone(&tables));
+        }
+        Ok(())
     }
 }

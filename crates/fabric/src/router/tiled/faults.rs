@@ -20,15 +20,20 @@ use super::tables::Tables;
 use crate::config::{Change, What};
 use crate::host::Host;
 use crate::router::bits::bits;
+use borsh::{BorshDeserialize, BorshSerialize};
+use netloom_engine::checkpoint::State;
 use netloom_engine::{Stream, Time, chance_threshold};
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::sync::Arc;
 
 /// The random stream of a run for upset words.
 const SOFT: u64 = 23;
 
 /// Counts of failures and errors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 pub struct FaultCounts {
     /// On links that work.
     pub links: LinkControlCounts,
@@ -68,7 +73,19 @@ impl FaultCounts {
 }
 
 /// Kinds of errors that a router detects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    BorshSerialize,
+    BorshDeserialize,
+)]
 pub enum ErrorKind {
     /// A link that does not work any more.
     Link,
@@ -86,7 +103,19 @@ pub enum ErrorKind {
 
 /// The first error that a router detected, which is stored ("identification of the first error within a
 /// sequence of errors").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    BorshSerialize,
+    BorshDeserialize,
+)]
 pub struct FirstError {
     /// Time, ticks.
     pub at: Time,
@@ -121,6 +150,24 @@ pub(super) struct Faults {
     pub quiesced: bool,
     pub counts: FaultCounts,
     pub first: Vec<Option<FirstError>>,
+}
+
+impl State for Faults {
+    fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        #[rustfmt::skip]
+        let Faults {
+            passed, works, dead, lanes, senders, streams, quiesced, counts, first,
+            schedule: _, lanes_of_all: _, rates: _, soft: _,
+        } = self;
+        (passed, works, dead, lanes, senders).serialize(to)?;
+        (streams, quiesced, counts, first).serialize(to)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
+        (self.passed, self.works, self.dead, self.lanes, self.senders) = BorshDeserialize::deserialize(from)?;
+        (self.streams, self.quiesced, self.counts, self.first) = BorshDeserialize::deserialize(from)?;
+        Ok(())
+    }
 }
 
 impl Faults {

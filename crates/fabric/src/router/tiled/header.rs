@@ -1,5 +1,6 @@
 //! The header of a packet in flits, as a router sees it: its destination, its routing mode, and its progress.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use serde::{Deserialize, Serialize};
 
 /// Message class. Requests and responses have separate VCs, so that a response never waits for a request
@@ -81,7 +82,9 @@ impl Mode {
 /// | 52..56 | stage: number of completed dimensions of a group; on a torus the last dimension, and whether it crossed the dateline |
 /// | 56 | corrupted, as its CRC shows |
 /// | 57 | minimal, on separate VCs |
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 pub struct TiledHeader {
     word: u64,
     /// Seed of its random choices.

@@ -12,6 +12,7 @@
 //! packet's first flit **(ours)**.
 
 use crate::config::LinkControl;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{Stream, chance_threshold};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,9 @@ const LINK_CONTROL: u64 = 22;
 const TICK: u64 = 1000;
 
 /// Error counters of links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 pub struct LinkControlCounts {
     /// Sets with errors, which were resent with those after them.
     pub corrupted_sets: u64,
@@ -71,7 +74,7 @@ impl Rates {
 }
 
 /// The sending end of a link, in thousandths of a tick.
-#[derive(Clone)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub(super) struct Sender {
     stream: Stream,
     /// Flits before the next one with an error.

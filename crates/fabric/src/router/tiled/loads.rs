@@ -7,7 +7,9 @@
 //! depends on neither threads nor blocks. If several processes simulate the machine, each tells the others at
 //! the end of a window which loads of its routers have changed, and when.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{SharedState, Time, decode, encode};
+use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU16, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,6 +74,25 @@ impl Loads {
             current: (0..count).map(|_| AtomicU16::new(0)).collect(),
             changes: is_shared.then(Arc::default),
         }
+    }
+
+    /// Writes all loads, between two windows.
+    pub fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        let small = |list: &[AtomicU16]| list.iter().map(|of| of.load(Relaxed)).collect::<Vec<u16>>();
+        let taken: Vec<u64> = self.taken.iter().map(|of| of.load(Relaxed)).collect();
+        (small(&self.samples), taken, small(&self.current)).serialize(to)
+    }
+
+    /// Reads them.
+    pub fn load(&self, from: &mut &[u8]) -> io::Result<()> {
+        let (samples, taken, current): (Vec<u16>, Vec<u64>, Vec<u16>) = BorshDeserialize::deserialize(from)?;
+        if [samples.len(), taken.len()] != [self.samples.len(), self.taken.len()] {
+            return Err(io::Error::other("another number of loads"));
+        }
+        self.samples.iter().zip(samples).for_each(|(of, is)| of.store(is, Relaxed));
+        self.taken.iter().zip(taken).for_each(|(of, is)| of.store(is, Relaxed));
+        self.current.iter().zip(current).for_each(|(of, is)| of.store(is, Relaxed));
+        Ok(())
     }
 
     /// Sets a load at `now`. Only one thread at a time may write a load.

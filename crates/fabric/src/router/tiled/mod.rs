@@ -24,6 +24,7 @@
 mod block;
 mod build;
 mod channel_load;
+mod checkpoint;
 mod choice;
 mod deadlock;
 mod event;

@@ -13,6 +13,7 @@ use crate::router::stall::{PossibleOutput, WaitingPacket};
 use crate::router::statistics::{Recorder, Totals};
 use netloom_engine::Time;
 use serde::{Deserialize, Serialize};
+use std::io;
 
 /// Traffic of a tile's link, or of a processor tile's path to its nodes, since the statistics were restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +73,16 @@ impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
             + size_of_val(&*self.numbers)
             + self.faults.as_ref().map_or(0, |faults| faults.bytes());
         (state, self.arena.bytes() + self.calendar.bytes() + self.cells.capacity() * size_of::<Cell>())
+    }
+
+    fn store_shared(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        self.router_loads.store(to)?;
+        self.link_loads.store(to)
+    }
+
+    fn load_shared(&self, from: &mut &[u8]) -> io::Result<()> {
+        self.router_loads.load(from)?;
+        self.link_loads.load(from)
     }
 
     fn waiting(&self) -> Vec<WaitingPacket> {

@@ -6,11 +6,12 @@
 //! input queue **(ours)**.
 
 use super::state::VCS;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 use std::collections::VecDeque;
 
 /// The round trips of the outputs of a block's routers, if credits are delayed.
-#[derive(Default)]
+#[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct RoundTrips {
     /// By output and VC: send times of packets with outstanding credits. Those of a VC return in order.
     sent: Vec<[VecDeque<Time>; VCS]>,

@@ -3,6 +3,7 @@
 
 use super::header::TiledHeader;
 use crate::router::bits::bits;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ pub(super) const REMOTE: u32 = 1 << 31;
 pub(super) const VCS: usize = crate::config::TILED_VCS_MAX as usize;
 
 /// A packet in a router.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 pub(super) struct Cell {
     pub header: TiledHeader,
     /// When its last flit arrives where its head is.
@@ -36,7 +37,7 @@ pub(super) struct Cell {
 }
 
 /// A queue of packets: its first packet, [`NONE`] when empty.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(super) struct Queue(u32);
 
 impl Queue {
@@ -79,7 +80,7 @@ impl Queue {
 
 /// A queue of a sub-switch or column buffer, and the fields of its first packet needed for arbitration. Its
 /// free space is tracked by the upstream stage.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, BorshSerialize, BorshDeserialize)]
 pub(super) struct Buffer {
     pub queue: Queue,
     /// Flits, outgoing VC and tile of the first packet.
@@ -104,14 +105,14 @@ impl Buffer {
 }
 
 /// The fields of a VC's first packet that an input's arbiter needs.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Head {
     pub out: u8,
     pub flits: u8,
 }
 
 /// A tile's input queue and its bus along the row.
-#[derive(Clone)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub(super) struct Input {
     /// By VC.
     pub queues: [Queue; VCS],
@@ -135,7 +136,7 @@ pub(super) struct Input {
 /// The columns whose sub-switches the packets of an input may be leaving, one bit each above 24 bits of the
 /// time when the last of them has left: an input would otherwise have to look this up far away, mostly in
 /// vain. False positives are possible, false negatives are not.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Departures(u32);
 
 impl Departures {
@@ -166,7 +167,7 @@ impl Departures {
 
 /// State of a tile's sub-switch, except for its queues and its buses to the rows of its column, which are in
 /// arrays of the block.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct SubSwitch {
     /// Rows whose column buffer lacks space for a head.
     pub blocked: u16,
@@ -174,7 +175,7 @@ pub(super) struct SubSwitch {
 }
 
 /// The bus from a sub-switch to a row of its column.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Bus {
     /// The queues (one bit each) whose first packet goes there.
     pub wanted: u64,
@@ -208,7 +209,7 @@ pub(super) fn in_turn(waiting: u64, last: u8) -> impl Iterator<Item = usize> {
 }
 
 /// A packet that is leaving a queue: its flits, and the ticks that they take.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Leaving {
     pub flits: u8,
     pub ticks: u16,
@@ -254,7 +255,7 @@ impl Leaving {
 /// left: one VC alone gets nearly all of it, and some always remains for others **(ours: the dynamic
 /// threshold of Choudhury and Hahne 1998)**. Without this a stalled VC would take all of it and leave the
 /// others too little for a long link.
-#[derive(Clone)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub(super) struct Room {
     /// Flits in the queue, by VC.
     pub used: [u16; VCS],
@@ -351,7 +352,7 @@ fn above_reserve(used: u32, reserved: u32) -> u32 {
 }
 
 /// A tile's column buffer and its link. Its queues are in arrays of the block.
-#[derive(Clone)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub(super) struct Output {
     /// Queues that hold a packet, one bit each.
     pub waiting: u64,
@@ -382,7 +383,7 @@ pub(super) struct Output {
 }
 
 /// The path from the nodes of a share to one of their processor tiles.
-#[derive(Clone)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub(super) struct Entry {
     /// When it is free, thousandths of a tick.
     pub free_at: u64,
@@ -396,7 +397,7 @@ pub(super) struct Entry {
 pub(super) const NOBODY: u8 = u8::MAX;
 
 /// Nodes that share processor tiles.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Share {
     /// Injection FIFOs with a packet that waits for a tile: one bit each, by node and FIFO.
     pub waiting: u64,

@@ -31,17 +31,17 @@ pub struct TorusBlock<H, const P: usize> {
     /// before, ticks; empty if none.
     pub(super) carried: Vec<[u32; P]>,
     /// Lists of one tick, kept to reuse the memory.
-    taken: Vec<Event>,
+    pub(super) taken: Vec<Event>,
     /// Events at nodes with several events.
-    together: Vec<Event>,
-    arrivals: Vec<Event>,
-    deliveries: Vec<Event>,
-    mends: Vec<Event>,
+    pub(super) together: Vec<Event>,
+    pub(super) arrivals: Vec<Event>,
+    pub(super) deliveries: Vec<Event>,
+    pub(super) mends: Vec<Event>,
     /// Nodes that act after all events: those with several, or all of them if memory is prefetched.
-    dirty: Vec<u32>,
+    pub(super) dirty: Vec<u32>,
     /// Nodes whose arbiters act again in this tick.
-    retried: Vec<u32>,
-    next_tick: Time,
+    pub(super) retried: Vec<u32>,
+    pub(super) next_tick: Time,
     /// Whether memory is prefetched: worthwhile if the machine does not fit a core's cache.
     pub(super) fetches: bool,
     /// Number of events in a tick above which the tick is processed step by step.

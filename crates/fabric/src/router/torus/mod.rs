@@ -5,6 +5,7 @@
 mod arbitration;
 mod block;
 mod build;
+mod checkpoint;
 mod choice;
 mod ends;
 mod fetch;

@@ -2,6 +2,7 @@
 //! zeros to find the slots.
 
 use crate::packet::Header;
+use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Slots of a receiver that may request: its VCs, and the bypass last.
 pub(super) const SLOTS: usize = 8;
@@ -10,7 +11,7 @@ pub(super) const BYPASS: usize = 7;
 
 /// A set of slots: one byte per receiver, the first eight in one word and the others in a second one, which
 /// is always zero in a node of up to eight ports and costs nothing there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
 pub(super) struct SlotSet<const P: usize> {
     low: u64,
     high: u16,
@@ -90,7 +91,7 @@ fn every(mask: u16, bit: usize) -> u64 {
 
 /// The slots of a node with a ready head, by direction that it may take, and for its destination.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, BorshSerialize, BorshDeserialize)]
 pub(super) struct RequestedSlots<const P: usize> {
     // The part that a node of up to eight ports needs comes first, in one cache line.
     low: [u64; P],

@@ -7,6 +7,7 @@ use crate::router::event;
 pub(super) use crate::router::event::{FROM_INJECTION, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 pub(super) use crate::router::port::Port;
+use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::{Stream, Time};
 use std::convert::Infallible;
 
@@ -24,6 +25,7 @@ pub(super) const UPPER: u16 = 1 << 14;
 /// two of pending requests and tokens, then the receivers and the links, of which most events need one or
 /// two. Masks have one bit per port.
 #[repr(C, align(64))]
+#[derive(BorshSerialize, BorshDeserialize)]
 pub(super) struct Node<const P: usize> {
     /// The node's own random choices.
     pub random: Stream,
@@ -92,7 +94,7 @@ pub(super) const LISTED: u8 = 3;
 
 /// The VCs of a receiver.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Receiver {
     /// For each slot, the ready head: [`Header::head`] bits and [`UPPER`]; 0 if none.
     pub heads: [u16; SLOTS],
@@ -158,7 +160,7 @@ impl<const P: usize> Node<P> {
 
 /// A packet in a VC or at the head of an injection FIFO. It has two words, which pass in registers: see
 /// [`Event`].
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Entry {
     pub header: Header,
     /// Its index in the block's arena, and the low bits of its arrival time here.
@@ -189,12 +191,12 @@ pub(super) const LINE: usize = 4;
 
 /// Consecutive places of a VC's ring, in one cache line.
 #[repr(C, align(64))]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Line(pub [Entry; LINE]);
 
 /// Heads of a node's injection FIFOs, accessed for injection only.
 #[repr(C, align(32))]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Injection {
     pub heads: [u16; 16],
 }

@@ -1,0 +1,169 @@
+//! Checkpoints of a run, at the end of a window: a file from which the same command goes on, with the same
+//! result to the bit, on any number of threads and processes.
+//!
+//! What a study builds is built again. The file has what the run has changed of it, the study, and which
+//! `netloom` wrote it: another one may lay out its state otherwise, so it refuses.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use netloom_fabric::router::NetworkState;
+use netloom_study::diagnose::Problem;
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::run::Checkpoints;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// How a file begins.
+const MAGIC: &[u8; 20] = b"netloom checkpoint 1";
+
+/// A run at the end of a window.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct RunState {
+    /// The study, without what may change between two parts of a run.
+    study: String,
+    /// Fewest blocks that its network was built with.
+    pub blocks: usize,
+    /// See [`Course`].
+    pub course: Course,
+    /// The network, by processes.
+    pub network: Vec<NetworkState>,
+}
+
+/// How far the run is, beside its network.
+#[derive(Clone, Copy, Debug, Default, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Course {
+    /// When counting began or is to begin, ticks, if that is known.
+    pub from: Option<u64>,
+    /// Since when it counts, ticks.
+    pub counted_from: u64,
+    /// Wall time of the run so far, seconds.
+    pub wall_s: f64,
+}
+
+/// The checkpoints of a run.
+pub(crate) struct Checkpointing<'a> {
+    to: &'a Checkpoints,
+    /// What the run goes on from.
+    pub from: Option<RunState>,
+}
+
+/// The study as far as one run of it can follow another: when it ends, its title and what is expected of it may
+/// be changed meanwhile.
+fn continued(study: &ResolvedStudy) -> String {
+    let mut same = study.clone();
+    same.study.title.clear();
+    same.study.expect.clear();
+    (same.study.measure.time_us, same.study.measure.max_time_us) = (None, None);
+    // What follows from the length of the run if the study does not set it.
+    format!("{}# windows of {} ticks\n", same.to_toml(), study.window())
+}
+
+/// The first line that two texts do not have in common, in each.
+fn difference<'a>(a: &'a str, b: &'a str) -> [&'a str; 2] {
+    let mut lines = a.lines().zip(b.lines());
+    lines.find(|(a, b)| a != b).map_or(["", ""], |(a, b)| [a.trim(), b.trim()])
+}
+
+impl<'a> Checkpointing<'a> {
+    /// Of a run of this study: it goes on from the file, if that is there.
+    ///
+    /// # Errors
+    /// If the study has no checkpoints, or the file is not one of it.
+    pub fn of(study: &ResolvedStudy, to: &'a Checkpoints) -> Result<Self, Problem> {
+        if study.study.workload.runs_programs() {
+            let what = "programs have no checkpoints, only synthetic traffic has: where a program is in its code, and what it has in \
+                        its variables, cannot be written";
+            return Err(Problem::new(what).help("leave out --checkpoint"));
+        }
+        let from = match fs::File::open(&to.file) {
+            Ok(file) => Some(read(file, &to.file)?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(Problem::new(format!("cannot read {}: {e}", to.file.display()))),
+        };
+        let own = continued(study);
+        if let Some(state) = from.as_ref().filter(|state| state.study != own) {
+            let [theirs, ours] = difference(&state.study, &own);
+            let what = format!("{} is a checkpoint of another study", to.file.display());
+            let help =
+                format!("there: {theirs}\nhere: {ours}\nto begin anew, remove the file, or give another one");
+            return Err(Problem::new(what).help(help));
+        }
+        Ok(Checkpointing { to, from })
+    }
+
+    /// Whether the time for another one has come, since the last.
+    pub fn is_due(&self, last: Instant) -> bool {
+        last.elapsed() >= self.to.every
+    }
+
+    /// Writes one, in place of the last.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(
+        &self,
+        study: &ResolvedStudy,
+        blocks: usize,
+        course: Course,
+        network: Vec<NetworkState>,
+    ) -> io::Result<()> {
+        let state = RunState { study: continued(study), blocks, course, network };
+        let body = borsh::to_vec(&state)?;
+        // The last one stays until this one is complete.
+        let mut name = self.to.file.file_name().unwrap_or_default().to_owned();
+        name.push(".part");
+        let part = self.to.file.with_file_name(name);
+        let mut file = fs::File::create(&part)?;
+        file.write_all(MAGIC)?;
+        file.write_all(&build().to_le_bytes())?;
+        file.write_all(&crc32fast::hash(&body).to_le_bytes())?;
+        file.write_all(&body)?;
+        file.sync_all()?;
+        fs::rename(&part, &self.to.file)
+    }
+
+    /// A problem with the file.
+    pub fn problem(&self, what: &str, e: &io::Error) -> Problem {
+        Problem::new(format!("cannot {what} the checkpoint {}: {e}", self.to.file.display()))
+    }
+}
+
+fn read(mut file: fs::File, path: &Path) -> Result<RunState, Problem> {
+    let refuse = |why: &str, help: &str| Err(Problem::new(format!("{} {why}", path.display())).help(help));
+    let anew = "to begin anew, remove the file, or give another one";
+    let mut bytes = vec![];
+    if let Err(e) = file.read_to_end(&mut bytes) {
+        return Err(Problem::new(format!("cannot read {}: {e}", path.display())));
+    }
+    let Some(rest) = bytes.strip_prefix(MAGIC) else {
+        return refuse(
+            "is no checkpoint of netloom",
+            "give another file: a checkpoint would replace this one",
+        );
+    };
+    let Some(([of_build, of_body], body)) = rest.split_first_chunk::<8>().map(|(sums, body)| {
+        let sum = |at: usize| u32::from_le_bytes([sums[at], sums[at + 1], sums[at + 2], sums[at + 3]]);
+        ([sum(0), sum(4)], body)
+    }) else {
+        return refuse("is cut off", anew);
+    };
+    if of_build != build() {
+        let help = format!("the one that wrote it can go on from it; {anew}");
+        return refuse("was written by another build of netloom", &help);
+    }
+    if crc32fast::hash(body) != of_body {
+        return refuse("is damaged", anew);
+    }
+    borsh::from_slice(body).or_else(|e| refuse(&format!("is damaged: {e}"), anew))
+}
+
+/// Which build of the program this is.
+fn build() -> u32 {
+    static BUILD: OnceLock<u32> = OnceLock::new();
+    *BUILD.get_or_init(|| {
+        let program = std::env::current_exe().and_then(fs::read);
+        program.map_or(0, |bytes| crc32fast::hash(&bytes))
+    })
+}
