@@ -397,6 +397,13 @@ pub struct RunArgs {
     /// its keys
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
+    /// Write the state of the run into this file from time to time and when it is stopped; if the file is
+    /// there, the run goes on from it. For synthetic traffic
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+    /// The time between two checkpoints
+    #[arg(long, value_name = "SECONDS", default_value = "600", requires = "checkpoint", value_parser = seconds, allow_negative_numbers = true)]
+    pub checkpoint_every: Duration,
 }
 
 /// What a job is.

@@ -17,30 +17,29 @@ mod process_group;
 #[cfg(feature = "mpi")]
 pub mod ranks;
 pub mod reference;
+mod runs;
 mod studies;
 
 pub use process_group::ProcessGroup;
 
 use args::{
     BenchAction, Cli, Command, Common, MachinesAction, MemoryBenchArgs, MessagingBenchArgs, MpiBenchArgs,
-    RunArgs, StudiesAction,
+    StudiesAction,
 };
 use clap::{CommandFactory, Parser};
+use netloom_report::compare;
 use netloom_report::folder::{IfExists, output_folder};
-use netloom_report::terminal::{Terminal, summary};
-
-use netloom_report::{claims, compare, sweep, write};
 use netloom_study::diagnose::{Problem, suggest};
 use netloom_study::library;
 use netloom_study::machine::BUILT_IN;
 use netloom_study::number::grouped;
 use netloom_study::resolve::{ResolvedStudy, load, load_machine, machine_roundings};
-use netloom_study::result::{Ended, RunResult};
-use netloom_study::run::{Quiet, Simulate, threads_here, unmet};
+use netloom_study::run::{Quiet, Simulate, threads_here};
 use netloom_study::{machine, memory};
 use netloom_validate::judges::{Bench, Judge};
 use netloom_validate::{bench, verdicts};
 use reference::Topic;
+use runs::{Once, run_once, run_study, run_sweep};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -208,7 +207,7 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             let study = load(library::MAIN, &[])?;
             memory::check(&[&study], 1, world.memory)?;
             let folder = output_folder(&default_folder(&study), IfExists::Next)?;
-            run_study(&study, &folder, None, &Common::default(), world, out, err)
+            run_study(&study, &folder, Once::default(), &Common::default(), world, out, err)
         }
         Some(Command::Run(args)) => {
             let mut study = load(&args.study, &args.sets.set)?;
@@ -354,16 +353,8 @@ fn threads(common: &Common) -> usize {
     common.threads.map_or_else(threads_here, |n| n as usize)
 }
 
-fn if_exists(args: &RunArgs) -> IfExists {
-    if args.force { IfExists::Replace } else { IfExists::Refuse }
-}
-
 fn default_folder(study: &ResolvedStudy) -> PathBuf {
     Path::new("netloom-out").join(&study.study.name)
-}
-
-fn folder_of(args: &RunArgs, study: &ResolvedStudy) -> PathBuf {
-    args.out.clone().unwrap_or_else(|| default_folder(study))
 }
 
 fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> std::io::Result<()> {
@@ -411,164 +402,6 @@ fn studies(action: StudiesAction, out: &mut dyn Write) -> Result<u8, Trouble> {
         }
     }
     Ok(OK)
-}
-
-fn run_once(
-    study: &ResolvedStudy,
-    args: &RunArgs,
-    world: &World,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<u8, Trouble> {
-    if args.shard.is_some() {
-        return Err(Problem::new("--shard is for sweeps, and this is one run").into());
-    }
-    let memory = world.memory.filter(|_| !args.force_memory).map(|bytes| bytes * world.processes() as u64);
-    let folder = memory::check(&[study], 1, memory).and_then(|()| match world.is_first() {
-        true => output_folder(&folder_of(args, study), if_exists(args)),
-        false => Ok(PathBuf::new()),
-    });
-    let is_ready = world.peers.as_ref().is_none_or(|of| of.agree(folder.is_ok()));
-    let folder = folder?;
-    if !is_ready {
-        // Another process says why.
-        return Ok(MISTAKE);
-    }
-    run_study(study, &folder, args.timeline.as_deref(), &args.common, world, out, err)
-}
-
-fn run_study(
-    study: &ResolvedStudy,
-    folder: &Path,
-    timeline: Option<&Path>,
-    common: &Common,
-    world: &World,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<u8, Trouble> {
-    if !world.is_first() {
-        let result = world.simulator.simulate(study, &Quiet(world.stop), threads(common))?;
-        return Ok(status(study, &result, &claims::judge_run(study, &result)?));
-    }
-    let view = Terminal::new(study, world.stop);
-    let result = world.simulator.simulate(study, &view, threads(common));
-    view.finish();
-    let mut result = result.inspect_err(|_| {
-        // The folder was made for nothing; if it holds something already, it stays.
-        let _ = std::fs::remove_dir(folder);
-    })?;
-    let judged = claims::judge_run(study, &result)?;
-    // What was found is shown before anything is written: a disk may be full.
-    if common.json {
-        write!(out, "{}", write::summary::to_json(study, &result, &judged))?;
-    } else {
-        write!(out, "{}", summary(study, &result, &judged))?;
-    }
-    out.flush()?;
-    // A timeline with a file of its own is not in the folder too.
-    let own = timeline.and_then(|path| Some((path, result.timeline.take()?)));
-    if let Some((path, timeline)) = &own {
-        let written = std::fs::write(path, write::timeline::to_json(timeline));
-        written.map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display())))?;
-    }
-    if let Err(problem) = write::write_all(folder, study, &result, &judged) {
-        show(&problem, common.json, err)?;
-        return Ok(FAILED);
-    }
-    writeln!(err, "Report: {}", folder.join("report.html").display())?;
-    let in_folder = result.timeline.is_some().then(|| folder.join(write::TIMELINE));
-    if let Some(path) = own.map(|(path, _)| path.to_owned()).or(in_folder) {
-        writeln!(err, "Timeline: {}", path.display())?;
-    }
-    Ok(status(study, &result, &judged))
-}
-
-/// The exit status after a run.
-fn status(study: &ResolvedStudy, result: &RunResult, judged: &[claims::Judged]) -> u8 {
-    match result.simulated.ended {
-        Ended::Interrupted => STOPPED,
-        ended if ended.is_failure() => FAILED,
-        _ if !unmet(study, result).is_empty() || claims::any_fails(judged) => FAILED,
-        _ => OK,
-    }
-}
-
-fn run_sweep(
-    study: &ResolvedStudy,
-    args: &RunArgs,
-    world: &World,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<u8, Trouble> {
-    if let Some(path) = &args.timeline {
-        let what = format!("--timeline {} is for one run, and this is a sweep", path.display());
-        let help = "give the study a [timeline] table: each point then has a timeline.json; --set sweep={} makes it one run";
-        return Err(Problem::new(what).help(help).into());
-    }
-    if world.peers.is_some() {
-        let what = "several processes simulate one machine here, and this study has a [sweep] table";
-        let help = "netloom sweep shares its points among processes; --set sweep={} makes it one run";
-        return Err(Problem::new(what).help(help).into());
-    }
-    let wanted = folder_of(args, study);
-    let points = sweep::points(study)?;
-    let points: Vec<&ResolvedStudy> = points.iter().map(|point| &point.study).collect();
-    memory::check(&points, threads(&args.common), world.memory.filter(|_| !args.force_memory))?;
-    if args.shard.is_some() && study.saturation.is_some() {
-        let what = "--shard needs to know all points, and this sweep searches for saturation";
-        let help = "start the sweep several times without --shard: they share the points of its folder";
-        return Err(Problem::new(what).help(help).into());
-    }
-    sweep::create(&wanted, study)?;
-    let goes_on = !args.force && sweep::holds(&wanted, study);
-    let folder = output_folder(&wanted, if goes_on { IfExists::Replace } else { if_exists(args) })?;
-    if args.force && folder.join("points").is_dir() {
-        sweep::forget(&folder)?;
-    }
-    let view = Terminal::new(study, world.stop);
-    let outcomes =
-        sweep::run_and_keep(study, world.simulator, (&folder, args.shard), &view, threads(&args.common));
-    view.finish();
-    let (outcomes, halt) = outcomes?;
-    let judged = sweep::judge(study, &outcomes, &folder)?;
-    if args.common.json {
-        write!(out, "{}", sweep::to_json(study, &outcomes, &judged))?;
-    } else {
-        write!(out, "{}", sweep::summary(study, &outcomes, &judged))?;
-    }
-    if let Some(halt) = halt {
-        show(&halt.problem, args.common.json, err)?;
-        return Ok(if halt.refused { MISTAKE } else { FAILED });
-    }
-    let kept = outcomes.iter().filter(|o| o.kept).count();
-    if kept > 0 {
-        let (n, at) = (outcomes.len(), folder.display());
-        writeln!(err, "{kept} of {n} points were run before or by others, in {at}; --force runs all")?;
-    }
-    writeln!(err, "Report: {}", folder.join("report.html").display())?;
-    let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
-    let is_stopped = world.stop.load(Ordering::Relaxed);
-    if missing > 0 && args.shard.is_some() && !is_stopped {
-        writeln!(
-            err,
-            "{missing} of {} points belong to other parts; when they have run, the same command without --shard puts all together",
-            outcomes.len()
-        )?;
-    } else if missing > 0 {
-        writeln!(
-            err,
-            "Stopped with {missing} of {} points to go; the same command resumes the sweep",
-            outcomes.len()
-        )?;
-        return Ok(STOPPED);
-    }
-    let unmet =
-        outcomes.iter().any(|o| o.result.as_ref().is_some_and(|r| !unmet(&o.point.study, r).is_empty()));
-    let failures = sweep::failures(&outcomes);
-    if let Some(failures) = &failures {
-        writeln!(err, "netloom: {failures}")?;
-    }
-    Ok(if unmet || claims::any_fails(&judged) || failures.is_some() { FAILED } else { OK })
 }
 
 fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> {

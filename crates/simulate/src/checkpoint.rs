@@ -11,7 +11,7 @@ use netloom_study::resolve::ResolvedStudy;
 use netloom_study::run::Checkpoints;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -70,8 +70,8 @@ impl<'a> Checkpointing<'a> {
     /// Of a run of this study: it goes on from the file, if that is there.
     ///
     /// # Errors
-    /// If the study has no checkpoints, or the file is not one of it.
-    pub fn of(study: &ResolvedStudy, to: &'a Checkpoints) -> Result<Self, Problem> {
+    /// If the study has no checkpoints, the file is not one of it, or none can be written.
+    pub fn of(study: &ResolvedStudy, to: &'a Checkpoints, writes: bool) -> Result<Self, Problem> {
         if study.study.workload.runs_programs() {
             let what = "programs have no checkpoints, only synthetic traffic has: where a program is in its code, and what it has in \
                         its variables, cannot be written";
@@ -90,7 +90,21 @@ impl<'a> Checkpointing<'a> {
                 format!("there: {theirs}\nhere: {ours}\nto begin anew, remove the file, or give another one");
             return Err(Problem::new(what).help(help));
         }
-        Ok(Checkpointing { to, from })
+        let checkpointing = Checkpointing { to, from };
+        if writes {
+            // Before the run, not at its end.
+            let part = checkpointing.part();
+            let tried = fs::File::create(&part).and_then(|_| fs::remove_file(part));
+            tried.map_err(|e| checkpointing.problem("write", &e))?;
+        }
+        Ok(checkpointing)
+    }
+
+    /// The file that becomes the next one when it is complete.
+    fn part(&self) -> PathBuf {
+        let mut name = self.to.file.file_name().unwrap_or_default().to_owned();
+        name.push(".part");
+        self.to.file.with_file_name(name)
     }
 
     /// Whether the time for another one has come, since the last.
@@ -112,9 +126,7 @@ impl<'a> Checkpointing<'a> {
         let state = RunState { study: continued(study), blocks, course, network };
         let body = borsh::to_vec(&state)?;
         // The last one stays until this one is complete.
-        let mut name = self.to.file.file_name().unwrap_or_default().to_owned();
-        name.push(".part");
-        let part = self.to.file.with_file_name(name);
+        let part = self.part();
         let mut file = fs::File::create(&part)?;
         file.write_all(MAGIC)?;
         file.write_all(&build().to_le_bytes())?;

@@ -6,7 +6,7 @@ use super::driver::Driver;
 use super::{steady, timeline};
 use crate::measure::{self, Mark, Readout, Span};
 use netloom_engine::{Progress, Reached, Time};
-use netloom_fabric::router::{Network, RouterBlock, WindowRecord};
+use netloom_fabric::router::{Network, NetworkState, RouterBlock, WindowRecord};
 use netloom_study::diagnose::Problem;
 use netloom_study::number::short;
 use netloom_study::resolve::ResolvedStudy;
@@ -37,6 +37,8 @@ pub(super) struct Run<'a, B: RouterBlock, R> {
     total: Option<u64>,
     links: f64,
     build_s: f64,
+    /// Why there is no checkpoint where there should be one.
+    not_written: Option<String>,
 }
 
 impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
@@ -51,7 +53,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     ) -> Self {
         network.spare_threads();
         let links = readout.links(&mut network);
-        Run { study, readout, network, how, total, links, build_s }
+        Run { study, readout, network, how, total, links, build_s, not_written: None }
     }
 
     /// Ticks of a time in microseconds.
@@ -62,7 +64,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     /// Runs until the study's end, or until it is stopped, while another thread passes on how far it is.
     ///
     /// # Errors
-    /// If a checkpoint cannot be read or written.
+    /// If the checkpoint that it goes on from is not one of this network.
     pub fn until_the_end(&mut self) -> Result<RunResult, Problem> {
         let sink = self.how.progress;
         let (progress, seen, done) = (Progress::default(), Seen::default(), AtomicBool::new(false));
@@ -127,7 +129,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             if reached != Reached::Idle {
                 let is_last = reached == Reached::Stopped || now >= last;
                 let wall_s = earlier_s + begin.elapsed().as_secs_f64();
-                if self.store(Course { from, counted_from, wall_s }, last_checkpoint, is_last)? {
+                if self.store(Course { from, counted_from, wall_s }, last_checkpoint, is_last) {
                     last_checkpoint = Instant::now();
                 }
             }
@@ -220,35 +222,29 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     }
 
     /// Writes a checkpoint, if it is the last or the time for one has come since the one before; returns whether
-    /// it has.
-    fn store(&mut self, course: Course, before: Instant, is_last: bool) -> Result<bool, Problem> {
-        let Some(checkpoints) = self.how.checkpoints else { return Ok(false) };
-        // The first process decides for all.
+    /// it has tried to. If that fails, the run goes on, and its result says so.
+    fn store(&mut self, course: Course, before: Instant, is_last: bool) -> bool {
+        let Some(checkpoints) = self.how.checkpoints else { return false };
+        // The first process decides for all, and writes what all have.
         if !self.network.gather(is_last || checkpoints.is_due(before))[0] {
-            return Ok(false);
+            return false;
         }
-        let state = self.network.store(|host, to| host.store(to)).and_then(|state| borsh::to_vec(&state));
-        let state = state.map_err(|e| checkpoints.problem("write", &e))?;
-        let all = self.network.gather(state);
-        let is_first = self.how.among.is_none_or(|peers| peers.rank() == 0);
-        let written = if is_first {
-            let all = all.iter().map(|state| borsh::from_slice(state)).collect::<io::Result<_>>();
-            all.and_then(|all| checkpoints.write(self.study, self.how.blocks(), course, all))
-        } else {
-            Ok(())
-        };
-        // All go on, or none.
-        let failed = written.as_ref().err().map(ToString::to_string);
-        match self.network.gather(failed).into_iter().flatten().next() {
-            Some(why) => Err(checkpoints.problem("write", &io::Error::other(why))),
-            None => Ok(true),
+        let own = self.network.store(|host, to| host.store(to)).and_then(|state| borsh::to_vec(&state));
+        let all = self.network.gather(own.map_err(|e| e.to_string()));
+        if self.how.is_first() {
+            let state = |of: Result<Vec<u8>, String>| borsh::from_slice(&of.map_err(io::Error::other)?);
+            let all: io::Result<Vec<NetworkState>> = all.into_iter().map(state).collect();
+            let written = all.and_then(|all| checkpoints.write(self.study, self.how.blocks(), course, all));
+            self.not_written = written.err().map(|e| checkpoints.problem("write", &e).message);
         }
+        true
     }
 
     /// Says what a reader must know before the figures are used. `cold`: no warm-up was found.
     fn warn(&self, result: &mut RunResult, cold: bool) {
         result.simulated.window_us = self.study.micros(self.study.window());
         result.warnings = self.study.warnings();
+        result.warnings.extend(self.not_written.clone());
         let (s, is_program) = (&result.simulated, self.study.study.workload.runs_programs());
         if s.ticks < self.study.window() {
             // A chart needs a window at least.

@@ -78,6 +78,11 @@ impl RunOptions<'_> {
         RunOptions { checkpoints: self.checkpoints.filter(|_| only.is_none()), ..self }
     }
 
+    /// Whether this process writes what all have found.
+    fn is_first(&self) -> bool {
+        self.among.is_none_or(|peers| peers.rank() == 0)
+    }
+
     /// Fewest blocks of the machine. What a run goes on from has its own; where it may go on, more threads and
     /// processes than now find some.
     fn blocks(&self) -> usize {
@@ -165,7 +170,7 @@ impl Simulate for Fabric {
 
 /// A run with checkpoints, from the last one on if there is any.
 fn in_parts(study: &ResolvedStudy, to: &Checkpoints, how: RunOptions) -> Result<RunResult, Problem> {
-    let checkpoints = Checkpointing::of(study, to)?;
+    let checkpoints = Checkpointing::of(study, to, how.is_first())?;
     in_fitting_windows(study, RunOptions { checkpoints: Some(&checkpoints), ..how })
 }
 

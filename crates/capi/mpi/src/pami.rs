@@ -12,10 +12,10 @@ mod geometries;
 pub use arrivals::listener;
 
 use crate::pami_interface::abi::{
-    Configuration, DispatchHints, HINT_DISABLE, MemoryRegion, RegionPart, Rget, Rma, Rput, Send, SendEvents,
-    SendImmediate, attribute,
+    Configuration, DispatchHints, EventFunction, HINT_DISABLE, MemoryRegion, RegionPart, Rget, Rma, Rput,
+    Send, SendEvents, SendImmediate, attribute,
 };
-use arrivals::{LISTENER, arrived, sent, transferred};
+use arrivals::{LISTENER, arrived, sent, transferred, tried};
 use contexts::Contexts;
 use copies::Copies;
 use functions::*;
@@ -24,7 +24,6 @@ use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport};
-use netloom_mpi::ways::Way;
 use netloom_shm::launch::World;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -502,22 +501,24 @@ impl Transport for Pami {
     }
 
     fn put(&self, to: Process, data: Memory, exposed: u64, number: u64) -> Result<(), Refused> {
-        let begin = self.copies.begin(to, data.bytes);
         let (rma, mut local) = self.transfer(to, data, number)?;
+        let is_tried = self.copies.tries(to, data.bytes);
         let mut remote = exposed as MemoryRegion;
         let [local, remote] = [&mut local, &mut remote]
             .map(|region| RegionPart { region: std::ptr::from_mut(region), offset: 0 });
         // It has ended when the data is at the target.
         let rma = Rma { done_fn: None, ..rma };
-        let mut put = Rput { rma, local, remote, rdone_fn: Some(transferred) };
+        let done: EventFunction = Some(if is_tried { tried } else { transferred });
+        let mut put = Rput { rma, local, remote, rdone_fn: done };
         // SAFETY: the regions are read in the call; the data stays, as the caller promises.
-        let end = unsafe { PAMI_Rput(self.context, &mut put) };
-        if let Some(begin) = begin {
-            self.copies.note(to, data.bytes, Way::Packets, begin, end != SUCCESS);
-        }
-        match end {
+        match unsafe { PAMI_Rput(self.context, &mut put) } {
             SUCCESS => Ok(()),
-            _ => Err(Refused(reason("PAMI_Rput"))),
+            _ => {
+                if is_tried {
+                    self.copies.tried(true);
+                }
+                Err(Refused(reason("PAMI_Rput")))
+            }
         }
     }
 

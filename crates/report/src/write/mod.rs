@@ -94,6 +94,13 @@ fn complete(study: &ResolvedStudy) -> String {
     study.to_toml() + sweep + &study.claims_to_toml()
 }
 
+/// Whether a folder has the result of a run that was interrupted.
+pub fn was_interrupted(folder: &Path) -> bool {
+    let summary = std::fs::read(folder.join("summary.json")).ok();
+    let summary = summary.and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+    summary.is_some_and(|summary| summary["simulated"]["ended"] == "interrupted")
+}
+
 /// The files of a run with their names, the most important first.
 ///
 /// # Errors

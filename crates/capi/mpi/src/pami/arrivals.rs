@@ -70,3 +70,12 @@ pub unsafe extern "C" fn transferred(_: *mut c_void, number: *mut c_void, result
         threads::in_dispatch(|| listener.transferred(number as u64, result != SUCCESS));
     }
 }
+
+/// Of a put whose time is noted.
+pub unsafe extern "C" fn tried(context: *mut c_void, number: *mut c_void, result: c_int) {
+    if let Some(listener) = listener() {
+        listener.transport().copies.tried(result != SUCCESS);
+    }
+    // SAFETY: PAMI's own arguments.
+    unsafe { transferred(context, number, result) };
+}

@@ -19,6 +19,8 @@ pub struct Copies {
     /// The ways to other processes. Those with equal numbers modulo [`ENDPOINTS`] share what is known, so that
     /// memory does not grow with their number, and nothing is forgotten.
     ways: [Cell<Ways>; ENDPOINTS],
+    /// The put in packets whose time is to be noted when it has arrived: to whom, its bytes, since when.
+    trial: Cell<Option<(Process, u64, Instant)>>,
 }
 
 impl Copies {
@@ -30,6 +32,7 @@ impl Copies {
             copy: copy.map(|symbol| unsafe { std::mem::transmute::<*mut c_void, Copy>(symbol) }),
             packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
             ways: std::array::from_fn(|_| Cell::default()),
+            trial: Cell::default(),
         }
     }
 
@@ -45,14 +48,26 @@ impl Copies {
         if bytes > self.packets_max_bytes { (Way::Copy, false) } else { self.ways(to).get().next(bytes) }
     }
 
-    /// The time now, if that of a put in packets is to be noted.
-    pub fn begin(&self, to: Process, bytes: u64) -> Option<Instant> {
-        (self.next(to, bytes) == (Way::Packets, true)).then(Instant::now)
+    /// A put in packets begins; whether its time is to be [noted](Self::tried).
+    pub fn tries(&self, to: Process, bytes: u64) -> bool {
+        let is_tried = self.next(to, bytes) == (Way::Packets, true) && self.trial.get().is_none();
+        if is_tried {
+            self.trial.set(Some((to, bytes, Instant::now())));
+        }
+        is_tried
+    }
+
+    /// That put has arrived, as far as this process has looked, or failed.
+    #[cold]
+    pub fn tried(&self, has_failed: bool) {
+        if let Some((to, bytes, begin)) = self.trial.take() {
+            self.note(to, bytes, Way::Packets, begin, has_failed);
+        }
     }
 
     /// Notes how long a trial took, which began then; one that failed is never the faster way.
     #[cold]
-    pub fn note(&self, to: Process, bytes: u64, way: Way, begin: Instant, has_failed: bool) {
+    fn note(&self, to: Process, bytes: u64, way: Way, begin: Instant, has_failed: bool) {
         let ns = if has_failed { u64::MAX } else { begin.elapsed().as_nanos() as u64 };
         let mut ways = self.ways(to).get();
         ways.note(bytes, way, ns);
