@@ -24,7 +24,12 @@ fn text(bytes: &[u8]) -> String {
 
 /// Status, standard output and standard error of a command with a simulator of the test's.
 fn with(simulator: &dyn Simulate, judges: &[Judge], args: &[&str]) -> (u8, String, String) {
-    let stop = AtomicBool::new(false);
+    with_stop(false, simulator, judges, args)
+}
+
+/// The same, and it may be stopped at once.
+fn with_stop(stop: bool, simulator: &dyn Simulate, judges: &[Judge], args: &[&str]) -> (u8, String, String) {
+    let stop = AtomicBool::new(stop);
     let world = World { simulator, judges, stop: &stop, memory: Some(4 << 30), peers: None };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let args = ["netloom"].iter().chain(args).copied();
@@ -270,6 +275,55 @@ fn a_stopped_run_keeps_what_it_has() {
     assert_eq!(status, STOPPED);
     assert!(shown.contains("PARTIAL RESULT"));
     assert!(std::fs::read_to_string(out.join("summary.json")).unwrap().contains("stopped by the user"));
+}
+
+/// The same command does the rest of a run that was stopped; mistakes lose nothing.
+#[test]
+fn a_run_goes_on_from_its_checkpoint() {
+    let root = tempfile::tempdir().unwrap();
+    let [whole, out, file, other] =
+        ["whole", "parts", "checkpoint", "other"].map(|name| root.path().join(name));
+    let of = |study: &'static str, out: &Path, more: &[&str]| -> Vec<String> {
+        let small = ["run", study, "--set", "topology.dims=[4,4,4]", "--out", path(out)];
+        small.iter().chain(more).map(|&word| word.to_owned()).collect()
+    };
+    let run = |stop: bool, args: &[String]| {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        with_stop(stop, &netloom_simulate::Fabric, &[], &args)
+    };
+    let summary = |folder: &Path| {
+        let text = std::fs::read_to_string(folder.join("summary.json")).unwrap();
+        let mut summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        summary["host"].take();
+        summary
+    };
+    assert_eq!(run(false, &of("all-to-all", &whole, &[])).0, OK);
+    let parts = of("all-to-all", &out, &["--checkpoint", path(&file)]);
+    let (status, _, reported) = run(true, &parts);
+    assert!(status == STOPPED && reported.contains("the same command goes on from it"), "{reported}");
+    let kept = std::fs::read(&file).unwrap();
+    for (study, place, expected) in [
+        ("bgl/asymmetric", file.as_path(), "is a checkpoint of another study"),
+        ("lulesh", &other, "programs have no checkpoints"),
+        ("all-to-all", &root.path().join("no/folder"), "cannot write the checkpoint"),
+        ("all-to-all", &out.join("summary.json"), "is no checkpoint of netloom"),
+    ] {
+        let mistaken = of(study, &other, &["--checkpoint", path(place)]);
+        let (status, _, reported) = run(false, &mistaken);
+        assert!(status == MISTAKE && reported.contains(expected), "{expected}: {reported}");
+    }
+    for damaged in [&kept[..kept.len() / 2], &kept[..24], &[&kept[..200], &[0], &kept[201..]].concat()] {
+        std::fs::write(&other, damaged).unwrap();
+        let mistaken = of("all-to-all", &out, &["--checkpoint", path(&other)]);
+        let (status, _, reported) = run(false, &mistaken);
+        assert!(status == MISTAKE && reported.contains("remove the file"), "{reported}");
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), kept);
+    let (status, _, reported) = run(false, &parts);
+    assert!(status == OK && reported.contains("goes on from"), "{reported}");
+    assert_eq!(summary(&out), summary(&whole));
+    // A result that is whole is not replaced.
+    assert_eq!(run(false, &parts).0, MISTAKE);
 }
 
 #[test]

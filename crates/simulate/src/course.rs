@@ -114,14 +114,16 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let mut last_checkpoint = begin;
         let mut failure;
         let ended = loop {
-            let next = ((self.network.now().ticks() / window + 1) * window).min(last);
-            self.report_progress(seen);
-            let reached = self.network.run_until(Time::at(next), self.how.threads, progress);
             let now = self.network.now().ticks();
-            if from == Some(now) && reached == Reached::Time && now < last {
+            // Here, so that a run which ended with its warm-up can go on from a checkpoint.
+            if from == Some(now) && counted_from < now {
                 self.restart_counting();
                 counted_from = now;
             }
+            let next = ((now / window + 1) * window).min(last);
+            self.report_progress(seen);
+            let reached = self.network.run_until(Time::at(next), self.how.threads, progress);
+            let now = self.network.now().ticks();
             failure = self.readout.stopped(self.study, &mut self.network);
             if failure.is_some() {
                 break Ended::Failed;

@@ -56,10 +56,15 @@ fn compare(one: &RunResult, other: RunResult, what: &str) {
     assert!(own == one, "{what}: {differs:?}");
 }
 
-/// The same, and with a run in parts: it is stopped at once, goes on to the half if its end is a time, and then
-/// on others threads and processes to the end.
-fn check_in_parts(study: &ResolvedStudy) {
+/// The same, and with a run in parts.
+fn check_all(study: &ResolvedStudy) {
     check(study);
+    check_in_parts(study);
+}
+
+/// A run in parts: it is stopped at once, goes on to the half if its end is a time, and then on other threads and
+/// processes to the end.
+fn check_in_parts(study: &ResolvedStudy) {
     let one = of_machine(Fabric.simulate(study, &Quiet(&AtomicBool::new(false)), 1).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("checkpoint");
@@ -97,19 +102,19 @@ const SHORT: [&str; 6] = [
 #[test]
 fn bluegene_l() {
     let errors = ["topology.dims=[4,4,4]", "link.bit_error_rate=1e-5"];
-    check_in_parts(&study("all-to-all", &[&["topology.dims=[8,4,4]"], &SHORT[..]].concat()));
-    check_in_parts(&study("all-to-all", &[&errors, &SHORT[..]].concat()));
+    check_all(&study("all-to-all", &[&["topology.dims=[8,4,4]"], &SHORT[..]].concat()));
+    check_all(&study("all-to-all", &[&errors, &SHORT[..]].concat()));
     // Each decides alike when it ends.
     let ends = ["topology.dims=[4,4,4]", "measure={}", "measure.until=converged", "measure.window_us=2"];
-    check_in_parts(&study("all-to-all", &ends));
+    check_all(&study("all-to-all", &ends));
     let ends = ["topology.dims=[4,4,4]", "measure={}", "measure.until=finished", "traffic.load=burst"];
-    check_in_parts(&study("all-to-all", &[&ends[..], &["traffic.packets_per_node=50"]].concat()));
+    check_all(&study("all-to-all", &[&ends[..], &["traffic.packets_per_node=50"]].concat()));
 }
 
 #[test]
 fn blue_gene_q() {
     let sets = ["machine=bgq", "set={}", "topology.dims=[4,4,2,2,2]", "measure.counters=true"];
-    check_in_parts(&study("all-to-all", &[&SHORT[..], &sets].concat()));
+    check_all(&study("all-to-all", &[&SHORT[..], &sets].concat()));
 }
 
 #[test]
@@ -117,8 +122,37 @@ fn cray_xc_and_th_express() {
     let load = ["traffic={}", "traffic.load.GB_per_s=2.0", "measure.reordering=true"];
     let xc = ["machine=xc", "set={}", "topology.groups=4", "topology.cables=4"];
     let th = ["machine=th-express-2", "set={}"];
-    check_in_parts(&study("all-to-all", &[&SHORT[..], &xc, &load].concat()));
-    check_in_parts(&study("all-to-all", &[&SHORT[..], &th, &load].concat()));
+    check_all(&study("all-to-all", &[&SHORT[..], &xc, &load].concat()));
+    check_all(&study("all-to-all", &[&SHORT[..], &th, &load].concat()));
+}
+
+/// What else a run changes: packets in finite FIFOs, windows of nodes, relays, errors of many kinds, failures and the
+/// tables that lead around them, delays of credits, jobs, what is noted for a timeline.
+#[test]
+fn all_state_is_in_a_checkpoint() {
+    let small = ["topology.dims=[4,4,4]"];
+    let fifos = ["nic.injection_fifo_B=1024", "nic.reception_fifo_B=2048", "nic.window_packets=8"];
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &small, &fifos].concat()));
+    let dead = ["topology.dead_nodes=[[1,0,0],[2,2,1]]", "timeline={}"];
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &small, &dead].concat()));
+    let bgq = ["machine=bgq", "set={}", "topology.dims=[4,2,2,2,2]", "link.bit_error_rate=2e-6"];
+    let soft = ["router.soft_error_rate=1e-10"];
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &bgq, &soft].concat()));
+    let load = ["traffic={}", "traffic.load.GB_per_s=2.0"];
+    let xc = ["machine=xc", "set={}", "topology.groups=4", "topology.cables=4"];
+    let faults = [
+        "faults.random=[{at_us=1.0,links=0.02,routers=2}]",
+        "faults.manager={notice_us=0.5,compute_us=0.5,drain_max_us=2.0}",
+        "faults.bit_error_rate=1e-6",
+        "faults.soft_error_rate=1e-4",
+    ];
+    let shorter = ["measure.time_us=10", "measure.warmup_us=4", "measure.window_us=1"];
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &xc, &load, &faults, &shorter].concat()));
+    let shorter = ["measure.time_us=2", "measure.warmup_us=1", "measure.window_us=0.5"];
+    check_in_parts(&study("jobs/placements", &[&["sweep={}"], &shorter[..]].concat()));
+    let credits = ["machine=dragonfly", "set={}", "routing.credit_round_trip=true"];
+    let load = ["traffic={}", "traffic.load.flits_per_ns=0.2", "traffic.packet_flits=1"];
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &credits, &load, &shorter].concat()));
 }
 
 /// Ranks tell each other where their time went, also those of other processes.
