@@ -84,11 +84,16 @@ fn start(
 }
 
 pub fn check(program: &Path, on: On) -> f64 {
+    check_and_show(program, on).0
+}
+
+/// The simulated time, us, and the output.
+pub fn check_and_show(program: &Path, on: On) -> (f64, String) {
     let (outcome, output) = simulate(program, on);
     let status = outcome.processes.status();
     let is_expected = status == 0 && outcome.failures.is_empty();
     assert!(is_expected, "{} with {} tasks: {outcome:?}\n{output}", program.display(), on.tasks);
-    outcome.simulated_us
+    (outcome.simulated_us, output)
 }
 
 /// Compiles a program from its text.
