@@ -274,6 +274,17 @@ static void what_belongs_to_a_window(void)
   CHECK(class_of(MPI_Win_wait(win)) == MPI_ERR_RMA_SYNC);
   CHECK(class_of(MPI_Win_flush(right, win)) == MPI_ERR_RMA_SYNC);
   CHECK(class_of(MPI_Win_lock(MPI_LOCK_SHARED, size, 0, win)) == MPI_ERR_RANK);
+  if (size > 1)
+  {
+    /* A target that is not locked any more, while another one is. */
+    int got;
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+    MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+    CHECK(MPI_Get(&got, 1, MPI_INT, right, 0, 1, MPI_INT, win) == MPI_SUCCESS);
+    MPI_Win_unlock(right, win);
+    CHECK(class_of(MPI_Get(&got, 1, MPI_INT, right, 0, 1, MPI_INT, win)) == MPI_ERR_RMA_SYNC);
+    MPI_Win_unlock(rank, win);
+  }
   MPI_Win_fence(0, win);
   CHECK(class_of(MPI_Put(&data, 1, MPI_INT, size, 0, 1, MPI_INT, win)) == MPI_ERR_RANK);
   CHECK(class_of(MPI_Put(&data, 1, MPI_INT, -7, 0, 1, MPI_INT, win)) == MPI_ERR_RANK);

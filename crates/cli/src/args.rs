@@ -398,7 +398,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
     /// Write the state of the run into this file from time to time and when it is stopped; if the file is
-    /// there, the run goes on from it. For synthetic traffic
+    /// there, the run continues from it. For synthetic traffic
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,
     /// The time between two checkpoints

@@ -28,7 +28,7 @@ pub(crate) fn run_once(
     let checkpoints = args.checkpoint.clone().map(|file| Checkpoints { file, every: args.checkpoint_every });
     let continues = checkpoints.as_ref().filter(|of| of.file.exists());
     if let Some(of) = continues.filter(|_| world.is_first()) {
-        writeln!(err, "netloom: goes on from {}", of.file.display())?;
+        writeln!(err, "netloom: continues from {}", of.file.display())?;
     }
     let memory = world.memory.filter(|_| !args.force_memory).map(|bytes| bytes * world.processes() as u64);
     let folder = memory::check(&[study], 1, memory).and_then(|()| match world.is_first() {
@@ -107,7 +107,7 @@ pub(crate) fn run_study(
         writeln!(err, "Timeline: {}", path.display())?;
     }
     if let Some(of) = checkpoints.filter(|_| result.simulated.ended == Ended::Interrupted) {
-        writeln!(err, "Checkpoint: {}; the same command goes on from it", of.file.display())?;
+        writeln!(err, "Checkpoint: {}; the same command continues from it", of.file.display())?;
     }
     Ok(status(study, &result, &judged))
 }

@@ -279,7 +279,7 @@ fn a_stopped_run_keeps_what_it_has() {
 
 /// The same command does the rest of a run that was stopped; mistakes lose nothing.
 #[test]
-fn a_run_goes_on_from_its_checkpoint() {
+fn a_run_continues_from_its_checkpoint() {
     let root = tempfile::tempdir().unwrap();
     let [whole, out, file, other] =
         ["whole", "parts", "checkpoint", "other"].map(|name| root.path().join(name));
@@ -300,7 +300,7 @@ fn a_run_goes_on_from_its_checkpoint() {
     assert_eq!(run(false, &of("all-to-all", &whole, &[])).0, OK);
     let parts = of("all-to-all", &out, &["--checkpoint", path(&file)]);
     let (status, _, reported) = run(true, &parts);
-    assert!(status == STOPPED && reported.contains("the same command goes on from it"), "{reported}");
+    assert!(status == STOPPED && reported.contains("the same command continues from it"), "{reported}");
     let kept = std::fs::read(&file).unwrap();
     for (study, place, expected) in [
         ("bgl/asymmetric", file.as_path(), "is a checkpoint of another study"),
@@ -320,7 +320,7 @@ fn a_run_goes_on_from_its_checkpoint() {
     }
     assert_eq!(std::fs::read(&file).unwrap(), kept);
     let (status, _, reported) = run(false, &parts);
-    assert!(status == OK && reported.contains("goes on from"), "{reported}");
+    assert!(status == OK && reported.contains("continues from"), "{reported}");
     assert_eq!(summary(&out), summary(&whole));
     // A result that is whole is not replaced.
     assert_eq!(run(false, &parts).0, MISTAKE);

@@ -1,4 +1,4 @@
-//! Checkpoints: the state of a simulation between two runs, from which another process goes on, with the same
+//! Checkpoints: the state of a simulation between two runs, from which another process continues, with the same
 //! result to the bit.
 //!
 //! A checkpoint has what a run changes. What is built from a study is built again, so a block is made first and

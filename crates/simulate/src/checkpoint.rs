@@ -1,4 +1,4 @@
-//! Checkpoints of a run, at the end of a window: a file from which the same command goes on, with the same
+//! Checkpoints of a run, at the end of a window: a file from which the same command continues, with the same
 //! result to the bit, on any number of threads and processes.
 //!
 //! What a study builds is built again. The file has what the run has changed of it, the study, and which
@@ -45,7 +45,7 @@ pub(crate) struct Course {
 /// The checkpoints of a run.
 pub(crate) struct Checkpointing<'a> {
     to: &'a Checkpoints,
-    /// What the run goes on from.
+    /// What the run continues from.
     pub from: Option<RunState>,
 }
 
@@ -67,7 +67,7 @@ fn difference<'a>(a: &'a str, b: &'a str) -> [&'a str; 2] {
 }
 
 impl<'a> Checkpointing<'a> {
-    /// Of a run of this study: it goes on from the file, if that is there.
+    /// Of a run of this study: it continues from the file, if that is there.
     ///
     /// # Errors
     /// If the study has no checkpoints, the file is not one of it, or none can be written.
@@ -162,7 +162,7 @@ fn read(mut file: fs::File, path: &Path) -> Result<RunState, Problem> {
         return refuse("is cut off", anew);
     };
     if of_build != build() {
-        let help = format!("the one that wrote it can go on from it; {anew}");
+        let help = format!("the one that wrote it can continue from it; {anew}");
         return refuse("was written by another build of netloom", &help);
     }
     if crc32fast::hash(body) != of_body {

@@ -64,7 +64,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     /// Runs until the study's end, or until it is stopped, while another thread passes on how far it is.
     ///
     /// # Errors
-    /// If the checkpoint that it goes on from is not one of this network.
+    /// If the checkpoint that it continues from is not one of this network.
     pub fn until_the_end(&mut self) -> Result<RunResult, Problem> {
         let sink = self.how.progress;
         let (progress, seen, done) = (Progress::default(), Seen::default(), AtomicBool::new(false));
@@ -115,7 +115,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let mut failure;
         let ended = loop {
             let now = self.network.now().ticks();
-            // Here, so that a run which ended with its warm-up can go on from a checkpoint.
+            // Here, so that a run which ended with its warm-up can continue from a checkpoint.
             if from == Some(now) && counted_from < now {
                 self.restart_counting();
                 counted_from = now;
@@ -214,17 +214,17 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         Ok(result)
     }
 
-    /// Goes on from a checkpoint, if there is one; returns how far the run was.
+    /// Continues from a checkpoint, if there is one; returns how far the run was.
     fn load(&mut self) -> Result<Option<Course>, Problem> {
         let Some(checkpoints) = self.how.checkpoints else { return Ok(None) };
         let Some(state) = &checkpoints.from else { return Ok(None) };
         let loaded = self.network.load(&state.network, |host, from| host.load(from));
-        loaded.map_err(|e| checkpoints.problem("go on from", &e))?;
+        loaded.map_err(|e| checkpoints.problem("continue from", &e))?;
         Ok(Some(state.course))
     }
 
     /// Writes a checkpoint, if it is the last or the time for one has come since the one before; returns whether
-    /// it has tried to. If that fails, the run goes on, and its result says so.
+    /// it has tried to. If that fails, the run continues, and its result says so.
     fn store(&mut self, course: Course, before: Instant, is_last: bool) -> bool {
         let Some(checkpoints) = self.how.checkpoints else { return false };
         // The first process decides for all, and writes what all have.

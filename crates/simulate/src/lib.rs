@@ -83,7 +83,7 @@ impl RunOptions<'_> {
         self.among.is_none_or(|peers| peers.rank() == 0)
     }
 
-    /// Fewest blocks of the machine. What a run goes on from has its own; where it may go on, more threads and
+    /// Fewest blocks of the machine. What a run continues from has its own; where it may continue, more threads and
     /// processes than now find some.
     fn blocks(&self) -> usize {
         let own = self.threads * self.among.map_or(1, |peers| peers.count());

@@ -62,7 +62,7 @@ fn check_all(study: &ResolvedStudy) {
     check_in_parts(study);
 }
 
-/// A run in parts: it is stopped at once, goes on to the half if its end is a time, and then on other threads and
+/// A run in parts: it is stopped at once, continues to the half if its end is a time, and then on other threads and
 /// processes to the end.
 fn check_in_parts(study: &ResolvedStudy) {
     let one = of_machine(Fabric.simulate(study, &Quiet(&AtomicBool::new(false)), 1).unwrap());

@@ -44,7 +44,7 @@ impl ProgressSink for Quiet<'_> {
 /// Checkpoints of a run.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
-    /// The file that has the last one. If it is there, a run goes on from it.
+    /// The file that has the last one. If it is there, a run continues from it.
     pub file: PathBuf,
     /// The wall time between two.
     pub every: Duration,

@@ -215,9 +215,8 @@ impl<T: Transport> Window<T> {
         let end = self.release(&[process]).await;
         self.state(|state| {
             state.targets.remove(&process);
-            if state.targets.values().all(|target| target.lock == Held::No) {
-                self.change(state, Access::None);
-            }
+            let none_is_locked = state.targets.values().all(|target| target.lock == Held::No);
+            self.change(state, if none_is_locked { Access::None } else { Access::Locks });
         });
         end
     }
