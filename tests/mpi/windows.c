@@ -274,17 +274,6 @@ static void what_belongs_to_a_window(void)
   CHECK(class_of(MPI_Win_wait(win)) == MPI_ERR_RMA_SYNC);
   CHECK(class_of(MPI_Win_flush(right, win)) == MPI_ERR_RMA_SYNC);
   CHECK(class_of(MPI_Win_lock(MPI_LOCK_SHARED, size, 0, win)) == MPI_ERR_RANK);
-  if (size > 1)
-  {
-    /* A target that is not locked any more, while another one is. */
-    int got;
-    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
-    MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
-    CHECK(MPI_Get(&got, 1, MPI_INT, right, 0, 1, MPI_INT, win) == MPI_SUCCESS);
-    MPI_Win_unlock(right, win);
-    CHECK(class_of(MPI_Get(&got, 1, MPI_INT, right, 0, 1, MPI_INT, win)) == MPI_ERR_RMA_SYNC);
-    MPI_Win_unlock(rank, win);
-  }
   MPI_Win_fence(0, win);
   CHECK(class_of(MPI_Put(&data, 1, MPI_INT, size, 0, 1, MPI_INT, win)) == MPI_ERR_RANK);
   CHECK(class_of(MPI_Put(&data, 1, MPI_INT, -7, 0, 1, MPI_INT, win)) == MPI_ERR_RANK);
@@ -309,6 +298,18 @@ static void out_of_range(void)
   CHECK(class_of(MPI_Win_create(memory, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)) == MPI_ERR_SIZE);
   CHECK(class_of(MPI_Win_create(memory, 1, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &win)) == MPI_ERR_DISP);
   MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  if (size > 1)
+  {
+    /* A target that is not locked any more, while another one is. */
+    int got;
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+    MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+    CHECK(MPI_Get(&got, 1, MPI_INT, right, 0, 1, MPI_INT, win) == MPI_SUCCESS);
+    MPI_Win_unlock(right, win);
+    CHECK(class_of(MPI_Get(&got, 1, MPI_INT, right, 0, 1, MPI_INT, win)) == MPI_ERR_RMA_SYNC);
+    MPI_Win_unlock(rank, win);
+  }
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   CHECK(class_of(MPI_Win_lock(MPI_LOCK_SHARED + 100, right, 0, win)) == MPI_ERR_LOCKTYPE);
   CHECK(class_of(MPI_Win_fence(3, win)) == MPI_ERR_ASSERT);

@@ -13,6 +13,7 @@ use netloom_study::run::{Checkpoints, ProgressSink, Quiet, unmet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 /// Runs a study once, if all is ready for it.
 pub(crate) fn run_once(
@@ -68,6 +69,7 @@ pub(crate) fn run_study(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Trouble> {
+    let begin = SystemTime::now();
     let simulate = |progress: &dyn ProgressSink| match &checkpoints {
         None => world.simulator.simulate(study, progress, threads(common)),
         Some(of) => world.simulator.simulate_in_parts(study, of, progress, threads(common)),
@@ -106,7 +108,11 @@ pub(crate) fn run_study(
     if let Some(path) = own.map(|(path, _)| path.to_owned()).or(in_folder) {
         writeln!(err, "Timeline: {}", path.display())?;
     }
-    if let Some(of) = checkpoints.filter(|_| result.simulated.ended == Ended::Interrupted) {
+    let is_new = |of: &Checkpoints| {
+        let written = std::fs::metadata(&of.file).and_then(|file| file.modified());
+        result.simulated.ended == Ended::Interrupted && written.is_ok_and(|at| at >= begin)
+    };
+    if let Some(of) = checkpoints.filter(is_new) {
         writeln!(err, "Checkpoint: {}; the same command continues from it", of.file.display())?;
     }
     Ok(status(study, &result, &judged))

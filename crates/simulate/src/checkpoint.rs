@@ -12,7 +12,7 @@ use netloom_study::run::Checkpoints;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// How a file begins.
@@ -27,8 +27,8 @@ pub(crate) struct RunState {
     pub blocks: usize,
     /// See [`Course`].
     pub course: Course,
-    /// The network, by processes.
-    pub network: Vec<NetworkState>,
+    /// The network, by processes; only until it is loaded.
+    network: Vec<NetworkState>,
 }
 
 /// How far the run is, beside its network.
@@ -45,8 +45,11 @@ pub(crate) struct Course {
 /// The checkpoints of a run.
 pub(crate) struct Checkpointing<'a> {
     to: &'a Checkpoints,
-    /// What the run continues from.
+    /// What the run continues from, but for the network's state.
     pub from: Option<RunState>,
+    network: Mutex<Vec<NetworkState>>,
+    /// The checksum of the file that it continues from, if there is one.
+    pub sum: Option<u32>,
 }
 
 /// The study as far as one run of it can follow another: when it ends, its title and what is expected of it may
@@ -77,9 +80,14 @@ impl<'a> Checkpointing<'a> {
                         its variables, cannot be written";
             return Err(Problem::new(what).help("leave out --checkpoint"));
         }
-        let from = match fs::File::open(&to.file) {
-            Ok(file) => Some(read(file, &to.file)?),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        if build().is_none() {
+            return Err(Problem::new(
+                "the program's own file cannot be read, which tells whose checkpoints it can read",
+            ));
+        }
+        let (mut from, sum) = match fs::File::open(&to.file) {
+            Ok(file) => read(file, &to.file).map(|(state, sum)| (Some(state), Some(sum)))?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => (None, None),
             Err(e) => return Err(Problem::new(format!("cannot read {}: {e}", to.file.display()))),
         };
         let own = continued(study);
@@ -90,7 +98,8 @@ impl<'a> Checkpointing<'a> {
                 format!("there: {theirs}\nhere: {ours}\nto begin anew, remove the file, or give another one");
             return Err(Problem::new(what).help(help));
         }
-        let checkpointing = Checkpointing { to, from };
+        let network = from.as_mut().map(|state| std::mem::take(&mut state.network)).unwrap_or_default();
+        let checkpointing = Checkpointing { to, from, network: Mutex::new(network), sum };
         if writes {
             // Before the run, not at its end.
             let part = checkpointing.part();
@@ -100,10 +109,15 @@ impl<'a> Checkpointing<'a> {
         Ok(checkpointing)
     }
 
-    /// The file that becomes the next one when it is complete.
+    /// The state of the network that the run continues from, once.
+    pub fn take_network(&self) -> Vec<NetworkState> {
+        std::mem::take(&mut *self.network.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The file that becomes the next one when it is complete; another process has another one.
     fn part(&self) -> PathBuf {
         let mut name = self.to.file.file_name().unwrap_or_default().to_owned();
-        name.push(".part");
+        name.push(format!(".part-{}", std::process::id()));
         self.to.file.with_file_name(name)
     }
 
@@ -129,7 +143,7 @@ impl<'a> Checkpointing<'a> {
         let part = self.part();
         let mut file = fs::File::create(&part)?;
         file.write_all(MAGIC)?;
-        file.write_all(&build().to_le_bytes())?;
+        file.write_all(&build().unwrap_or_default().to_le_bytes())?;
         file.write_all(&crc32fast::hash(&body).to_le_bytes())?;
         file.write_all(&body)?;
         file.sync_all()?;
@@ -142,8 +156,11 @@ impl<'a> Checkpointing<'a> {
     }
 }
 
-fn read(mut file: fs::File, path: &Path) -> Result<RunState, Problem> {
-    let refuse = |why: &str, help: &str| Err(Problem::new(format!("{} {why}", path.display())).help(help));
+/// The state in a file, and its checksum.
+fn read(mut file: fs::File, path: &Path) -> Result<(RunState, u32), Problem> {
+    let refuse = |why: &str, help: &str| -> Result<(RunState, u32), Problem> {
+        Err(Problem::new(format!("{} {why}", path.display())).help(help))
+    };
     let anew = "to begin anew, remove the file, or give another one";
     let mut bytes = vec![];
     if let Err(e) = file.read_to_end(&mut bytes) {
@@ -161,21 +178,25 @@ fn read(mut file: fs::File, path: &Path) -> Result<RunState, Problem> {
     }) else {
         return refuse("is cut off", anew);
     };
-    if of_build != build() {
+    if Some(of_build) != build() {
         let help = format!("the one that wrote it can continue from it; {anew}");
         return refuse("was written by another build of netloom", &help);
     }
     if crc32fast::hash(body) != of_body {
         return refuse("is damaged", anew);
     }
-    borsh::from_slice(body).or_else(|e| refuse(&format!("is damaged: {e}"), anew))
+    match borsh::from_slice(body) {
+        Ok(state) => Ok((state, of_body)),
+        Err(e) => refuse(&format!("is damaged: {e}"), anew),
+    }
 }
 
-/// Which build of the program this is.
-fn build() -> u32 {
-    static BUILD: OnceLock<u32> = OnceLock::new();
+/// Which build of the program this is, if that can be found out. Asked before the run: its file may be replaced
+/// meanwhile, and on Linux even then this one is read.
+fn build() -> Option<u32> {
+    static BUILD: OnceLock<Option<u32>> = OnceLock::new();
     *BUILD.get_or_init(|| {
-        let program = std::env::current_exe().and_then(fs::read);
-        program.map_or(0, |bytes| crc32fast::hash(&bytes))
+        let program = fs::read("/proc/self/exe").or_else(|_| std::env::current_exe().and_then(fs::read));
+        program.ok().map(|bytes| crc32fast::hash(&bytes))
     })
 }

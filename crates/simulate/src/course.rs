@@ -109,16 +109,54 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let mut earlier_s = 0.0;
         if let Some(course) = self.load()? {
             (from, counted_from, earlier_s) = (course.from, course.counted_from, course.wall_s);
+            let now = self.network.now().ticks();
+            if now > last {
+                let (now, last) = (self.study.micros(now), self.study.micros(last));
+                let what = format!(
+                    "the checkpoint is at {} us, after the end of this run at {} us",
+                    short(now),
+                    short(last)
+                );
+                return Err(Problem::new(what).help("give a later end, or another file"));
+            }
             first = Mark { hops: self.hops(), ticks: self.network.now().ticks(), ..Mark::default() };
         }
         let mut last_checkpoint = begin;
-        let mut failure;
+        let mut failure = None;
         let ended = loop {
             let now = self.network.now().ticks();
             // Here, so that a run which ended with its warm-up can continue from a checkpoint.
             if from == Some(now) && counted_from < now {
                 self.restart_counting();
                 counted_from = now;
+            }
+            // Here, too: a checkpoint is written before it is decided.
+            if until == Until::Converged && now > 0 && now.is_multiple_of(window) {
+                let records = self.network.windows();
+                let series = self.utilization(&records);
+                match from {
+                    None if steady::settled(&series, measure.half_width) && steady::moves(&records) => {
+                        from = Some(now);
+                        self.restart_counting();
+                        counted_from = now;
+                    }
+                    Some(from) if now > from => {
+                        let first = (from / window) as usize;
+                        let measured = &series[first..];
+                        confidence = steady::confidence(measured).map(|(mean, half)| Confidence {
+                            quantity: "mean utilization of the links".into(),
+                            mean,
+                            half_width_95: half,
+                            windows: measured.len() as u64,
+                        });
+                        let narrow = |c: &Confidence| c.half_width_95 <= measure.half_width * c.mean;
+                        // Where nothing arrives, there is no mean to be known.
+                        if confidence.as_ref().is_some_and(narrow) && steady::moves(&records[first..]) {
+                            break Ended::Converged;
+                        }
+                    }
+                    _ => {}
+                }
             }
             let next = ((now / window + 1) * window).min(last);
             self.report_progress(seen);
@@ -152,33 +190,6 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             }
             if now <= window {
                 first = Mark { wall_s: begin.elapsed().as_secs_f64(), hops: self.hops(), ticks: now };
-            }
-            if until == Until::Converged {
-                let records = self.network.windows();
-                let series = self.utilization(&records);
-                match from {
-                    None if steady::settled(&series, measure.half_width) && steady::moves(&records) => {
-                        from = Some(now);
-                        self.restart_counting();
-                        counted_from = now;
-                    }
-                    Some(from) if now > from => {
-                        let first = (from / window) as usize;
-                        let measured = &series[first..];
-                        confidence = steady::confidence(measured).map(|(mean, half)| Confidence {
-                            quantity: "mean utilization of the links".into(),
-                            mean,
-                            half_width_95: half,
-                            windows: measured.len() as u64,
-                        });
-                        let narrow = |c: &Confidence| c.half_width_95 <= measure.half_width * c.mean;
-                        // Where nothing arrives, there is no mean to be known.
-                        if confidence.as_ref().is_some_and(narrow) && steady::moves(&records[first..]) {
-                            break Ended::Converged;
-                        }
-                    }
-                    _ => {}
-                }
             }
         };
         // A run that ended before its warm-up is counted whole.
@@ -218,9 +229,12 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     fn load(&mut self) -> Result<Option<Course>, Problem> {
         let Some(checkpoints) = self.how.checkpoints else { return Ok(None) };
         let Some(state) = &checkpoints.from else { return Ok(None) };
-        let loaded = self.network.load(&state.network, |host, from| host.load(from));
-        loaded.map_err(|e| checkpoints.problem("continue from", &e))?;
-        Ok(Some(state.course))
+        let loaded = self.network.load(&checkpoints.take_network(), |host, from| host.load(from));
+        let all = self.network.gather(loaded.err().map(|e| e.to_string()));
+        match all.into_iter().flatten().next() {
+            Some(why) => Err(checkpoints.problem("continue from", &io::Error::other(why))),
+            None => Ok(Some(state.course)),
+        }
     }
 
     /// Writes a checkpoint, if it is the last or the time for one has come since the one before; returns whether
@@ -232,6 +246,15 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             return false;
         }
         let own = self.network.store(|host, to| host.store(to)).and_then(|state| borsh::to_vec(&state));
+        let sizes = self.network.gather(own.as_ref().map_or(0, Vec::len));
+        let own = match sizes.iter().sum::<usize>() {
+            // What a process of MPI takes at once.
+            bytes if sizes.len() > 1 && bytes >= 1 << 30 => {
+                let why = format!("{} MB of several processes cannot be collected", bytes >> 20);
+                Err(io::Error::other(why))
+            }
+            _ => own,
+        };
         let all = self.network.gather(own.map_err(|e| e.to_string()));
         if self.how.is_first() {
             let state = |of: Result<Vec<u8>, String>| borsh::from_slice(&of.map_err(io::Error::other)?);

@@ -170,7 +170,22 @@ impl Simulate for Fabric {
 
 /// A run with checkpoints, from the last one on if there is any.
 fn in_parts(study: &ResolvedStudy, to: &Checkpoints, how: RunOptions) -> Result<RunResult, Problem> {
-    let checkpoints = Checkpointing::of(study, to, how.is_first())?;
+    let checkpoints = Checkpointing::of(study, to, how.is_first());
+    if let Some(peers) = how.among {
+        // All continue from the same file, or none: what one of them says ends all.
+        let own = checkpoints.as_ref().map(|of| of.sum).map_err(|problem| problem.message.clone());
+        let all = netloom_engine::gather(&**peers, &own);
+        if checkpoints.is_ok() {
+            if let Some(Err(why)) = all.iter().find(|of| of.is_err()) {
+                return Err(Problem::new(why.clone()));
+            }
+            if all.iter().any(|of| *of != all[0]) {
+                let what = format!("{} is not the same file for all processes", to.file.display());
+                return Err(Problem::new(what).help("give a file that all of them share"));
+            }
+        }
+    }
+    let checkpoints = checkpoints?;
     in_fitting_windows(study, RunOptions { checkpoints: Some(&checkpoints), ..how })
 }
 

@@ -10,6 +10,7 @@ use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::resolve::{ResolvedStudy, load, resolve};
 use netloom_study::result::{Ended, RunResult};
 use netloom_study::run::{Checkpoints, Quiet, Simulate};
+use netloom_study::study::Until;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -86,6 +87,13 @@ fn check_in_parts(study: &ResolvedStudy) {
         simulator.simulate_in_parts(study, &checkpoints, &Quiet(&AtomicBool::new(false)), 1).unwrap()
     });
     rest.into_iter().for_each(|rest| compare(&one, rest, "the last part in four processes"));
+    // What is written in the last window is before it is known that it is the last.
+    if study.study.measure.until() == Until::Converged {
+        std::fs::write(&file, &bytes).unwrap();
+        let each = Checkpoints { every: Duration::ZERO, ..checkpoints.clone() };
+        Fabric.simulate_in_parts(study, &each, &Quiet(&AtomicBool::new(false)), 1).unwrap();
+        compare(&one, part(study, 1, false), "from the last window");
+    }
     std::fs::write(&file, bytes).unwrap();
     compare(&one, part(study, 2, false), "the last part");
 }

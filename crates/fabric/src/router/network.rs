@@ -409,8 +409,10 @@ impl<B: RouterBlock> Network<B> {
             block.load(from)?;
             host(block.host_mut(), from)
         })?;
-        if let Some(block) = self.simulation.blocks().next() {
-            block.load_shared(&mut &first.shared[..])?;
+        // A process without blocks has none.
+        let shared = states.iter().map(|of| &of.shared[..]).find(|shared| !shared.is_empty());
+        if let Some((block, mut shared)) = self.simulation.blocks().next().zip(shared) {
+            block.load_shared(&mut shared)?;
         }
         self.overseer.load(&mut &first.overseer[..], &mut self.simulation)
     }

@@ -120,7 +120,9 @@ impl<T: Transport> Window<T> {
                 Access::Started { .. } => Err(wrong_synchronization(format!(
                     "the target, rank {rank}, is not in the group of MPI_Win_start"
                 ))),
-                Access::LockAll { is_unchecked: false } if lock == Held::No => Ok(Missing::Lock),
+                Access::LockAll { is_unchecked: false } if matches!(lock, Held::No | Held::Asked) => {
+                    Ok(Missing::Lock)
+                }
                 Access::LockAll { .. } => Ok(Missing::Nothing),
                 Access::Locks if lock != Held::No => Ok(Missing::Nothing),
                 Access::Locks => {
@@ -147,8 +149,14 @@ impl<T: Transport> Window<T> {
     /// Asks for the lock of a target, and waits for it.
     pub(super) async fn acquire(&self, process: Process, is_exclusive: bool) {
         let kind = if is_exclusive { Kind::LockExclusive } else { Kind::LockShared };
-        self.state(|state| state.target(process).lock = Held::Asked);
-        self.send(process, kind, 0, vec![]);
+        // Another thread of the program may have asked for it.
+        let asks = self.state(|state| {
+            let lock = &mut state.target(process).lock;
+            !matches!(std::mem::replace(lock, Held::Asked), Held::Asked)
+        });
+        if asks {
+            self.send(process, kind, 0, vec![]);
+        }
         self.until(|state| state.target(process).lock == Held::Yes).await;
     }
 

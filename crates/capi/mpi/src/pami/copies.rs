@@ -21,6 +21,10 @@ pub struct Copies {
     ways: [Cell<Ways>; ENDPOINTS],
     /// The put in packets whose time is to be noted when it has arrived: to whom, its bytes, since when.
     trial: Cell<Option<(Process, u64, Instant)>>,
+    /// Puts and copies that have begun.
+    begun: Cell<u32>,
+    /// How many there were when that one began.
+    begun_before: Cell<u32>,
 }
 
 impl Copies {
@@ -33,6 +37,8 @@ impl Copies {
             packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
             ways: std::array::from_fn(|_| Cell::default()),
             trial: Cell::default(),
+            begun: Cell::default(),
+            begun_before: Cell::default(),
         }
     }
 
@@ -50,8 +56,10 @@ impl Copies {
 
     /// A put in packets begins; whether its time is to be [noted](Self::tried).
     pub fn tries(&self, to: Process, bytes: u64) -> bool {
+        self.begun.set(self.begun.get().wrapping_add(1));
         let is_tried = self.next(to, bytes) == (Way::Packets, true) && self.trial.get().is_none();
         if is_tried {
+            self.begun_before.set(self.begun.get());
             self.trial.set(Some((to, bytes, Instant::now())));
         }
         is_tried
@@ -60,7 +68,9 @@ impl Copies {
     /// That put has arrived, as far as this process has looked, or failed.
     #[cold]
     pub fn tried(&self, has_failed: bool) {
-        if let Some((to, bytes, begin)) = self.trial.take() {
+        // Of several at once the time is that of all: packets are the way then.
+        let was_alone = has_failed || self.begun.get() == self.begun_before.get();
+        if let Some((to, bytes, begin)) = self.trial.take().filter(|_| was_alone) {
             self.note(to, bytes, Way::Packets, begin, has_failed);
         }
     }
