@@ -30,9 +30,12 @@ impl Remote {
     }
 }
 
+/// Where an operation is carried out, and its window.
+type AtTarget = (At, Rc<Window<Pami>>);
+
 impl Library {
     /// Where an operation is carried out, once it may be; `None` for `MPI_PROC_NULL`.
-    fn at(&mut self, win: WinId, remote: Remote) -> Result<Option<(At, Rc<Window<Pami>>)>, Error> {
+    fn at(&mut self, win: WinId, remote: Remote) -> Result<Option<AtTarget>, Error> {
         let layout = remote.buffer.layout()?;
         let Some(rank) = self.target("target_rank", win, remote.rank)? else { return Ok(None) };
         let window = self.window(win);
