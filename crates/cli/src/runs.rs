@@ -35,7 +35,7 @@ pub(crate) fn run_once(
     let folder = memory::check(&[study], 1, memory).and_then(|()| match world.is_first() {
         true => {
             let folder = folder_of(args, study);
-            let has_part = continues.is_some() && write::was_interrupted(&folder);
+            let has_part = continues.is_some() && write::has_interrupted(&folder, study);
             output_folder(&folder, if has_part { IfExists::Replace } else { if_exists(args) })
         }
         false => Ok(PathBuf::new()),
@@ -70,9 +70,8 @@ pub(crate) fn run_study(
     err: &mut dyn Write,
 ) -> Result<u8, Trouble> {
     let begin = SystemTime::now();
-    let simulate = |progress: &dyn ProgressSink| match &checkpoints {
-        None => world.simulator.simulate(study, progress, threads(common)),
-        Some(of) => world.simulator.simulate_in_parts(study, of, progress, threads(common)),
+    let simulate = |progress: &dyn ProgressSink| {
+        world.simulator.run(study, checkpoints.as_ref(), progress, threads(common))
     };
     if !world.is_first() {
         let result = simulate(&Quiet(world.stop))?;

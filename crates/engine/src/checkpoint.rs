@@ -1,9 +1,9 @@
-//! Checkpoints: the state of a simulation between two runs, from which another process continues, with the same
-//! result to the bit.
+//! Checkpoints: the state of a simulation between two runs, from which another process continues, with the
+//! same result to the bit.
 //!
-//! A checkpoint has what a run changes. What is built from a study is built again, so a block is made first and
-//! then [loaded](Simulation::load). Neither the number of threads nor that of processes is part of it: a block's
-//! state is stored by the block's number.
+//! A checkpoint has what a run changes. What is built from a study is built again, so a block is made first
+//! and then [loaded](Simulation::load). Neither the number of threads nor that of processes is part of it: a
+//! block's state is stored by the block's number.
 
 use crate::simulation::{Block, Simulation};
 use crate::{Time, encode};
@@ -61,8 +61,8 @@ impl<B: Block> Simulation<B> {
         Ok(Checkpoint { now, first, blocks: blocks.into_iter().collect::<io::Result<_>>()? })
     }
 
-    /// Continues from a checkpoint, or from those of several processes: the blocks of this one, which have just
-    /// been built, are read by a function.
+    /// Continues from a checkpoint, or from those of several processes: the blocks of this one, which have
+    /// just been built, are read by a function.
     ///
     /// # Errors
     /// If a block is missing, or its state is not that of such a block.

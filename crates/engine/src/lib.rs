@@ -28,7 +28,7 @@ mod time;
 
 pub use calendar::Calendar;
 pub use huge_pages::HugePages;
-pub use peers::{Peers, SharedState, ThreadPeers, decode, encode, gather, own_blocks};
+pub use peers::{Peers, SharedState, ThreadPeers, collect, decode, encode, gather, own_blocks};
 pub use prefetch::{prefetch, prefetch_lines};
 pub use progress::Progress;
 pub use random::{Stream, chance_threshold};

@@ -38,6 +38,32 @@ pub fn gather<T: Serialize + DeserializeOwned>(peers: &dyn Peers, own: &T) -> Ve
     peers.gather(encode(own)).iter().map(|bytes| decode(bytes)).collect()
 }
 
+/// The bytes of all processes, by their numbers, at the first one; nothing at the others. All call it.
+pub fn collect(peers: &dyn Peers, own: Vec<u8>) -> Vec<Vec<u8>> {
+    // MPI counts to 2 GiB.
+    collect_by(peers, own, 256 << 20)
+}
+
+/// The same in pieces of this length: nobody has more than one besides the whole.
+fn collect_by(peers: &dyn Peers, own: Vec<u8>, piece_bytes: usize) -> Vec<Vec<u8>> {
+    if peers.rank() > 0 {
+        let send = |bytes: Vec<u8>| drop(peers.exchange(&[0], vec![bytes]));
+        send(encode(&own.len()));
+        own.chunks(piece_bytes).for_each(|piece| send(piece.to_vec()));
+        return vec![];
+    }
+    let others = (1..peers.count()).map(|rank| {
+        let receive = || peers.exchange(&[rank], vec![vec![]]).concat();
+        let length: usize = decode(&receive());
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            bytes.extend(receive());
+        }
+        bytes
+    });
+    std::iter::once(own).chain(others.collect::<Vec<_>>()).collect()
+}
+
 /// A value as bytes for another process.
 ///
 /// # Panics
@@ -205,6 +231,20 @@ impl Peers for ThreadPeers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_process_collects_in_pieces() {
+        let own = |rank: usize| vec![rank as u8; [3, 0, 10, 11, 1][rank]];
+        std::thread::scope(|scope| {
+            let all = ThreadPeers::all(5).into_iter();
+            let all = all.map(|peers| scope.spawn(move || collect_by(&peers, own(peers.rank()), 5)));
+            for (rank, found) in all.collect::<Vec<_>>().into_iter().enumerate() {
+                let expected = if rank == 0 { (0..5).map(own).collect() } else { vec![] };
+                assert_eq!(found.join().expect("no panic"), expected, "{rank}");
+            }
+        });
+    }
+
     #[test]
     fn each_block_has_one_owner() {
         for blocks in 1..40 {

@@ -142,8 +142,9 @@ impl<B: Block> Simulation<B> {
         }
     }
 
-    /// The same for the blocks of one of several processes, of `blocks` in all: its [share](crate::own_blocks).
-    /// `lanes` have the numbers of all. All processes then run it with the same times.
+    /// The same for the blocks of one of several processes, of `blocks` in all: its
+    /// [share](crate::own_blocks). `lanes` have the numbers of all. All processes then run it with the same
+    /// times.
     ///
     /// # Panics
     /// If this is another number of blocks.
@@ -166,6 +167,14 @@ impl<B: Block> Simulation<B> {
         match &self.remote {
             None => vec![own],
             Some(remote) => crate::gather(&*remote.peers, &own),
+        }
+    }
+
+    /// The bytes of all processes at the first one: see [`collect`](crate::collect).
+    pub fn collect(&self, own: Vec<u8>) -> Vec<Vec<u8>> {
+        match &self.remote {
+            None => vec![own],
+            Some(remote) => crate::collect(&*remote.peers, own),
         }
     }
 

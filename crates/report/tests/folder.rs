@@ -340,9 +340,10 @@ fn seeds_of_a_sweep_count_as_one() {
     /// Slower with the second seed.
     struct Seeded(Fake);
     impl Simulate for Seeded {
-        fn simulate(
+        fn run(
             &self,
             study: &ResolvedStudy,
+            _: Option<&netloom_study::run::Checkpoints>,
             progress: &dyn netloom_study::run::ProgressSink,
             threads: usize,
         ) -> Result<RunResult, netloom_study::diagnose::Problem> {

@@ -1,59 +1,59 @@
-//! Checkpoints of a run, at the end of a window: a file from which the same command continues, with the same
-//! result to the bit, on any number of threads and processes.
+//! Checkpoints of a run between two ticks: a file from which the same command continues, with the same result
+//! to the bit, on any number of threads and processes.
 //!
 //! What a study builds is built again. The file has what the run has changed of it, the study, and which
 //! `netloom` wrote it: another one may lay out its state otherwise, so it refuses.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use netloom_fabric::router::NetworkState;
+use netloom_engine::{Peers, gather};
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::run::Checkpoints;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// How a file begins.
 const MAGIC: &[u8; 20] = b"netloom checkpoint 1";
 
-/// A run at the end of a window.
+/// The state of a run.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) struct RunState {
     /// The study, without what may change between two parts of a run.
     study: String,
     /// Fewest blocks that its network was built with.
-    pub blocks: usize,
+    pub blocks_min: usize,
     /// See [`Course`].
     pub course: Course,
-    /// The network, by processes; only until it is loaded.
-    network: Vec<NetworkState>,
+    /// The network as each process has it; taken once.
+    network: Vec<Vec<u8>>,
 }
 
-/// How far the run is, beside its network.
+/// How far a run is, beside its network.
 #[derive(Clone, Copy, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Course {
-    /// When counting began or is to begin, ticks, if that is known.
-    pub from: Option<u64>,
+    /// When its warm-up ends, ticks, if that is known.
+    pub warmup_end: Option<u64>,
     /// Since when it counts, ticks.
     pub counted_from: u64,
-    /// Wall time of the run so far, seconds.
+    /// Its wall time, seconds.
     pub wall_s: f64,
 }
 
 /// The checkpoints of a run.
-pub(crate) struct Checkpointing<'a> {
+pub(crate) struct RunCheckpoints<'a> {
     to: &'a Checkpoints,
-    /// What the run continues from, but for the network's state.
-    pub from: Option<RunState>,
-    network: Mutex<Vec<NetworkState>>,
-    /// The checksum of the file that it continues from, if there is one.
-    pub sum: Option<u32>,
+    /// The state that the run continues from, without its network.
+    pub begin: Option<RunState>,
+    network: Mutex<Vec<Vec<u8>>>,
+    /// The checksum of the file that this was read from.
+    checksum: Option<u32>,
 }
 
-/// The study as far as one run of it can follow another: when it ends, its title and what is expected of it may
-/// be changed meanwhile.
+/// The study as far as one run of it can follow another: when it ends, its title and what is expected of it
+/// may be changed meanwhile.
 fn continued(study: &ResolvedStudy) -> String {
     let mut same = study.clone();
     same.study.title.clear();
@@ -69,48 +69,71 @@ fn difference<'a>(a: &'a str, b: &'a str) -> [&'a str; 2] {
     lines.find(|(a, b)| a != b).map_or(["", ""], |(a, b)| [a.trim(), b.trim()])
 }
 
-impl<'a> Checkpointing<'a> {
-    /// Of a run of this study: it continues from the file, if that is there.
+impl<'a> RunCheckpoints<'a> {
+    /// Of a run of this study, among several processes if there are others: it continues from the file, if
+    /// that is there.
     ///
     /// # Errors
-    /// If the study has no checkpoints, the file is not one of it, or none can be written.
-    pub fn of(study: &ResolvedStudy, to: &'a Checkpoints, writes: bool) -> Result<Self, Problem> {
+    /// If the study has no checkpoints, the file is not one of it or not the same for all processes, or none
+    /// can be written.
+    pub fn of(
+        study: &ResolvedStudy,
+        to: &'a Checkpoints,
+        among: Option<&Arc<dyn Peers>>,
+    ) -> Result<Self, Problem> {
+        let own = Self::of_process(study, to, among.is_none_or(|peers| peers.rank() == 0));
+        let Some(peers) = among else { return own };
+        // What one of them finds ends all.
+        let found = own.as_ref().map(|of| of.checksum).map_err(|problem| problem.message.clone());
+        let all = gather(&**peers, &found);
+        let own = own?;
+        if let Some(why) = all.iter().find_map(|of| of.as_ref().err()) {
+            return Err(Problem::new(why.clone()));
+        }
+        if all.iter().any(|of| *of != all[0]) {
+            let what = format!("{} is not the same file for all processes", to.file.display());
+            return Err(Problem::new(what).help("give a file that all of them share"));
+        }
+        Ok(own)
+    }
+
+    /// As far as one process can tell; whether it is the one that writes.
+    fn of_process(study: &ResolvedStudy, to: &'a Checkpoints, is_writer: bool) -> Result<Self, Problem> {
         if study.study.workload.runs_programs() {
-            let what = "programs have no checkpoints, only synthetic traffic has: where a program is in its code, and what it has in \
-                        its variables, cannot be written";
+            let what = "programs have no checkpoints, only synthetic traffic has: where a program is in its code, \
+                        and what it has in its variables, cannot be written";
             return Err(Problem::new(what).help("leave out --checkpoint"));
         }
         if build().is_none() {
-            return Err(Problem::new(
-                "the program's own file cannot be read, which tells whose checkpoints it can read",
-            ));
+            let what = "the program's own file cannot be read, which tells whose checkpoints it can read";
+            return Err(Problem::new(what));
         }
-        let (mut from, sum) = match fs::File::open(&to.file) {
+        let (mut begin, checksum) = match fs::File::open(&to.file) {
             Ok(file) => read(file, &to.file).map(|(state, sum)| (Some(state), Some(sum)))?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => (None, None),
             Err(e) => return Err(Problem::new(format!("cannot read {}: {e}", to.file.display()))),
         };
         let own = continued(study);
-        if let Some(state) = from.as_ref().filter(|state| state.study != own) {
+        if let Some(state) = begin.as_ref().filter(|state| state.study != own) {
             let [theirs, ours] = difference(&state.study, &own);
             let what = format!("{} is a checkpoint of another study", to.file.display());
             let help =
                 format!("there: {theirs}\nhere: {ours}\nto begin anew, remove the file, or give another one");
             return Err(Problem::new(what).help(help));
         }
-        let network = from.as_mut().map(|state| std::mem::take(&mut state.network)).unwrap_or_default();
-        let checkpointing = Checkpointing { to, from, network: Mutex::new(network), sum };
-        if writes {
+        let network = begin.as_mut().map(|state| std::mem::take(&mut state.network)).unwrap_or_default();
+        let checkpoints = RunCheckpoints { to, begin, network: Mutex::new(network), checksum };
+        if is_writer {
             // Before the run, not at its end.
-            let part = checkpointing.part();
+            let part = checkpoints.part();
             let tried = fs::File::create(&part).and_then(|_| fs::remove_file(part));
-            tried.map_err(|e| checkpointing.problem("write", &e))?;
+            tried.map_err(|e| checkpoints.problem("write", &e))?;
         }
-        Ok(checkpointing)
+        Ok(checkpoints)
     }
 
-    /// The state of the network that the run continues from, once.
-    pub fn take_network(&self) -> Vec<NetworkState> {
+    /// The network that the run continues from, as each process had it; once.
+    pub fn take_network(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut *self.network.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -121,25 +144,25 @@ impl<'a> Checkpointing<'a> {
         self.to.file.with_file_name(name)
     }
 
-    /// Whether the time for another one has come, since the last.
-    pub fn is_due(&self, last: Instant) -> bool {
-        last.elapsed() >= self.to.every
+    /// Whether the time for another one has come since the previous one.
+    pub fn is_due(&self, previous: Instant) -> bool {
+        previous.elapsed() >= self.to.every
     }
 
-    /// Writes one, in place of the last.
+    /// Writes one, in place of the previous one.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write(
         &self,
         study: &ResolvedStudy,
-        blocks: usize,
+        blocks_min: usize,
         course: Course,
-        network: Vec<NetworkState>,
+        network: Vec<Vec<u8>>,
     ) -> io::Result<()> {
-        let state = RunState { study: continued(study), blocks, course, network };
+        let state = RunState { study: continued(study), blocks_min, course, network };
         let body = borsh::to_vec(&state)?;
-        // The last one stays until this one is complete.
+        // The previous one stays until this one is complete.
         let part = self.part();
         let mut file = fs::File::create(&part)?;
         file.write_all(MAGIC)?;
@@ -191,8 +214,8 @@ fn read(mut file: fs::File, path: &Path) -> Result<(RunState, u32), Problem> {
     }
 }
 
-/// Which build of the program this is, if that can be found out. Asked before the run: its file may be replaced
-/// meanwhile, and on Linux even then this one is read.
+/// Which build of the program this is, if that can be found out. Asked before the run: its file may be
+/// replaced meanwhile, and on Linux even then this one is read.
 fn build() -> Option<u32> {
     static BUILD: OnceLock<Option<u32>> = OnceLock::new();
     *BUILD.get_or_init(|| {

@@ -108,7 +108,11 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let mut first = Mark::default();
         let mut earlier_s = 0.0;
         if let Some(course) = self.load()? {
-            (from, counted_from, earlier_s) = (course.from, course.counted_from, course.wall_s);
+            (from, counted_from, earlier_s) = (course.warmup_end, course.counted_from, course.wall_s);
+            if let (Until::Converged, Some(from)) = (until, from) {
+                let records = self.network.windows();
+                confidence = self.confidence(&records, from);
+            }
             let now = self.network.now().ticks();
             if now > last {
                 let (now, last) = (self.study.micros(now), self.study.micros(last));
@@ -130,28 +134,21 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 self.restart_counting();
                 counted_from = now;
             }
-            // Here, too: a checkpoint is written before it is decided.
+            // Here, for a checkpoint is written before this is decided.
             if until == Until::Converged && now > 0 && now.is_multiple_of(window) {
                 let records = self.network.windows();
-                let series = self.utilization(&records);
                 match from {
-                    None if steady::settled(&series, measure.half_width) && steady::moves(&records) => {
+                    None if self.has_settled(&records) => {
                         from = Some(now);
                         self.restart_counting();
                         counted_from = now;
                     }
                     Some(from) if now > from => {
-                        let first = (from / window) as usize;
-                        let measured = &series[first..];
-                        confidence = steady::confidence(measured).map(|(mean, half)| Confidence {
-                            quantity: "mean utilization of the links".into(),
-                            mean,
-                            half_width_95: half,
-                            windows: measured.len() as u64,
-                        });
+                        confidence = self.confidence(&records, from);
                         let narrow = |c: &Confidence| c.half_width_95 <= measure.half_width * c.mean;
                         // Where nothing arrives, there is no mean to be known.
-                        if confidence.as_ref().is_some_and(narrow) && steady::moves(&records[first..]) {
+                        let is_known = confidence.as_ref().is_some_and(narrow);
+                        if is_known && steady::moves(&records[(from / window) as usize..]) {
                             break Ended::Converged;
                         }
                     }
@@ -167,9 +164,9 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 break Ended::Failed;
             }
             if reached != Reached::Idle {
-                let is_last = reached == Reached::Stopped || now >= last;
+                let is_final = reached == Reached::Stopped || now >= last;
                 let wall_s = earlier_s + begin.elapsed().as_secs_f64();
-                if self.store(Course { from, counted_from, wall_s }, last_checkpoint, is_last) {
+                if self.store(Course { warmup_end: from, counted_from, wall_s }, last_checkpoint, is_final) {
                     last_checkpoint = Instant::now();
                 }
             }
@@ -228,8 +225,11 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     /// Continues from a checkpoint, if there is one; returns how far the run was.
     fn load(&mut self) -> Result<Option<Course>, Problem> {
         let Some(checkpoints) = self.how.checkpoints else { return Ok(None) };
-        let Some(state) = &checkpoints.from else { return Ok(None) };
-        let loaded = self.network.load(&checkpoints.take_network(), |host, from| host.load(from));
+        let Some(state) = &checkpoints.begin else { return Ok(None) };
+        let parts = checkpoints.take_network();
+        let states: io::Result<Vec<NetworkState>> =
+            parts.iter().map(|part| borsh::from_slice(part)).collect();
+        let loaded = states.and_then(|states| self.network.load(&states, |host, from| host.load(from)));
         let all = self.network.gather(loaded.err().map(|e| e.to_string()));
         match all.into_iter().flatten().next() {
             Some(why) => Err(checkpoints.problem("continue from", &io::Error::other(why))),
@@ -237,29 +237,19 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         }
     }
 
-    /// Writes a checkpoint, if it is the last or the time for one has come since the one before; returns whether
-    /// it has tried to. If that fails, the run continues, and its result says so.
-    fn store(&mut self, course: Course, before: Instant, is_last: bool) -> bool {
+    /// Writes a checkpoint, if it is the final one or the time for one has come since the previous one;
+    /// returns whether it has tried to. If that fails, the run continues, and its result says so.
+    fn store(&mut self, course: Course, previous: Instant, is_final: bool) -> bool {
         let Some(checkpoints) = self.how.checkpoints else { return false };
         // The first process decides for all, and writes what all have.
-        if !self.network.gather(is_last || checkpoints.is_due(before))[0] {
+        if !self.network.gather(is_final || checkpoints.is_due(previous))[0] {
             return false;
         }
-        let own = self.network.store(|host, to| host.store(to)).and_then(|state| borsh::to_vec(&state));
-        let sizes = self.network.gather(own.as_ref().map_or(0, Vec::len));
-        let own = match sizes.iter().sum::<usize>() {
-            // What a process of MPI takes at once.
-            bytes if sizes.len() > 1 && bytes >= 1 << 30 => {
-                let why = format!("{} MB of several processes cannot be collected", bytes >> 20);
-                Err(io::Error::other(why))
-            }
-            _ => own,
-        };
-        let all = self.network.gather(own.map_err(|e| e.to_string()));
-        if self.how.is_first() {
-            let state = |of: Result<Vec<u8>, String>| borsh::from_slice(&of.map_err(io::Error::other)?);
-            let all: io::Result<Vec<NetworkState>> = all.into_iter().map(state).collect();
-            let written = all.and_then(|all| checkpoints.write(self.study, self.how.blocks(), course, all));
+        let own =
+            self.network.store(|host, to| host.store(to)).expect("traffic has a state, and memory takes it");
+        let all = self.network.collect(borsh::to_vec(&own).expect("memory takes it"));
+        if !all.is_empty() {
+            let written = checkpoints.write(self.study, self.how.blocks_min(), course, all);
             self.not_written = written.err().map(|e| checkpoints.problem("write", &e).message);
         }
         true
@@ -313,6 +303,23 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     fn restart_counting(&mut self) {
         self.network.restart_counting();
         self.network.blocks().for_each(|b| b.host_mut().restart());
+    }
+
+    /// Whether the warm-up is over at the end of these windows.
+    fn has_settled(&self, windows: &[WindowRecord]) -> bool {
+        let half_width = self.study.study.measure.half_width;
+        steady::settled(&self.utilization(windows), half_width) && steady::moves(windows)
+    }
+
+    /// How well the mean is known of these windows from a time on, ticks.
+    fn confidence(&self, windows: &[WindowRecord], from: u64) -> Option<Confidence> {
+        let measured = &self.utilization(windows)[(from / self.study.window()) as usize..];
+        steady::confidence(measured).map(|(mean, half)| Confidence {
+            quantity: "mean utilization of the links".into(),
+            mean,
+            half_width_95: half,
+            windows: measured.len() as u64,
+        })
     }
 
     /// Mean utilization of the links in each window so far.

@@ -69,8 +69,8 @@ pub(crate) trait Driver {
     }
 }
 
-/// The state of a program is where it is in its code, and what it has in its variables: no bytes that could be
-/// written.
+/// The state of a program is where it is in its code, and what it has in its variables: no bytes that could
+/// be written.
 fn of_programs() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "programs have no checkpoints, only synthetic traffic has")
 }

@@ -41,7 +41,7 @@ mod torus;
 pub mod units;
 mod unloaded;
 
-use checkpoint::Checkpointing;
+use checkpoint::RunCheckpoints;
 use netloom_engine::Peers;
 use netloom_fabric::router::BuildOptions;
 use netloom_study::diagnose::Problem;
@@ -51,8 +51,9 @@ use netloom_study::result::{Ended, RunResult};
 use netloom_study::run::{Checkpoints, ProgressSink, Simulate};
 use std::sync::Arc;
 
-/// Fewest blocks of a machine whose run has checkpoints.
-const BLOCKS_TO_SHARE: usize = 8;
+/// Fewest blocks of a machine whose run has checkpoints: what continues from one has its blocks, and may have
+/// more threads and processes to share them.
+const CHECKPOINT_BLOCKS_MIN: usize = 8;
 
 /// How a study is run.
 #[derive(Clone, Copy)]
@@ -63,33 +64,28 @@ pub(crate) struct RunOptions<'a> {
     /// The processes that run it together, if there are several.
     among: Option<&'a Arc<dyn Peers>>,
     /// Its checkpoints, if it has any.
-    checkpoints: Option<&'a Checkpointing<'a>>,
+    checkpoints: Option<&'a RunCheckpoints<'a>>,
 }
 
 impl RunOptions<'_> {
     /// The options of a build: these, for these processes, with as many blocks at least as all have threads.
     fn build(&self, options: BuildOptions) -> BuildOptions {
-        let blocks = options.blocks.max(self.blocks());
+        let blocks = options.blocks.max(self.blocks_min());
         BuildOptions { blocks, peers: self.among.cloned(), ..options }
     }
 
-    /// Those of all jobs, or of one alone: the run of all has the checkpoints.
-    fn of(self, only: Option<usize>) -> Self {
+    /// Those of the run of all jobs, or of one alone, which has no checkpoints.
+    fn of_job(self, only: Option<usize>) -> Self {
         RunOptions { checkpoints: self.checkpoints.filter(|_| only.is_none()), ..self }
     }
 
-    /// Whether this process writes what all have found.
-    fn is_first(&self) -> bool {
-        self.among.is_none_or(|peers| peers.rank() == 0)
-    }
-
-    /// Fewest blocks of the machine. What a run continues from has its own; where it may continue, more threads and
-    /// processes than now find some.
-    fn blocks(&self) -> usize {
+    /// Fewest blocks of the machine: one for each thread of all processes, or those of the checkpoint that
+    /// the run continues from.
+    fn blocks_min(&self) -> usize {
         let own = self.threads * self.among.map_or(1, |peers| peers.count());
-        match self.checkpoints.map(|checkpoints| &checkpoints.from) {
-            Some(Some(from)) => from.blocks,
-            Some(None) => own.max(BLOCKS_TO_SHARE),
+        match self.checkpoints.map(|checkpoints| &checkpoints.begin) {
+            Some(Some(begin)) => begin.blocks_min,
+            Some(None) => own.max(CHECKPOINT_BLOCKS_MIN),
             None => own,
         }
     }
@@ -115,31 +111,16 @@ fn simulate(study: &ResolvedStudy, how: RunOptions) -> Result<RunResult, Problem
 pub struct Distributed(pub Arc<dyn Peers>);
 
 impl Simulate for Distributed {
-    fn simulate(
+    fn run(
         &self,
         study: &ResolvedStudy,
+        checkpoints: Option<&Checkpoints>,
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        in_fitting_windows(study, self.how(progress, threads))
-    }
-
-    fn simulate_in_parts(
-        &self,
-        study: &ResolvedStudy,
-        checkpoints: &Checkpoints,
-        progress: &dyn ProgressSink,
-        threads: usize,
-    ) -> Result<RunResult, Problem> {
-        in_parts(study, checkpoints, self.how(progress, threads))
-    }
-}
-
-impl Distributed {
-    fn how<'a>(&'a self, progress: &'a dyn ProgressSink, threads: usize) -> RunOptions<'a> {
         // The blocks are the same for all.
         let threads = netloom_engine::gather(&*self.0, &threads).into_iter().max().unwrap_or(threads);
-        RunOptions { among: Some(&self.0), ..(progress, threads).into() }
+        run(study, checkpoints, RunOptions { among: Some(&self.0), ..(progress, threads).into() })
     }
 }
 
@@ -148,45 +129,25 @@ impl Distributed {
 pub struct Fabric;
 
 impl Simulate for Fabric {
-    fn simulate(
+    fn run(
         &self,
         study: &ResolvedStudy,
+        checkpoints: Option<&Checkpoints>,
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        in_fitting_windows(study, (progress, threads).into())
-    }
-
-    fn simulate_in_parts(
-        &self,
-        study: &ResolvedStudy,
-        checkpoints: &Checkpoints,
-        progress: &dyn ProgressSink,
-        threads: usize,
-    ) -> Result<RunResult, Problem> {
-        in_parts(study, checkpoints, (progress, threads).into())
+        run(study, checkpoints, (progress, threads).into())
     }
 }
 
-/// A run with checkpoints, from the last one on if there is any.
-fn in_parts(study: &ResolvedStudy, to: &Checkpoints, how: RunOptions) -> Result<RunResult, Problem> {
-    let checkpoints = Checkpointing::of(study, to, how.is_first());
-    if let Some(peers) = how.among {
-        // All continue from the same file, or none: what one of them says ends all.
-        let own = checkpoints.as_ref().map(|of| of.sum).map_err(|problem| problem.message.clone());
-        let all = netloom_engine::gather(&**peers, &own);
-        if checkpoints.is_ok() {
-            if let Some(Err(why)) = all.iter().find(|of| of.is_err()) {
-                return Err(Problem::new(why.clone()));
-            }
-            if all.iter().any(|of| *of != all[0]) {
-                let what = format!("{} is not the same file for all processes", to.file.display());
-                return Err(Problem::new(what).help("give a file that all of them share"));
-            }
-        }
-    }
-    let checkpoints = checkpoints?;
-    in_fitting_windows(study, RunOptions { checkpoints: Some(&checkpoints), ..how })
+/// A run with its checkpoints, if it has any.
+fn run(
+    study: &ResolvedStudy,
+    checkpoints: Option<&Checkpoints>,
+    how: RunOptions,
+) -> Result<RunResult, Problem> {
+    let checkpoints = checkpoints.map(|to| RunCheckpoints::of(study, to, how.among)).transpose()?;
+    in_fitting_windows(study, RunOptions { checkpoints: checkpoints.as_ref(), ..how })
 }
 
 /// A run of a study in windows that are not longer than it.

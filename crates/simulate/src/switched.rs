@@ -37,7 +37,7 @@ pub(crate) fn simulate(study: &ResolvedStudy, how: RunOptions) -> Result<RunResu
         let plan = Arc::new(only.map_or_else(|| plan.clone(), |job| plan.alone(job)));
         match has_programs {
             true => programs::on_switches(study, Some((&plan, only)), how),
-            false => run(study, &plan, how.of(only)),
+            false => run(study, &plan, how.of_job(only)),
         }
     })
 }

@@ -55,7 +55,7 @@ fn run<F: RouterFamily>(family: &F, study: &ResolvedStudy, how: RunOptions) -> R
     };
     jobs::each_alone(study, |study, only| match workload.runs_programs() {
         true => programs::on_torus(family, study, Some((&plan(only), only)), how),
-        false => traffic(family, study, &plan(only), how.of(only)),
+        false => traffic(family, study, &plan(only), how.of_job(only)),
     })
 }
 

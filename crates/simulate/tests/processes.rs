@@ -1,5 +1,6 @@
-//! A machine that several processes simulate, or that is simulated in several parts with checkpoints between them:
-//! the result is that of one, whatever the machine. The processes are threads here, which exchange the same bytes.
+//! A machine that several processes simulate, or that is simulated in several parts with checkpoints between
+//! them: the result is that of one, whatever the machine. The processes are threads here, which exchange the
+//! same bytes.
 
 mod common;
 
@@ -63,15 +64,15 @@ fn check_all(study: &ResolvedStudy) {
     check_in_parts(study);
 }
 
-/// A run in parts: it is stopped at once, continues to the half if its end is a time, and then on other threads and
-/// processes to the end.
+/// A run in parts: it is stopped at once, continues to the half if its end is a time, and then on other
+/// threads and processes to the end.
 fn check_in_parts(study: &ResolvedStudy) {
     let one = of_machine(Fabric.simulate(study, &Quiet(&AtomicBool::new(false)), 1).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("checkpoint");
     let checkpoints = Checkpoints { file: file.clone(), every: Duration::from_secs(3600) };
     let part = |study: &ResolvedStudy, threads: usize, stop: bool| {
-        Fabric.simulate_in_parts(study, &checkpoints, &Quiet(&AtomicBool::new(stop)), threads).unwrap()
+        Fabric.run(study, Some(&checkpoints), &Quiet(&AtomicBool::new(stop)), threads).unwrap()
     };
     let begun = part(study, 1, true);
     assert_eq!(begun.simulated.ended, Ended::Interrupted);
@@ -84,14 +85,14 @@ fn check_in_parts(study: &ResolvedStudy) {
     }
     let bytes = std::fs::read(&file).unwrap();
     let rest = among(4, |simulator| {
-        simulator.simulate_in_parts(study, &checkpoints, &Quiet(&AtomicBool::new(false)), 1).unwrap()
+        simulator.run(study, Some(&checkpoints), &Quiet(&AtomicBool::new(false)), 1).unwrap()
     });
     rest.into_iter().for_each(|rest| compare(&one, rest, "the last part in four processes"));
     // What is written in the last window is before it is known that it is the last.
     if study.study.measure.until() == Until::Converged {
         std::fs::write(&file, &bytes).unwrap();
         let each = Checkpoints { every: Duration::ZERO, ..checkpoints.clone() };
-        Fabric.simulate_in_parts(study, &each, &Quiet(&AtomicBool::new(false)), 1).unwrap();
+        Fabric.run(study, Some(&each), &Quiet(&AtomicBool::new(false)), 1).unwrap();
         compare(&one, part(study, 1, false), "from the last window");
     }
     std::fs::write(&file, bytes).unwrap();
@@ -134,8 +135,8 @@ fn cray_xc_and_th_express() {
     check_all(&study("all-to-all", &[&SHORT[..], &th, &load].concat()));
 }
 
-/// What else a run changes: packets in finite FIFOs, windows of nodes, relays, errors of many kinds, failures and the
-/// tables that lead around them, delays of credits, jobs, what is noted for a timeline.
+/// What else a run changes: packets in finite FIFOs, windows of nodes, relays, errors of many kinds, failures
+/// and the tables that lead around them, delays of credits, jobs, what is noted for a timeline.
 #[test]
 fn all_state_is_in_a_checkpoint() {
     let small = ["topology.dims=[4,4,4]"];
@@ -161,6 +162,52 @@ fn all_state_is_in_a_checkpoint() {
     let credits = ["machine=dragonfly", "set={}", "routing.credit_round_trip=true"];
     let load = ["traffic={}", "traffic.load.flits_per_ns=0.2", "traffic.packet_flits=1"];
     check_in_parts(&study("all-to-all", &[&SHORT[..], &credits, &load, &shorter].concat()));
+}
+
+/// Processes that have nothing to simulate take part all the same, and the first may be one of them.
+#[test]
+fn more_processes_than_blocks() {
+    let load = ["traffic={}", "traffic.load.GB_per_s=2.0", "measure.time_us=10", "measure.warmup_us=4"];
+    let xc = ["machine=xc", "set={}", "topology.groups=4", "topology.cables=4"];
+    let study = study("all-to-all", &[&SHORT[..], &xc, &load].concat());
+    let one = of_machine(Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoints = Checkpoints { file: folder.path().join("checkpoint"), every: Duration::MAX };
+    let part = |simulator: &dyn Simulate, us: f64| {
+        let mut part = study.clone();
+        part.study.measure.time_us = Some(us);
+        simulator.run(&part, Some(&checkpoints), &Quiet(&AtomicBool::new(false)), 1).unwrap()
+    };
+    part(&Fabric, 2.0);
+    among(12, |simulator| part(&simulator, 6.0));
+    compare(&one, part(&Fabric, 10.0), "after twelve processes with eight blocks");
+}
+
+/// What one process finds ends all, whichever it is.
+#[test]
+fn processes_agree_on_a_checkpoint() {
+    let study = study("all-to-all", &[&["topology.dims=[4,4,4]"], &SHORT[..]].concat());
+    let folder = tempfile::tempdir().unwrap();
+    let [all, other] = ["all", "other"].map(|name| folder.path().join(name));
+    let run = |simulator: &dyn Simulate, file: &Path| {
+        let checkpoints = Checkpoints { file: file.into(), every: Duration::MAX };
+        simulator.run(&study, Some(&checkpoints), &Quiet(&AtomicBool::new(false)), 1)
+    };
+    run(&Fabric, &all).unwrap();
+    let missing = folder.path().join("no folder").join("file");
+    std::fs::write(&other, "something else").unwrap();
+    for (odd, file, expected) in [
+        (1, folder.path().join("none"), "is not the same file for all processes"),
+        (1, other.clone(), "is no checkpoint of netloom"),
+        (0, other, "is no checkpoint of netloom"),
+        (0, missing, "cannot write the checkpoint"),
+    ] {
+        let ends = among(3, |simulator| {
+            let file = if simulator.0.rank() == odd { &file } else { &all };
+            run(&simulator, file).map(|_| ()).unwrap_err().message
+        });
+        assert!(ends.iter().all(|end| end.contains(expected)), "{expected}: {ends:?}");
+    }
 }
 
 /// Ranks tell each other where their time went, also those of other processes.

@@ -52,31 +52,30 @@ pub struct Checkpoints {
 
 /// A simulator of studies.
 pub trait Simulate: Sync {
-    /// Simulates a study on some threads. A run that was stopped returns what it has, marked in
-    /// [`RunResult::partial`]; so does one that stalled.
+    /// Simulates a study on some threads, with checkpoints if they are given. A run that was stopped returns
+    /// what it has, marked in [`RunResult::partial`]; so does one that stalled.
     ///
     /// # Errors
-    /// Requirements of the study that the simulator does not support.
+    /// Requirements of the study that the simulator does not support; a checkpoint that is not one of it.
+    fn run(
+        &self,
+        study: &ResolvedStudy,
+        checkpoints: Option<&Checkpoints>,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem>;
+
+    /// The same without checkpoints.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
     fn simulate(
         &self,
         study: &ResolvedStudy,
         progress: &dyn ProgressSink,
         threads: usize,
-    ) -> Result<RunResult, Problem>;
-
-    /// The same with checkpoints.
-    ///
-    /// # Errors
-    /// Also if the study or the simulator has none, or the file is not one of the study.
-    fn simulate_in_parts(
-        &self,
-        study: &ResolvedStudy,
-        checkpoints: &Checkpoints,
-        progress: &dyn ProgressSink,
-        threads: usize,
     ) -> Result<RunResult, Problem> {
-        let _ = (study, checkpoints, progress, threads);
-        Err(Problem::new("this simulator has no checkpoints"))
+        self.run(study, None, progress, threads)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::pami_interface::abi::{
     Configuration, DispatchHints, EventFunction, HINT_DISABLE, MemoryRegion, RegionPart, Rget, Rma, Rput,
     Send, SendEvents, SendImmediate, attribute,
 };
-use arrivals::{LISTENER, arrived, sent, transferred, tried};
+use arrivals::{LISTENER, arrived, sent, transferred, trial_transferred};
 use contexts::Contexts;
 use copies::Copies;
 use functions::*;
@@ -502,20 +502,20 @@ impl Transport for Pami {
 
     fn put(&self, to: Process, data: Memory, exposed: u64, number: u64) -> Result<(), Refused> {
         let (rma, mut local) = self.transfer(to, data, number)?;
-        let is_tried = self.copies.tries(to, data.bytes);
+        let is_trial = self.copies.begin_put(to, data.bytes);
         let mut remote = exposed as MemoryRegion;
         let [local, remote] = [&mut local, &mut remote]
             .map(|region| RegionPart { region: std::ptr::from_mut(region), offset: 0 });
         // It has ended when the data is at the target.
         let rma = Rma { done_fn: None, ..rma };
-        let done: EventFunction = Some(if is_tried { tried } else { transferred });
+        let done: EventFunction = Some(if is_trial { trial_transferred } else { transferred });
         let mut put = Rput { rma, local, remote, rdone_fn: done };
         // SAFETY: the regions are read in the call; the data stays, as the caller promises.
         match unsafe { PAMI_Rput(self.context, &mut put) } {
             SUCCESS => Ok(()),
             _ => {
-                if is_tried {
-                    self.copies.tried(true);
+                if is_trial {
+                    self.copies.end_trial(true);
                 }
                 Err(Refused(reason("PAMI_Rput")))
             }

@@ -3,6 +3,7 @@
 
 mod ack_clock;
 mod bits;
+mod checkpoint;
 mod common;
 mod corruption;
 mod errors;
@@ -18,8 +19,9 @@ mod statistics;
 pub mod tiled;
 pub mod torus;
 
+pub use checkpoint::NetworkState;
 pub use errors::LinkCrcs;
-pub use network::{BuildOptions, Network, NetworkState, NodeBlock, Overseer, RouterBlock};
+pub use network::{BuildOptions, Network, NodeBlock, Overseer, RouterBlock};
 pub use stall::{PossibleOutput, StallReport, StoppedUnit, WaitingPacket};
 pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
 

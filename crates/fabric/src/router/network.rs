@@ -11,8 +11,7 @@ use crate::collective::ByteOrder;
 use crate::host::{Family, Host};
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
-use borsh::{BorshDeserialize, BorshSerialize};
-use netloom_engine::checkpoint::{Checkpoint, State};
+use netloom_engine::checkpoint::State;
 use netloom_engine::{Block, Peers, Progress, Reached, SharedState, Simulation, Time, own_blocks};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -289,29 +288,13 @@ impl<B: RouterBlock<Shape = Torus, Overseer = ()>> Built<B> {
     }
 }
 
-/// The state of a network, as far as one process has it.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct NetworkState {
-    /// That of the overseer, the same in all processes; and what blocks of all have in common.
-    overseer: Vec<u8>,
-    shared: Vec<u8>,
-    blocks: Checkpoint,
-}
-
-impl NetworkState {
-    /// Until when the network has been simulated.
-    pub fn now(&self) -> Time {
-        self.blocks.now
-    }
-}
-
 /// A network of router blocks.
 pub struct Network<B: RouterBlock> {
-    simulation: Simulation<B>,
+    pub(super) simulation: Simulation<B>,
     shape: B::Shape,
     /// Block and index of each router, or of each node if every node has its own router.
     places: Vec<(u32, u32)>,
-    overseer: B::Overseer,
+    pub(super) overseer: B::Overseer,
 }
 
 impl<B: RouterBlock> Network<B> {
@@ -331,6 +314,11 @@ impl<B: RouterBlock> Network<B> {
     /// A value of each process that simulates it: see [`Simulation::gather`].
     pub fn gather<T: Serialize + DeserializeOwned>(&self, own: T) -> Vec<T> {
         self.simulation.gather(own)
+    }
+
+    /// See [`Simulation::collect`].
+    pub fn collect(&self, own: Vec<u8>) -> Vec<Vec<u8>> {
+        self.simulation.collect(own)
     }
 
     /// The lists of all processes, one after the other.
@@ -373,48 +361,6 @@ impl<B: RouterBlock> Network<B> {
                 _ => return reached,
             }
         }
-    }
-
-    /// The state of the network between two runs, for a checkpoint: that of the blocks of this process. A function
-    /// writes that of their hosts.
-    ///
-    /// # Errors
-    /// That of the function.
-    pub fn store(
-        &mut self,
-        host: impl Fn(&B::Host, &mut Vec<u8>) -> io::Result<()>,
-    ) -> io::Result<NetworkState> {
-        let (mut overseer, mut shared) = (vec![], vec![]);
-        self.overseer.store(&mut overseer)?;
-        self.simulation.blocks().next().map_or(Ok(()), |block| block.store_shared(&mut shared))?;
-        let blocks = self.simulation.store(|block, to| {
-            block.store(to)?;
-            host(block.host(), to)
-        })?;
-        Ok(NetworkState { overseer, shared, blocks })
-    }
-
-    /// Continues from the states of all processes of an earlier run of this network, which was built with as many
-    /// blocks. A function reads that of hosts.
-    ///
-    /// # Errors
-    /// If they are not states of this network.
-    pub fn load(
-        &mut self,
-        states: &[NetworkState],
-        host: impl Fn(&mut B::Host, &mut &[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let Some(first) = states.first() else { return Err(io::Error::other("it has no state")) };
-        self.simulation.load(states.iter().map(|of| &of.blocks), |block, from| {
-            block.load(from)?;
-            host(block.host_mut(), from)
-        })?;
-        // A process without blocks has none.
-        let shared = states.iter().map(|of| &of.shared[..]).find(|shared| !shared.is_empty());
-        if let Some((block, mut shared)) = self.simulation.blocks().next().zip(shared) {
-            block.load_shared(&mut shared)?;
-        }
-        self.overseer.load(&mut &first.overseer[..], &mut self.simulation)
     }
 
     /// The blocks of this process: all, unless others simulate some.

@@ -248,8 +248,9 @@ impl<T: Transport> Window<T> {
         Some(base.wrapping_add_signed(offset).wrapping_add_signed(at as i64))
     }
 
-    /// Writes data to a target. A copy may be reused when this ends, and other data when the token has ended
-    /// that somebody waits for, or at the next synchronization.
+    /// Writes data to a target that [may be accessed](Self::may_access), as for the other operations. A copy
+    /// may be reused when this ends, and other data when the token has ended that somebody waits for, or at
+    /// the next synchronization.
     ///
     /// # Errors
     /// If it is not within the window.

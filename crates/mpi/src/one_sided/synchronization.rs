@@ -302,7 +302,7 @@ impl<T: Transport> Window<T> {
         }
     }
 
-    /// Whether a flush of this target has nothing to wait for, and nothing to tell.
+    /// Whether a flush of this target has nothing to wait for, and no error to report.
     pub fn is_flushed(&self, rank: u32) -> bool {
         let process = self.process(rank);
         let is_flushed = self.state(|state| {

@@ -15,37 +15,21 @@ use netloom_study::run::{Checkpoints, ProgressSink, Simulate};
 pub struct WithPublished<S>(pub S);
 
 impl<S: Simulate> Simulate for WithPublished<S> {
-    fn simulate(
+    fn run(
         &self,
         study: &ResolvedStudy,
+        checkpoints: Option<&Checkpoints>,
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        beside(study, || self.0.simulate(study, progress, threads))
+        let run = || self.0.run(study, checkpoints, progress, threads);
+        let Some(beside) = &study.study.published else { return run() };
+        check(beside).map_err(|e| study.impossible(e))?;
+        let mut result = run()?;
+        let curves = curves(beside);
+        result.measured.iter_mut().for_each(|table| table.published.clone_from(&curves));
+        Ok(result)
     }
-
-    fn simulate_in_parts(
-        &self,
-        study: &ResolvedStudy,
-        checkpoints: &Checkpoints,
-        progress: &dyn ProgressSink,
-        threads: usize,
-    ) -> Result<RunResult, Problem> {
-        beside(study, || self.0.simulate_in_parts(study, checkpoints, progress, threads))
-    }
-}
-
-/// Puts the published curves that a study names beside what is measured.
-fn beside(
-    study: &ResolvedStudy,
-    simulate: impl FnOnce() -> Result<RunResult, Problem>,
-) -> Result<RunResult, Problem> {
-    let Some(beside) = &study.study.published else { return simulate() };
-    check(beside).map_err(|e| study.impossible(e))?;
-    let mut result = simulate()?;
-    let curves = curves(beside);
-    result.measured.iter_mut().for_each(|table| table.published.clone_from(&curves));
-    Ok(result)
 }
 
 /// Checks that the table and its columns exist.

@@ -94,11 +94,14 @@ fn complete(study: &ResolvedStudy) -> String {
     study.to_toml() + sweep + &study.claims_to_toml()
 }
 
-/// Whether a folder has the result of a run that was interrupted.
-pub fn was_interrupted(folder: &Path) -> bool {
+/// Whether a folder has the result of a run of this study that was interrupted.
+pub fn has_interrupted(folder: &Path, study: &ResolvedStudy) -> bool {
     let summary = std::fs::read(folder.join("summary.json")).ok();
     let summary = summary.and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
-    summary.is_some_and(|summary| summary["simulated"]["ended"] == "interrupted")
+    summary.is_some_and(|summary| {
+        let is_of_study = summary["configuration"]["name"] == study.study.name.as_str();
+        is_of_study && summary["simulated"]["ended"] == "interrupted"
+    })
 }
 
 /// The files of a run with their names, the most important first.

@@ -5,7 +5,7 @@ use netloom_study::diagnose::Problem;
 use netloom_study::machine::Machine;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::*;
-use netloom_study::run::{Progress, ProgressSink, Simulate};
+use netloom_study::run::{Checkpoints, Progress, ProgressSink, Simulate};
 use netloom_workload::config::{Load, Routing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -30,9 +30,10 @@ fn noise(i: u64) -> f64 {
 }
 
 impl Simulate for Fake {
-    fn simulate(
+    fn run(
         &self,
         study: &ResolvedStudy,
+        _: Option<&Checkpoints>,
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {

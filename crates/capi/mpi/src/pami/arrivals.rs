@@ -71,10 +71,10 @@ pub unsafe extern "C" fn transferred(_: *mut c_void, number: *mut c_void, result
     }
 }
 
-/// Of a put whose time is noted.
-pub unsafe extern "C" fn tried(context: *mut c_void, number: *mut c_void, result: c_int) {
+/// The same for a put whose time is noted.
+pub unsafe extern "C" fn trial_transferred(context: *mut c_void, number: *mut c_void, result: c_int) {
     if let Some(listener) = listener() {
-        listener.transport().copies.tried(result != SUCCESS);
+        listener.transport().copies.end_trial(result != SUCCESS);
     }
     // SAFETY: PAMI's own arguments.
     unsafe { transferred(context, number, result) };

@@ -16,15 +16,23 @@ pub struct Copies {
     copy: Option<Copy>,
     /// Most data that goes through packets although the memory can be reached.
     pub packets_max_bytes: u64,
-    /// The ways to other processes. Those with equal numbers modulo [`ENDPOINTS`] share what is known, so that
-    /// memory does not grow with their number, and nothing is forgotten.
+    /// The ways to other processes. Those with equal numbers modulo [`ENDPOINTS`] share what is known, so
+    /// that memory does not grow with their number, and nothing is forgotten.
     ways: [Cell<Ways>; ENDPOINTS],
-    /// The put in packets whose time is to be noted when it has arrived: to whom, its bytes, since when.
-    trial: Cell<Option<(Process, u64, Instant)>>,
-    /// Puts and copies that have begun.
-    begun: Cell<u32>,
-    /// How many there were when that one began.
-    begun_before: Cell<u32>,
+    /// The put in packets whose time is to be noted when it has arrived.
+    trial: Cell<Option<Trial>>,
+    /// Puts in packets that have begun.
+    puts: Cell<u32>,
+}
+
+/// A put in packets whose time is to be noted.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    to: Process,
+    bytes: u64,
+    begin: Instant,
+    /// Puts that had begun, with this one.
+    puts: u32,
 }
 
 impl Copies {
@@ -37,8 +45,7 @@ impl Copies {
             packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
             ways: std::array::from_fn(|_| Cell::default()),
             trial: Cell::default(),
-            begun: Cell::default(),
-            begun_before: Cell::default(),
+            puts: Cell::default(),
         }
     }
 
@@ -54,23 +61,25 @@ impl Copies {
         if bytes > self.packets_max_bytes { (Way::Copy, false) } else { self.ways(to).get().next(bytes) }
     }
 
-    /// A put in packets begins; whether its time is to be [noted](Self::tried).
-    pub fn tries(&self, to: Process, bytes: u64) -> bool {
-        self.begun.set(self.begun.get().wrapping_add(1));
-        let is_tried = self.next(to, bytes) == (Way::Packets, true) && self.trial.get().is_none();
-        if is_tried {
-            self.begun_before.set(self.begun.get());
-            self.trial.set(Some((to, bytes, Instant::now())));
+    /// A put in packets begins. Whether it is a trial, whose [end](Self::end_trial) is to be told.
+    pub fn begin_put(&self, to: Process, bytes: u64) -> bool {
+        let puts = self.puts.get().wrapping_add(1);
+        self.puts.set(puts);
+        let is_trial = self.next(to, bytes) == (Way::Packets, true) && self.trial.get().is_none();
+        if is_trial {
+            self.trial.set(Some(Trial { to, bytes, begin: Instant::now(), puts }));
         }
-        is_tried
+        is_trial
     }
 
-    /// That put has arrived, as far as this process has looked, or failed.
+    /// The trial has arrived, or failed. Its time includes that until this process looked for what has
+    /// arrived.
     #[cold]
-    pub fn tried(&self, has_failed: bool) {
-        // Of several at once the time is that of all: packets are the way then.
-        let was_alone = has_failed || self.begun.get() == self.begun_before.get();
-        if let Some((to, bytes, begin)) = self.trial.take().filter(|_| was_alone) {
+    pub fn end_trial(&self, has_failed: bool) {
+        let Some(Trial { to, bytes, begin, puts }) = self.trial.take() else { return };
+        // If others have begun since, it is the time of all; packets stay the way then, which need not be
+        // waited for.
+        if has_failed || self.puts.get() == puts {
             self.note(to, bytes, Way::Packets, begin, has_failed);
         }
     }
