@@ -29,7 +29,7 @@ pub(crate) fn run_once(
     let checkpoints = args.checkpoint.clone().map(|file| Checkpoints { file, every: args.checkpoint_every });
     let continues = checkpoints.as_ref().filter(|of| of.file.exists());
     if let Some(of) = continues.filter(|_| world.is_first()) {
-        writeln!(err, "netloom: continues from {}", of.file.display())?;
+        writeln!(err, "netloom: reads the checkpoint {}", of.file.display())?;
     }
     let memory = world.memory.filter(|_| !args.force_memory).map(|bytes| bytes * world.processes() as u64);
     let folder = memory::check(&[study], 1, memory).and_then(|()| match world.is_first() {

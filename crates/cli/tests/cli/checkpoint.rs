@@ -60,7 +60,7 @@ fn a_run_continues_from_its_checkpoint() {
     }
     assert_eq!(std::fs::read(&file).unwrap(), kept);
     let (status, _, reported) = run(false, &parts);
-    assert!(status == OK && reported.contains("continues from"), "{reported}");
+    assert!(status == OK && reported.contains("reads the checkpoint"), "{reported}");
     assert_eq!(summary(&out), summary(&whole));
     // A result that is whole is not replaced.
     assert_eq!(run(false, &parts).0, MISTAKE);
