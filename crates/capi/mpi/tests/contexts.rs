@@ -2,10 +2,13 @@
 //! PAMI paper): the programs of `tests/mpi` check their data with each variant, in both worlds.
 
 mod jobs;
+#[path = "../../pami/tests/parts/mod.rs"]
+mod parts;
 
 use jobs::{CHECKED, alone, build_tool, compile, job, machine, run_guests};
 use netloom_guest::Machine;
 use netloom_shm::launch::{Job, launch, share_core};
+use parts::check_each;
 use std::path::Path;
 
 type Variables = &'static [(&'static str, &'static str)];
@@ -53,14 +56,14 @@ fn programs_check_their_data_natively_with_several_contexts() {
 #[test]
 fn programs_check_their_data_as_guests_with_several_contexts() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    share_core();
-    for &name in CHECKED {
+    check_each("programs_check_their_data_as_guests_with_several_contexts", CHECKED, |name| {
+        share_core();
         let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
         for (variables, per_node) in VARIANTS.into_iter().zip([2, 2, 1]) {
             let (status, _, output) = simulated(&machine(per_node, 1), &program, 4, variables);
             assert_eq!(status, 0, "{name} with {variables:?}, {per_node} a node:\n{output}");
         }
-    }
+    });
 }
 
 /// Which contexts of PAMI messages take, and whether communication threads get them: seen between MPI and PAMI.

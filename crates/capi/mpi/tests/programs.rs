@@ -2,9 +2,12 @@
 //! to 8 ranks, and as guests of a simulated Blue Gene/Q. Each checks its data itself.
 
 mod jobs;
+#[path = "../../pami/tests/parts/mod.rs"]
+mod parts;
 
 use jobs::{CHECKED, alone, compile, job, libraries, machine, run_guests};
 use netloom_shm::launch::{Job, launch, share_core};
+use parts::check_each;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -145,14 +148,14 @@ fn calls_that_return_are_no_wait_for_ever() {
 #[test]
 fn programs_check_their_data_as_guests() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    share_core();
-    for &name in CHECKED {
+    check_each("programs_check_their_data_as_guests", CHECKED, |name| {
+        share_core();
         let program = compile(&source(name), folder.path());
         for (ranks, per_node) in [(2, 1), (5, 1), (8, 4)] {
             let (status, _, output) = simulated(&program, ranks, per_node, 1);
             assert_eq!(status, 0, "{name} with {ranks} ranks, {per_node} a node:\n{output}");
         }
-    }
+    });
 }
 
 #[test]

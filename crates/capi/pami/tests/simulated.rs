@@ -3,9 +3,11 @@
 
 mod common;
 mod guests;
+mod parts;
 
 use common::{compile, sources};
 use guests::{On, PAIR, alone, check, compile_text, simulate};
+use parts::check_each;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,33 +18,35 @@ fn source(name: &str) -> std::path::PathBuf {
     sources().into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == name)).expect("a program")
 }
 
+/// The programs that end well, by their names.
+fn programs() -> impl Iterator<Item = (String, std::path::PathBuf)> {
+    let named =
+        sources().into_iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), path));
+    named.filter(|(name, _)| !OTHERS.contains(&name.as_str()))
+}
+
 #[test]
 fn programs_check_their_data_on_a_simulated_machine() {
+    // Several on a node; the longest programs only in pairs.
+    const SEVERAL: [&str; 8] = [
+        "ping",
+        "put_get",
+        "collective_barrier",
+        "extensions",
+        "types",
+        "unexpected",
+        "classes",
+        "communication_thread",
+    ];
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    for source in sources() {
-        let name = source.file_stem().unwrap().to_string_lossy().into_owned();
-        if OTHERS.contains(&name.as_str()) {
-            continue;
-        }
+    check_each("programs_check_their_data_on_a_simulated_machine", programs(), |(name, source)| {
         let program = compile(&source, folder.path());
         check(&program, PAIR);
-        // Several on a node; the longest programs only in pairs.
-        if [
-            "ping",
-            "put_get",
-            "collective_barrier",
-            "extensions",
-            "types",
-            "unexpected",
-            "classes",
-            "communication_thread",
-        ]
-        .contains(&name.as_str())
-        {
+        if SEVERAL.contains(&name.as_str()) {
             check(&program, On { tasks: 6, per_node: 4, ..PAIR });
         }
-    }
+    });
 }
 
 /// Some of them with 64 tasks; all with `NETLOOM_LONG=1`.
@@ -52,17 +56,14 @@ fn programs_check_their_data_as_64_guests() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let is_long = std::env::var("NETLOOM_LONG").is_ok_and(|value| value == "1");
-    for source in sources() {
-        let name = source.file_stem().unwrap().to_string_lossy().into_owned();
-        if OTHERS.contains(&name.as_str()) || !is_long && !SOME.contains(&name.as_str()) {
-            continue;
-        }
+    let chosen = programs().filter(|(name, _)| is_long || SOME.contains(&name.as_str()));
+    check_each("programs_check_their_data_as_64_guests", chosen, |(name, source)| {
         let begin = std::time::Instant::now();
         check(&compile(&source, folder.path()), On { tasks: 64, per_node: 4, limit_s: 3600, ..PAIR });
         if is_long {
             eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
         }
-    }
+    });
 }
 
 /// PAMI_Send_immediate between neighbours: 1.18 us (Kumar et al., Table 1), however a program polls.

@@ -56,7 +56,7 @@ pub fn job(program: &Path, ranks: u32) -> Job {
         bind: Bind::None,
         label: true,
         time_limit: Some(Duration::from_secs(120)),
-        grace: Duration::from_secs(2),
+        grace: Duration::from_millis(200),
         environment: vec![],
         folder: None,
         libraries: Some(libraries()),

@@ -7,7 +7,7 @@ use netloom_guest::{Machine, MappingConfig, Outcome, run};
 use netloom_shm::launch::{Bind, Job, share_core};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How a job runs.
@@ -52,9 +52,8 @@ fn start(
     arguments: &[&str],
     environment: Vec<(OsString, OsString)>,
 ) -> (Outcome, String) {
-    // Guests take turns with the simulator, which is faster on one core.
-    static ONE_CORE: Once = Once::new();
-    ONE_CORE.call_once(share_core);
+    // Guests take turns with the simulator, which is faster on one core; each test has a thread of its own.
+    share_core();
     let job = Job {
         program: program.into(),
         arguments: arguments.iter().map(Into::into).collect(),
