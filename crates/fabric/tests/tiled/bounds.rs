@@ -14,7 +14,7 @@ use netloom_fabric::router::tiled::{Mode, channel_bound};
 const FLIT_TICKS: u32 = 2;
 /// When what is measured has become steady: without, and with queues that fill slowly, ticks.
 const SOON: (u64, u64) = (2000, 4000);
-const LATER: (u64, u64) = (10_000, 14_000);
+const LATER: (u64, u64) = (10_000, 12_500);
 /// Nodes of a group.
 const GROUP: u32 = 32;
 /// Global links of a router.
@@ -163,7 +163,7 @@ fn queues_by_vc_distinguish_paths_that_begin_with_the_same_link() {
         let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
         let interval = f64::from(FLIT_TICKS) / load;
         let traffic = Traffic { to, mode: Mode::UgalL, packets: 0, interval, flits: 1, seed: 1 };
-        let (rate, latency) = throughput(&config, traffic, (6000, 8000));
+        let (rate, latency) = throughput(&config, traffic, (4000, 5500));
         let rate = rate * f64::from(FLIT_TICKS);
         println!("{reported:?} to {further:?} at {load}: {rate:.3} in {latency:.0} ticks");
         rate
