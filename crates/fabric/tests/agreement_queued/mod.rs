@@ -78,6 +78,7 @@ fn saturated_symmetric_tori() {
 /// With zones, packets take the longest dimension first; without them buffers fill, and escape packets
 /// matter.
 #[test]
+#[ignore = "slow"]
 fn saturated_asymmetric_torus_with_and_without_zones() {
     let config = machine(&[8, 4, 4]);
     Case::new(&config, &[Load::saturated(&[dynamic(0)])]).agree("8x4x4 with zones");
@@ -86,6 +87,7 @@ fn saturated_asymmetric_torus_with_and_without_zones() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn deterministic_routing() {
     let loads = [Load::saturated(&[deterministic()])];
     Case { runs: 4, within: 0.02, ..Case::new(&machine(&[4, 4, 4]), &loads) }.agree("4x4x4 deterministic");
@@ -117,6 +119,7 @@ fn short_packets() {
 
 /// Changed routers under saturation.
 #[test]
+#[ignore = "slow"]
 fn variants() {
     type Change = fn(&mut QueuedRouter);
     let [free, fixed] = [&[dynamic(1)][..], &[deterministic()]];

@@ -21,7 +21,7 @@ pub fn check_each<T>(test: &str, cases: impl IntoIterator<Item = T>, mut check: 
     let claims = tempfile::tempdir().expect("a folder");
     let processes = [(); 2].map(|()| {
         let mut process = Command::new(std::env::current_exe().expect("this program"));
-        process.args([test, "--exact", "--nocapture"]).env(CLAIMS, claims.path());
+        process.args([test, "--exact", "--include-ignored", "--nocapture"]).env(CLAIMS, claims.path());
         process.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("another process")
     });
     for process in processes {
