@@ -33,5 +33,5 @@ pub use prefetch::{prefetch, prefetch_lines};
 pub use progress::Progress;
 pub use random::{Stream, chance_threshold};
 pub use simulation::{Block, Outbox, Reached, Simulation};
-pub use stretches::{Owned, Stretches};
+pub use stretches::{Owned, STRETCH_TICKS_MAX, Stretches};
 pub use time::Time;

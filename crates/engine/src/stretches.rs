@@ -15,7 +15,7 @@ pub trait Owned {
 }
 
 /// Maximum number of ticks in a stretch: one bit each.
-const TICKS_MAX: u64 = 64;
+pub const STRETCH_TICKS_MAX: u64 = 64;
 
 /// The calendar of a block of parts. First [`begin`](Self::begin) a stretch; then, for each
 /// [`next_owner`](Self::next_owner), [`take`](Self::take) one tick after another.
@@ -46,7 +46,7 @@ pub struct Stretches<E> {
 impl<E: Copy + Default + Owned> Stretches<E> {
     /// For `owners` parts, with no delay between two parts below `shortest` ticks.
     pub fn new(owners: usize, shortest: u64) -> Self {
-        let most = shortest.clamp(1, TICKS_MAX);
+        let most = shortest.clamp(1, STRETCH_TICKS_MAX);
         Stretches {
             calendar: Calendar::new(),
             most,
@@ -69,12 +69,29 @@ impl<E: Copy + Default + Owned> Stretches<E> {
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
         if time < self.end {
-            let tick = (time - self.start) as usize;
+            let tick = self.tick(time);
             self.own[tick].push(event);
             self.occupied |= 1 << tick;
         } else {
             self.calendar.push(time, event);
         }
+    }
+
+    /// Something is to be taken at a time, though perhaps no event: its tick in the stretch, if it is within it.
+    /// It is the current owner's.
+    #[inline]
+    pub fn mark(&mut self, time: Time) -> Option<usize> {
+        (time < self.end).then(|| {
+            let tick = self.tick(time);
+            self.occupied |= 1 << tick;
+            tick
+        })
+    }
+
+    /// The tick in the current stretch of a time within it, below [`STRETCH_TICKS_MAX`].
+    #[inline]
+    pub fn tick(&self, time: Time) -> usize {
+        (time - self.start) as usize
     }
 
     /// Writes all events, between stretches.
@@ -152,15 +169,15 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         Some(owner)
     }
 
-    /// Takes the events of the next tick at which the current owner has any into `into`, which is cleared
-    /// first.
+    /// Takes the events of the next tick at which the current owner has any, or that is [marked](Self::mark),
+    /// into `into`, which is cleared first.
     #[inline]
     pub fn take(&mut self, into: &mut Vec<E>) -> Option<Time> {
         into.clear();
         let known = &self.by_owner[self.left.clone()];
         let first = known.first().map_or(u32::MAX, |event| event.0);
         let tick = first.min(self.occupied.trailing_zeros());
-        if u64::from(tick) >= TICKS_MAX {
+        if u64::from(tick) >= STRETCH_TICKS_MAX {
             return None;
         }
         let count = known.iter().take_while(|event| event.0 == tick).count();

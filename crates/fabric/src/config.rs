@@ -28,7 +28,7 @@ pub use outline::{Outline, VcOutline};
 pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
 pub use router_torus::RouterTorusConfig;
 pub use tiled::{
-    FLITS_MAX, FlitFormat, LinkClass, LoadWeights, MinimalPaths, SwitchedRouting, SwitchedTopology,
+    FLITS_MAX, FlitFormat, LinkClass, LoadWeights, MinimalPaths, SIDE_MAX, SwitchedRouting, SwitchedTopology,
     TILED_VCS_MAX, TiledConfig, TiledRouter, VcDiscrimination,
 };
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};

@@ -18,7 +18,7 @@ use crate::host::{Host, Signals};
 use crate::packet::{Arena, Data, Meta};
 use crate::router::bits::bits;
 use crate::router::statistics::Recorder;
-use netloom_engine::{Block, Outbox, Stretches, Time};
+use netloom_engine::{Block, Outbox, STRETCH_TICKS_MAX, Stretches, Time};
 use std::sync::Arc;
 
 /// Prefetch distance, in events.
@@ -48,8 +48,10 @@ pub struct TiledBlock<H> {
     pub(super) load: Vec<u32>,
     /// By router: its tiles that are for links, the first ones.
     pub(super) links: Box<[u8]>,
-    /// The pending actions of the current router in this tick.
+    /// The pending actions of the current router in this tick, and in each tick of the stretch: far more are
+    /// woken within it than later, and a bit takes less than an event.
     pub(super) due: Due,
+    pub(super) due_later: [Due; STRETCH_TICKS_MAX as usize],
     /// By node and injection FIFO: the packet that waits there.
     pub(super) injecting: Vec<u32>,
     pub(super) fifos: usize,
@@ -135,6 +137,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 .map(|router| t.links_of(!wiring.nodes_at(router).is_empty()) as u8)
                 .collect(),
             due: Due::default(),
+            due_later: [Due::default(); STRETCH_TICKS_MAX as usize],
             injecting: vec![NONE; numbers.len() * fifos],
             fifos,
             closed: vec![0; numbers.len()],
@@ -195,6 +198,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                     buffer.note_first(&self.cells);
                     let row = self.k.row(buffer.out.into());
                     self.buses[at * rows + row].wanted |= 1 << queue;
+                    self.switches[at].wanted |= 1 << row;
                 }
                 self.due.switches |= bit;
             }
@@ -220,11 +224,19 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 }
             }
             Kind::Credits => self.credits.push((event, 0)),
-            Kind::WakeInput => self.due.inputs |= bit,
-            Kind::WakeSwitch => self.due.switches |= bit,
-            Kind::WakeOutput => self.due.outputs |= bit,
-            Kind::WakeShare => self.due.shares |= bit,
+            kind @ (Kind::WakeInput | Kind::WakeSwitch | Kind::WakeOutput | Kind::WakeShare) => {
+                self.due.add(kind, tile.into());
+            }
             Kind::Delivered | Kind::Wake | Kind::Fill => self.for_hosts.push(event),
+        }
+    }
+
+    /// A part of the current router acts again, at a time.
+    #[inline]
+    pub(super) fn wake(&mut self, kind: Kind, router: u32, tile: usize, at: Time) {
+        match self.calendar.mark(at) {
+            Some(tick) => self.due_later[tick].add(kind, tile),
+            None => self.calendar.push(at, Event::at(kind, router, tile)),
         }
     }
 
@@ -233,10 +245,12 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let mut events = 0;
         let mut taken = std::mem::take(&mut self.taken);
         while let Some(now) = self.calendar.take(&mut taken) {
+            self.due = std::mem::take(&mut self.due_later[self.calendar.tick(now)]);
             let fetch = Fetch {
                 k: &self.k,
                 inputs: &self.inputs,
                 outputs: &self.outputs,
+                switches: &self.switches,
                 buses: &self.buses,
                 row_buffers: &self.row_buffers,
                 column_buffers: &self.column_buffers,

@@ -18,7 +18,7 @@ impl<H: Host<TiledFamily>> State for TiledBlock<H> {
             tables: _, k: _, first: _, first_node: _, links: _, fifos: _, host: _, numbers: _,
             router_loads: _, link_loads: _,
             // Empty between two ticks.
-            due: _, signals: _, credits: _, taken: _, for_hosts: _,
+            due: _, due_later: _, signals: _, credits: _, taken: _, for_hosts: _,
         } = self;
         store_each(inputs, to)?;
         store_each(switches, to)?;

@@ -364,6 +364,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             }
             let buses = &mut self.buses[at * k.rows..(at + 1) * k.rows];
             buses.iter_mut().for_each(|bus| (bus.wanted, bus.promised) = (0, 0));
+            self.switches[at].wanted = 0;
             let output = &mut self.outputs[at];
             (output.waiting, output.promised) = (0, 0);
             (output.load, output.load_all) = ([0; VCS], 0);

@@ -2,7 +2,7 @@
 //! forwards a packet.
 
 use super::event::{Event, Kind};
-use super::state::{Buffer, Bus, Cell, Input, Output, VCS};
+use super::state::{Buffer, Bus, Cell, Input, Output, SubSwitch, VCS};
 use super::tables::Constants;
 use netloom_engine::prefetch;
 
@@ -11,6 +11,7 @@ pub(super) struct Fetch<'a> {
     pub k: &'a Constants,
     pub inputs: &'a [Input],
     pub outputs: &'a [Output],
+    pub switches: &'a [SubSwitch],
     pub buses: &'a [Bus],
     pub row_buffers: &'a [Buffer],
     pub column_buffers: &'a [Buffer],
@@ -27,6 +28,7 @@ impl Fetch<'_> {
             Kind::Arrived => self.inputs.get(at).into_iter().for_each(prefetch),
             Kind::Switched => {
                 self.row_buffers.get(at * t.columns * VCS + queue).into_iter().for_each(prefetch);
+                self.switches.get(at).into_iter().for_each(prefetch);
                 self.buses.get(at * t.rows).into_iter().for_each(prefetch);
             }
             Kind::Buffered => {

@@ -122,7 +122,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         // When it arrives there, that state is in the cache.
         let switch = router as usize * tiles + switch;
         prefetch(&self.row_buffers[switch * columns * VCS + queue]);
-        self.buses[switch * self.k.rows..][..self.k.rows].iter().step_by(2).for_each(prefetch);
+        prefetch(&self.switches[switch]);
+        prefetch(&self.buses[switch * self.k.rows + self.k.row(cell.out.into())]);
         let held_back = match &self.round_trips {
             Some(trips) if self.is_link(router, tile) && self.is_link(router, cell.out.into()) => {
                 let first = router as usize * tiles;
@@ -237,7 +238,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     fn wake_input(&mut self, router: u32, tile: usize, at: Time) {
         let input = &mut self.inputs[router as usize * self.k.tiles + tile];
         if is_new(&mut input.wake_at, at) {
-            self.calendar.push(at, Event::at(Kind::WakeInput, router, tile));
+            self.wake(Kind::WakeInput, router, tile, at);
         }
     }
 }

@@ -254,7 +254,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     pub(super) fn wake_share(&mut self, router: u32, share: usize, at: Time) {
         let wake_at = &mut self.shares[router as usize * self.k.shares + share].wake_at;
         if is_new(wake_at, at) {
-            self.calendar.push(at, Event::at(Kind::WakeShare, router, share));
+            self.wake(Kind::WakeShare, router, share, at);
         }
     }
 }

@@ -222,7 +222,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     pub(super) fn wake_output(&mut self, router: u32, tile: usize, at: Time) {
         let output = &mut self.outputs[router as usize * self.k.tiles + tile];
         if is_new(&mut output.wake_at, at) {
-            self.calendar.push(at, Event::at(Kind::WakeOutput, router, tile));
+            self.wake(Kind::WakeOutput, router, tile, at);
         }
     }
 }

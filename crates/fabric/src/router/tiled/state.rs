@@ -1,6 +1,7 @@
 //! The state of a block's routers: tiles' input queues, sub-switches and column buffers, and the packets in
 //! them.
 
+use super::event::Kind;
 use super::header::TiledHeader;
 use crate::router::bits::bits;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -165,24 +166,32 @@ impl Departures {
     }
 }
 
-/// State of a tile's sub-switch, except for its queues and its buses to the rows of its column, which are in
-/// arrays of the block.
+/// Rows of a column at most.
+pub(super) const ROWS: usize = crate::config::SIDE_MAX as usize;
+
+/// State of a tile's sub-switch, with all that its arbiter reads of each of its buses to the rows of its
+/// column: two lines of a cache, where those of the buses would be five. Its queues and the rest of the buses
+/// are in arrays of the block.
 #[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
+#[repr(C, align(64))]
 pub(super) struct SubSwitch {
+    /// By row: when its bus is free.
+    pub free_at: [Time; ROWS],
+    /// By row: the queue served last, and the packet that it sends.
+    pub turn: [u8; ROWS],
+    pub leaving: [Leaving; ROWS],
+    /// Rows that some queue's first packet goes to, one bit each.
+    pub wanted: u8,
     /// Rows whose column buffer lacks space for a head.
-    pub blocked: u16,
+    pub blocked: u8,
     pub wake_at: Time,
 }
 
-/// The bus from a sub-switch to a row of its column.
+/// The bus from a sub-switch to a row of its column, but for what is in [`SubSwitch`].
 #[derive(Clone, Default, BorshSerialize, BorshDeserialize)]
 pub(super) struct Bus {
     /// The queues (one bit each) whose first packet goes there.
     pub wanted: u64,
-    pub free_at: Time,
-    /// The queue served last, and the packet that it sends.
-    pub turn: u8,
-    pub leaving: Leaving,
     /// Free space for its packets in the column buffer, flits: by VC.
     pub room: [u8; VCS],
     /// The queues whose first packets are promised the next free space of their VCs.
@@ -412,6 +421,21 @@ pub(super) struct Due {
     pub inputs: u64,
     pub switches: u64,
     pub outputs: u64,
+}
+
+impl Due {
+    /// A share or a part of a tile is to act.
+    #[inline]
+    pub fn add(&mut self, kind: Kind, tile: usize) {
+        let bit = 1 << tile;
+        match kind {
+            Kind::WakeShare => self.shares |= bit,
+            Kind::WakeInput => self.inputs |= bit,
+            Kind::WakeSwitch => self.switches |= bit,
+            Kind::WakeOutput => self.outputs |= bit,
+            _ => debug_assert!(false, "{kind:?} wakes nothing"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::TiledFamily;
 use super::block::TiledBlock;
 use super::event::{Event, Kind};
 use super::inputs::is_new;
-use super::state::{Leaving, VCS, in_turn};
+use super::state::{Leaving, ROWS, VCS, in_turn};
 use super::tables::Constants;
 use crate::config::FLITS_MAX;
 use crate::host::Host;
@@ -15,22 +15,25 @@ use netloom_engine::{Time, prefetch};
 impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Grants each free and requested bus to a packet.
     pub(super) fn act_switch(&mut self, router: u32, tile: usize, now: Time) {
-        let (rows, tiles) = (self.k.rows, self.k.tiles);
-        let at = router as usize * tiles + tile;
+        let rows = self.k.rows;
+        let at = router as usize * self.k.tiles + tile;
+        let switch = &self.switches[at];
+        if switch.wanted == 0 {
+            return;
+        }
         let mut next = Time::MAX;
         // A queue is read by one bus at a time: finds the queues being read, and when the first of them is
         // free again. All buses in one pass without branches, since it is unpredictable which are busy.
-        let (mut leaving, mut next_free) = (0u64, Time::MAX);
-        let (mut wanted, mut busy) = (0u32, 0u32);
-        for (row, bus) in self.buses[at * rows..][..rows].iter().enumerate() {
-            let is_busy = bus.free_at > now;
-            leaving |= u64::from(is_busy) << bus.turn;
-            next_free = next_free.min(if is_busy { bus.free_at } else { Time::MAX });
-            busy |= u32::from(is_busy) << row;
-            wanted |= u32::from(bus.wanted != 0) << row;
-            next = next.min(if is_busy && bus.wanted != 0 { bus.free_at } else { Time::MAX });
+        let (mut leaving, mut next_free, mut busy) = (0u64, Time::MAX, 0u8);
+        for row in 0..ROWS {
+            let (free_at, is_wanted) = (switch.free_at[row], switch.wanted >> row & 1 != 0);
+            let is_busy = free_at > now;
+            leaving |= u64::from(is_busy) << switch.turn[row];
+            next_free = next_free.min(if is_busy { free_at } else { Time::MAX });
+            busy |= u8::from(is_busy) << row;
+            next = next.min(if is_busy && is_wanted { free_at } else { Time::MAX });
         }
-        for row in bits(wanted & !busy) {
+        for row in bits(switch.wanted & !busy) {
             if self.buses[at * rows + row].wanted & leaving != 0 {
                 next = next.min(next_free);
             }
@@ -38,10 +41,10 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 Ok(queue) => {
                     self.send_along_column(router, tile, row, queue, now);
                     leaving |= 1 << queue;
-                    let bus = &self.buses[at * rows + row];
-                    next_free = next_free.min(bus.free_at);
-                    if bus.wanted != 0 {
-                        next = next.min(bus.free_at);
+                    let free_at = self.switches[at].free_at[row];
+                    next_free = next_free.min(free_at);
+                    if self.switches[at].wanted >> row & 1 != 0 {
+                        next = next.min(free_at);
                     }
                 }
                 Err(soon) => next = next.min(soon),
@@ -71,7 +74,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let mut promised = bus.promised;
         let mut held = bits(promised).fold(0u32, |held, queue| held | 1 << here[queue].vc);
         let (mut found, mut soon) = (None, Time::MAX);
-        for queue in in_turn(bus.wanted & !leaving, bus.turn) {
+        for queue in in_turn(bus.wanted & !leaving, self.switches[at].turn[row]) {
             let (vc, flits) = (usize::from(here[queue].vc), u32::from(here[queue].flits));
             if held >> vc & 1 != 0 && promised >> queue & 1 == 0 {
                 continue;
@@ -102,12 +105,12 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// The packet that is leaving a queue of a sub-switch, recorded as departed, and until when its flits
     /// still occupy space for the sender: space freed by an action becomes visible a tick later.
     pub(super) fn leaving_row_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
-        let Constants { tiles, rows, columns, .. } = self.k;
+        let Constants { tiles, columns, .. } = self.k;
         let at = router as usize * tiles + tile;
-        let row = self.row_buffers[at * columns * VCS + queue].left_to;
-        let bus = &self.buses[at * rows + usize::from(row)];
-        if usize::from(bus.turn) == queue {
-            (bus.leaving, bus.free_at + 1)
+        let row = usize::from(self.row_buffers[at * columns * VCS + queue].left_to);
+        let switch = &self.switches[at];
+        if usize::from(switch.turn[row]) == queue {
+            (switch.leaving[row], switch.free_at[row] + 1)
         } else {
             (Leaving::default(), Time::ZERO)
         }
@@ -125,13 +128,16 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let busy = self.k.bus_ticks(cell.flits.into()).max(cell.tail_at.saturating_sub(now));
         cell.tail_at = now + busy + column_ticks;
         let (vc, flits) = (usize::from(cell.vc), cell.flits);
-        let bus = &mut self.buses[at * rows + row];
-        (bus.free_at, bus.turn, bus.leaving) = (now + busy, queue as u8, Leaving::new(flits, busy));
+        let (switch, bus) = (&mut self.switches[at], &mut self.buses[at * rows + row]);
+        (switch.free_at[row], switch.turn[row]) = (now + busy, queue as u8);
+        switch.leaving[row] = Leaving::new(flits, busy);
         bus.wanted &= !(1 << queue);
         bus.promised &= !(1 << queue);
         bus.room[vc] -= flits;
+        switch.wanted &= !(u8::from(bus.wanted == 0) << row);
         if more {
             self.buses[at * rows + wants].wanted |= 1 << queue;
+            switch.wanted |= 1 << wants;
             if wants != row {
                 self.wake_switch(router, tile, now + busy);
             }
@@ -161,12 +167,11 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         now: Time,
     ) {
         let at = router as usize * self.k.tiles + tile;
-        let bus = &mut self.buses[at * self.k.rows + row];
-        bus.room[vc] += flits;
-        let free_at = bus.free_at;
+        self.buses[at * self.k.rows + row].room[vc] += flits;
         let switch = &mut self.switches[at];
         if switch.blocked >> row & 1 != 0 {
             switch.blocked &= !(1 << row);
+            let free_at = switch.free_at[row];
             self.wake_switch(router, tile, free_at.max(now + 1));
         }
     }
@@ -174,7 +179,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     fn wake_switch(&mut self, router: u32, tile: usize, at: Time) {
         let switch = &mut self.switches[router as usize * self.k.tiles + tile];
         if is_new(&mut switch.wake_at, at) {
-            self.calendar.push(at, Event::at(Kind::WakeSwitch, router, tile));
+            self.wake(Kind::WakeSwitch, router, tile, at);
         }
     }
 }
