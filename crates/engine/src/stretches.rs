@@ -257,6 +257,25 @@ mod tests {
         seen
     }
 
+    /// With and without an event; ticks after the stretch cannot be marked.
+    #[test]
+    fn marked_ticks_are_taken() {
+        let mut stretches = Stretches::<Hop>::new(2, 10);
+        stretches.push(Time::at(100), Hop { at: 1, number: 7 });
+        assert_eq!(stretches.mark(Time::at(101)), None, "before a stretch begins");
+        stretches.begin(Time::at(200));
+        assert_eq!(stretches.next_owner(), Some(1));
+        let mut taken = vec![];
+        assert_eq!(stretches.take(&mut taken), Some(Time::at(100)));
+        let marked = [100, 104, 109, 110].map(|time| stretches.mark(Time::at(time)));
+        assert_eq!(marked, [Some(0), Some(4), Some(9), None]);
+        stretches.push(Time::at(109), Hop { at: 1, number: 8 });
+        for (time, events) in [(100, 0), (104, 0), (109, 1)] {
+            assert_eq!((stretches.take(&mut taken), taken.len()), (Some(Time::at(time)), events));
+        }
+        assert_eq!((stretches.take(&mut taken), stretches.next_owner()), (None, None));
+    }
+
     #[test]
     fn results_do_not_depend_on_the_length_of_a_stretch() {
         let expected = run(1, &[5_000]);

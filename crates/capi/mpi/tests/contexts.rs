@@ -54,7 +54,7 @@ fn programs_check_their_data_natively_with_several_contexts() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn programs_check_their_data_as_guests_with_several_contexts() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     check_each("programs_check_their_data_as_guests_with_several_contexts", CHECKED, |name| {

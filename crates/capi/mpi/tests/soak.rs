@@ -37,7 +37,7 @@ fn processes_of(program: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn random_traffic_of_threads_keeps_its_data() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     let program = compile("tests/mpi/soak.c", folder.path());

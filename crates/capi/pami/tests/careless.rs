@@ -114,7 +114,7 @@ fn a_child_that_stays_behind_is_ended() {
 /// A task that computes for ever, and takes no signal that asks it to end: the time limit ends the job, and
 /// who ran is said.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn a_loop_without_a_call_is_ended_by_the_time_limit() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

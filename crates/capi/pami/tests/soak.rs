@@ -60,7 +60,7 @@ fn processes_of(program: &Path) -> Vec<PathBuf> {
 static TURNS: Mutex<()> = Mutex::new(());
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn random_operations_keep_their_data() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();

@@ -224,7 +224,7 @@ fn with_the_system(config: &QueuedConfig) -> [[Collectives; 2]; 2] {
 
 /// With point-to-point packets of all classes, below saturation and saturated.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn beside_traffic() {
     let kinds = [dynamic(0), deterministic(), high(), system()];
     let mixed = Load::open(0.4, &kinds).of_sizes(&[1, 5, 17]);

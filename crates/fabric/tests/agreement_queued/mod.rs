@@ -78,7 +78,7 @@ fn saturated_symmetric_tori() {
 /// With zones, packets take the longest dimension first; without them buffers fill, and escape packets
 /// matter.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn saturated_asymmetric_torus_with_and_without_zones() {
     let config = machine(&[8, 4, 4]);
     Case::new(&config, &[Load::saturated(&[dynamic(0)])]).agree("8x4x4 with zones");
@@ -87,7 +87,7 @@ fn saturated_asymmetric_torus_with_and_without_zones() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn deterministic_routing() {
     let loads = [Load::saturated(&[deterministic()])];
     Case { runs: 4, within: 0.02, ..Case::new(&machine(&[4, 4, 4]), &loads) }.agree("4x4x4 deterministic");
@@ -119,7 +119,7 @@ fn short_packets() {
 
 /// Changed routers under saturation.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn variants() {
     type Change = fn(&mut QueuedRouter);
     let [free, fixed] = [&[dynamic(1)][..], &[deterministic()]];

@@ -112,7 +112,7 @@ fn adaptive_routes_avoid_a_link_that_all_want() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn through_a_group_every_packet_takes_two_global_links() {
     let found = accepted(Mode::ValiantGroup, Some(1), LATER);
     assert!((0.45..0.51).contains(&found), "{found}");
@@ -124,7 +124,7 @@ fn through_a_group_every_packet_takes_two_global_links() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn through_a_router_no_group_is_worse_than_another() {
     let long = std::env::var("NETLOOM_LONG").is_ok_and(|v| v == "1");
     for further in if long { vec![H, 1] } else { vec![H] } {
@@ -158,7 +158,7 @@ fn local_queues_learn_late_that_a_link_is_full() {
 /// minimal path from another that begins with the same link. By those of its own VC alone, uniform traffic
 /// takes needless detours; by those only where the first link is the same, neither happens.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn queues_by_vc_distinguish_paths_that_begin_with_the_same_link() {
     let throughput = |reported, further: Option<u32>, load: f64| {
         let mut config = kim();

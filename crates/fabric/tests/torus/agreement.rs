@@ -200,7 +200,7 @@ fn mixed_sizes_and_classes() {
 
 /// Each variant of section 4 under full load.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn variants() {
     type Change = fn(&mut TorusConfig);
     let variants: [(&str, u16, Change); 9] = [

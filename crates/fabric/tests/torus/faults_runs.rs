@@ -175,7 +175,7 @@ fn machine(dims: &[u32], dead: &[[u32; 3]], order: EscapeOrder) -> TorusConfig {
 
 /// Three dead nodes in an 8x8x8 torus, spread out and close together.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn every_pair_sends_round_three_dead_nodes() {
     let fixed = [
         [[1, 2, 3], [6, 0, 4], [3, 7, 7]],

@@ -18,6 +18,11 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let rows = self.k.rows;
         let at = router as usize * self.k.tiles + tile;
         let switch = &self.switches[at];
+        debug_assert!(
+            (0..rows)
+                .all(|row| switch.wanted >> row & 1 == u8::from(self.buses[at * rows + row].wanted != 0)),
+            "router {router}, tile {tile}: rows that are wanted"
+        );
         if switch.wanted == 0 {
             return;
         }
