@@ -289,6 +289,37 @@ static void what_belongs_to_a_window(void)
 }
 
 /* Where libraries differ in what they check: kinds of locks, assertions, beyond the end of a window. */
+/* Puts that are copied without asking anything, once the place of the target is known. */
+static void long_out_of_range(void)
+{
+  enum { INTS = 6000, LONG = 5000 };
+  MPI_Win win;
+  int     *memory = malloc(INTS * sizeof(int)), data[LONG];
+  for (int i = 0; i < LONG; i++) data[i] = rank * LONG + i;
+  for (int i = 0; i < INTS; i++) memory[i] = -1;
+  MPI_Win_create(memory, INTS * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+  for (int i = 0; i < 30; i++)
+  {
+    CHECK(MPI_Put(data, LONG, MPI_INT, right, i % 2 * 1000, LONG, MPI_INT, win) == MPI_SUCCESS);
+    MPI_Win_flush(right, win);
+  }
+  CHECK(class_of(MPI_Put(data, LONG, MPI_INT, right, 1001, LONG, MPI_INT, win)) == MPI_ERR_RMA_RANGE);
+  CHECK(class_of(MPI_Put(data, LONG, MPI_INT, right, PTRDIFF_MAX / 2, LONG, MPI_INT, win)) == MPI_ERR_RMA_RANGE);
+  CHECK(class_of(MPI_Put(data, LONG, MPI_INT, right, -1, LONG, MPI_INT, win)) == MPI_ERR_DISP);
+  CHECK(class_of(MPI_Put(data, LONG, MPI_INT, right, 0, LONG - 1, MPI_INT, win)) == MPI_ERR_TRUNCATE);
+  CHECK(class_of(MPI_Put(NULL, LONG, MPI_INT, right, 0, LONG, MPI_INT, win)) == MPI_ERR_BUFFER);
+  CHECK(class_of(MPI_Put(data, LONG, MPI_INT, size, 0, LONG, MPI_INT, win)) == MPI_ERR_RANK);
+  MPI_Win_unlock(right, win);
+  CHECK(class_of(MPI_Put(data, LONG, MPI_INT, right, 0, LONG, MPI_INT, win)) == MPI_ERR_RMA_SYNC);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(memory[0] == left * LONG && memory[999] == left * LONG + 999);
+  CHECK(memory[1000] == left * LONG && memory[INTS - 1] == left * LONG + LONG - 1);
+  MPI_Win_free(&win);
+  free(memory);
+}
+
 static void out_of_range(void)
 {
   MPI_Win    win;
@@ -368,7 +399,11 @@ int main(int argc, char ** argv)
   set_errhandlers(MPI_ERRORS_RETURN);
   what_belongs_to_a_window();
   MPI_Get_library_version(library, &length);
-  if (strncmp(library, "Netloom", 7) == 0) out_of_range();
+  if (strncmp(library, "Netloom", 7) == 0)
+  {
+    out_of_range();
+    long_out_of_range();
+  }
   MPI_Win_get_name(MPI_WIN_NULL, library, &length);
   CHECK(strcmp(library, "MPI_WIN_NULL") == 0);
   MPI_Finalize();

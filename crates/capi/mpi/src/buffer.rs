@@ -144,7 +144,7 @@ impl Buffer {
 
     /// How many bytes it has, if it may be [plain](Self::plain) but for its address.
     #[inline]
-    fn plain_bytes(&self, bytes_max: usize) -> Option<usize> {
+    pub fn plain_bytes(&self, bytes_max: usize) -> Option<usize> {
         let Some(Type::Predefined(of)) = self.of.of else { return None };
         let count = usize::try_from(self.count).ok().filter(|&count| count <= bytes_max)?;
         let bytes = count * of.size;

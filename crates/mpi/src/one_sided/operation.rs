@@ -270,15 +270,51 @@ impl<T: Transport> Window<T> {
             && let Some(exposed) = self.piece(to, &at.layout, offset)
         {
             let memory = Memory { address: bytes.as_ptr() as u64, bytes: length as u64 };
-            if transport.copy_to(to, memory, exposed) {
-                return Ok(None);
-            }
-            return self
-                .transfer(to, is_awaited, |token| transport.put(to, memory, exposed, token))
-                .map(Some);
+            return self.put_to(to, memory, exposed, is_awaited);
         }
         self.operate(to, Kind::Put, None, Header::new(offset, PLAIN, at.layout), &[data.as_slice()]);
         Ok(None)
+    }
+
+    /// The same for one piece at both sides, if nothing has to be asked or waited for and nothing is wrong, else
+    /// `None`: what most puts of some length are. What is around a copy by the kernel costs most when the copy
+    /// has swept the caches.
+    #[inline]
+    pub fn put_known(
+        &self,
+        rank: u32,
+        displacement: i64,
+        data: Memory,
+        is_awaited: bool,
+    ) -> Option<Result<Option<Token>, Error>> {
+        let transport = self.point_to_point.transport();
+        let (to, base) = self.reached.get()?;
+        if self.accessible.get() != Some(rank) || self.process(rank) != to || self.mapped.is_some() {
+            return None;
+        }
+        let (bytes, unit) = self.extents.of(rank)?;
+        let offset = u64::try_from(displacement).ok()?.checked_mul(u64::from(unit))?;
+        let is_within = offset.checked_add(data.bytes)? <= bytes;
+        if !is_within || data.bytes < transport.transfer_min_bytes().max(1) as u64 {
+            return None;
+        }
+        Some(self.put_to(to, data, base.wrapping_add(offset), is_awaited))
+    }
+
+    /// Writes data to exposed memory of another process.
+    #[inline]
+    fn put_to(
+        &self,
+        to: Process,
+        data: Memory,
+        exposed: u64,
+        is_awaited: bool,
+    ) -> Result<Option<Token>, Error> {
+        let transport = self.point_to_point.transport();
+        if transport.copy_to(to, data, exposed) {
+            return Ok(None);
+        }
+        self.transfer(to, is_awaited, |token| transport.put(to, data, exposed, token)).map(Some)
     }
 
     /// Leaves an operation to the transport.

@@ -1,7 +1,7 @@
 //! Operations: put, get, accumulates, and those of them that have a request.
 
 use super::WinId;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, PLAIN_BYTES_MAX};
 use crate::library::Library;
 use crate::operations::{Reduction, check_defined};
 use crate::pami::Pami;
@@ -9,7 +9,7 @@ use crate::requests::{EMPTY, Request};
 use crate::types::Type;
 use netloom_mpi::datatype::{Kind, Predefined};
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::one_sided::{Accumulate, At, Data, Window};
+use netloom_mpi::one_sided::{Accumulate, At, Data, Token, Window};
 use netloom_mpi::op::Op;
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
@@ -43,6 +43,22 @@ impl Library {
             self.block_on(window.wait_for_access(rank))?;
         }
         Ok(Some((At { rank, displacement: remote.displacement as i64, layout }, window)))
+    }
+
+    /// [`Window::put_known`], of plain data at both sides.
+    #[inline]
+    fn put_known(
+        &mut self,
+        origin: &Buffer,
+        remote: &Remote,
+        win: WinId,
+        is_awaited: bool,
+    ) -> Option<Result<Option<Token>, Error>> {
+        let data = origin.plain(PLAIN_BYTES_MAX)?;
+        let rank = u32::try_from(remote.rank).ok()?;
+        let is_equal = remote.buffer.plain_bytes(PLAIN_BYTES_MAX)? as u64 == data.bytes;
+        let displacement = remote.displacement as i64;
+        if is_equal { self.window(win).put_known(rank, displacement, data, is_awaited) } else { None }
     }
 }
 
@@ -93,14 +109,19 @@ unsafe fn any_put(
     win: WinId,
     is_awaited: bool,
 ) -> Result<Request, Error> {
-    // SAFETY: the program gave the buffer.
-    let data = unsafe { origin.bytes(1)? };
-    let Some((at, window)) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
-    let data = match &data {
-        Cow::Borrowed(data) => Data::Stays(data),
-        Cow::Owned(packed) => Data::Lent(packed),
+    let started = match library.put_known(&origin, &at, win, is_awaited) {
+        Some(started) => started?,
+        None => {
+            // SAFETY: the program gave the buffer.
+            let data = unsafe { origin.bytes(1)? };
+            let Some((at, window)) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
+            let data = match &data {
+                Cow::Borrowed(data) => Data::Stays(data),
+                Cow::Owned(packed) => Data::Lent(packed),
+            };
+            window.put(at, data, is_awaited)?
+        }
     };
-    let started = window.put(at, data, is_awaited)?;
     Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
 }
 

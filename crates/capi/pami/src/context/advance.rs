@@ -18,7 +18,7 @@ const BATCH: usize = 64;
 const PAUSE_AFTER: u32 = 1000;
 pub(super) const YIELD_AFTER: [u32; 2] = [16, 100_000];
 /// With a core of its own, a thread then lets others run once in so many polls.
-const YIELD_EVERY: u32 = 256;
+const YIELD_EVERY: u32 = 16 << 10;
 pub(super) const SLEEP_AFTER: u32 = 400;
 pub(super) const SLEEP: Duration = Duration::from_micros(200);
 pub const LOOK_AFTER: u32 = 2048;
