@@ -492,6 +492,7 @@ impl Transport for Pami {
         self.transfer_min_bytes
     }
 
+    #[inline(always)]
     fn copy_to(&self, to: Process, data: Memory, exposed: u64) -> bool {
         self.copy_at_once(to, data, exposed, true)
     }

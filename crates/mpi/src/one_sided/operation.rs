@@ -277,9 +277,9 @@ impl<T: Transport> Window<T> {
     }
 
     /// The same for one piece at both sides, if nothing has to be asked or waited for and nothing is wrong, else
-    /// `None`: what most puts of some length are. What is around a copy by the kernel costs most when the copy
-    /// has swept the caches.
-    #[inline]
+    /// `None`: what most puts of some length are. No function is called on the way to a copy by the kernel,
+    /// after which the processor predicts no return.
+    #[inline(always)]
     pub fn put_known(
         &self,
         rank: u32,
@@ -302,7 +302,7 @@ impl<T: Transport> Window<T> {
     }
 
     /// Writes data to exposed memory of another process.
-    #[inline]
+    #[inline(always)]
     fn put_to(
         &self,
         to: Process,

@@ -97,6 +97,7 @@ impl Copies {
 impl Pami {
     /// Copies between this process's memory and exposed memory of another one, if that is the way; returns
     /// whether it has been done.
+    #[inline(always)]
     pub(super) fn copy_at_once(&self, with: Process, own: Memory, exposed: u64, is_put: bool) -> bool {
         let (way, is_trial) = self.copies.next(with, own.bytes);
         let Some(copy) = self.copies.copy.filter(|_| way == Way::Copy) else { return false };

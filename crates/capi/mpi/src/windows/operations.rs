@@ -11,6 +11,7 @@ use netloom_mpi::datatype::{Kind, Predefined};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::one_sided::{Accumulate, At, Data, Token, Window};
 use netloom_mpi::op::Op;
+use netloom_mpi::transport::Transport;
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
@@ -46,7 +47,7 @@ impl Library {
     }
 
     /// [`Window::put_known`], of plain data at both sides.
-    #[inline]
+    #[inline(always)]
     fn put_known(
         &mut self,
         origin: &Buffer,
@@ -102,6 +103,7 @@ fn combining(op: Reduction, types: &[&Buffer], target: &Buffer) -> Result<Accumu
 }
 
 /// A put; the request, if it is to be one.
+#[inline(always)]
 unsafe fn any_put(
     library: &mut Library,
     origin: Buffer,
@@ -111,18 +113,35 @@ unsafe fn any_put(
 ) -> Result<Request, Error> {
     let started = match library.put_known(&origin, &at, win, is_awaited) {
         Some(started) => started?,
-        None => {
-            // SAFETY: the program gave the buffer.
-            let data = unsafe { origin.bytes(1)? };
-            let Some((at, window)) = library.at(win, at)? else { return Ok(Request::Ended(Ok(EMPTY))) };
-            let data = match &data {
-                Cow::Borrowed(data) => Data::Stays(data),
-                Cow::Owned(packed) => Data::Lent(packed),
-            };
-            window.put(at, data, is_awaited)?
-        }
+        // SAFETY: the program gave the buffer.
+        None => unsafe { put_otherwise(library, &origin, at, win, is_awaited)? },
     };
     Ok(started.map_or(Request::Ended(Ok(EMPTY)), Request::OneSided))
+}
+
+/// A put of which something is not known yet, or wrong, or not of one piece.
+#[inline(never)]
+unsafe fn put_otherwise(
+    library: &mut Library,
+    origin: &Buffer,
+    at: Remote,
+    win: WinId,
+    is_awaited: bool,
+) -> Result<Option<Token>, Error> {
+    // SAFETY: the program gave the buffer.
+    let data = unsafe { origin.bytes(1)? };
+    let Some((at, window)) = library.at(win, at)? else { return Ok(None) };
+    // Long data goes in messages until the target's answer with the place of its memory is looked at, which a
+    // program that flushes late does not do.
+    let transport = library.point_to_point.transport();
+    if data.len() >= transport.transfer_min_bytes() && !transport.is_simulated() {
+        library.poll();
+    }
+    let data = match &data {
+        Cow::Borrowed(data) => Data::Stays(data),
+        Cow::Owned(packed) => Data::Lent(packed),
+    };
+    window.put(at, data, is_awaited)
 }
 
 /// A get; the request, if it is to be one.

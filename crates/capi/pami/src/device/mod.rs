@@ -224,6 +224,7 @@ impl PamiDevice for Device {
         of!(self, device => device.own_address(exposed))
     }
 
+    #[inline(always)]
     fn transfer(
         &mut self,
         way: Transfer,

@@ -58,6 +58,7 @@ impl ShmDevice {
 
 impl ShmDevice {
     /// Copies to or from the memory of another process.
+    #[inline(always)]
     fn copy(
         &self,
         way: Transfer,
@@ -81,6 +82,7 @@ impl ShmDevice {
     }
 
     /// Moves data, together with the other task if that has nothing else to do.
+    #[inline(always)]
     fn transfer_by(
         &mut self,
         way: Transfer,
@@ -213,6 +215,7 @@ impl PamiDevice for ShmDevice {
         packet.extend_from_slice(unsafe { memory_of(data) });
     }
 
+    #[inline(always)]
     fn transfer(
         &mut self,
         way: Transfer,
