@@ -180,8 +180,30 @@ impl Shape {
 }
 
 /// Default number of routers of a block: a group, or fewer on a small machine, or if more blocks are asked
-/// for.
+/// for. A block has no more than its share of the nodes: with their interfaces they are most of the work, and
+/// the first routers of a fat tree have them all.
 fn usual_block(wiring: &Wiring, blocks: usize) -> u32 {
+    let blocks = blocks.max(4) as u32;
     let group = wiring.routers_of(0).len() as u32;
-    group.min(wiring.routers().div_ceil(blocks.max(4) as u32)).max(1)
+    let nodes = (0..wiring.routers()).map(|router| wiring.nodes_at(router).len()).max().unwrap_or(0) as u32;
+    let with_share = wiring.nodes().div_ceil(blocks).div_ceil(nodes.max(1));
+    group.min(wiring.routers().div_ceil(blocks)).min(with_share).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FatTreeConfig;
+    use crate::topology::fat_tree::FatTree;
+
+    #[test]
+    fn blocks_share_the_nodes_of_a_fat_tree() {
+        let size = |switches: u32, blocks| {
+            let config = FatTreeConfig { down: vec![32, switches], up: vec![13], link_classes: vec![] };
+            usual_block(&FatTree::new(&config).wiring(), blocks)
+        };
+        // Switches with 32 nodes each, then 13 above them.
+        assert_eq!([2, 16, 64].map(|switches| size(switches, 1)), [1, 4, 16]);
+        assert_eq!(size(64, 8), 8);
+    }
 }
