@@ -44,7 +44,7 @@ pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 const NAME: &CStr = c"netloom";
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment: what all may write to a context.
