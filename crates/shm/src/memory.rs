@@ -72,8 +72,8 @@ unsafe fn copy_rest(
     loop {
         match moved {
             // Nothing moved although there is more: the range ends in memory that does not exist.
-            0 if done < bytes => return Err(io::Error::from_raw_os_error(libc::EFAULT)),
-            n if n >= 0 => done += n as usize,
+            0 => return Err(io::Error::from_raw_os_error(libc::EFAULT)),
+            n if n > 0 => done += n as usize,
             _ => {
                 let error = io::Error::last_os_error();
                 if error.kind() != io::ErrorKind::Interrupted {
