@@ -404,6 +404,10 @@ pub struct RunArgs {
     /// The time between two checkpoints
     #[arg(long, value_name = "SECONDS", default_value = "600", requires = "checkpoint", value_parser = seconds, allow_negative_numbers = true)]
     pub checkpoint_every: Duration,
+    /// Simulate on this computer's graphics processor: synthetic traffic on BlueGene/L's torus. Of a netloom
+    /// with the feature `gpu`
+    #[arg(long, conflicts_with = "checkpoint")]
+    pub gpu: bool,
 }
 
 /// What a job is.

@@ -71,6 +71,8 @@ pub const STATUSES: [(u8, &str); 4] = [
 pub struct World<'a> {
     /// The simulator.
     pub simulator: &'a dyn Simulate,
+    /// That on this computer's graphics processor, if it is built in.
+    pub gpu: Option<&'a dyn Simulate>,
     /// Those who judge published figures.
     pub judges: &'a [Judge],
     /// Set when the run should end.

@@ -13,6 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[global_allocator]
 static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
 
+/// The simulator on a graphics processor.
+#[cfg(feature = "gpu")]
+const GPU: Option<&dyn netloom_study::run::Simulate> = Some(&WithPublished(netloom_simulate::Gpu));
+#[cfg(not(feature = "gpu"))]
+const GPU: Option<&dyn netloom_study::run::Simulate> = None;
+
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
@@ -38,7 +44,7 @@ fn main() -> ExitCode {
         return among(launcher, args, memory);
     }
     let fabric = WithPublished(Fabric);
-    let world = World { simulator: &fabric, judges: &judges(), stop: &STOP, memory, peers: None };
+    let world = World { simulator: &fabric, gpu: GPU, judges: &judges(), stop: &STOP, memory, peers: None };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     ended(run(args, &world, &mut out, &mut err))
 }
@@ -69,7 +75,7 @@ fn among(_: (&str, usize), args: Vec<std::ffi::OsString>, memory: Option<u64>) -
     let is_first = netloom_engine::Peers::rank(&*job.ranks) == 0;
     let fabric = WithPublished(netloom_simulate::Distributed(job.ranks.clone()));
     let peers = Some(ProcessGroup::new(job.ranks.clone()));
-    let world = World { simulator: &fabric, judges: &judges(), stop: &STOP, memory, peers };
+    let world = World { simulator: &fabric, gpu: None, judges: &judges(), stop: &STOP, memory, peers };
     // Of several processes one speaks, at the end.
     let mut said = vec![];
     let status = match is_first {

@@ -9,7 +9,7 @@ use netloom_study::diagnose::Problem;
 use netloom_study::memory;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult};
-use netloom_study::run::{Checkpoints, ProgressSink, Quiet, unmet};
+use netloom_study::run::{Checkpoints, ProgressSink, Quiet, Simulate, unmet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -31,7 +31,12 @@ pub(crate) fn run_once(
     if let Some(of) = continues.filter(|_| world.is_first()) {
         writeln!(err, "netloom: reads the checkpoint {}", of.file.display())?;
     }
-    let memory = world.memory.filter(|_| !args.force_memory).map(|bytes| bytes * world.processes() as u64);
+    let simulator = simulator(args, world)?;
+    // The machine of a run on a GPU is in its memory.
+    let memory = world
+        .memory
+        .filter(|_| !args.force_memory && !args.gpu)
+        .map(|bytes| bytes * world.processes() as u64);
     let folder = memory::check(&[study], 1, memory).and_then(|()| match world.is_first() {
         true => {
             let folder = folder_of(args, study);
@@ -46,7 +51,7 @@ pub(crate) fn run_once(
         // Another process says why.
         return Ok(MISTAKE);
     }
-    let once = Once { timeline: args.timeline.as_deref(), checkpoints };
+    let once = Once { timeline: args.timeline.as_deref(), checkpoints, simulator: Some(simulator) };
     run_study(study, &folder, once, &args.common, world, out, err)
 }
 
@@ -57,13 +62,29 @@ pub(crate) struct Once<'a> {
     pub timeline: Option<&'a Path>,
     /// Its checkpoints.
     pub checkpoints: Option<Checkpoints>,
+    /// The simulator, if it is another than the usual one.
+    pub simulator: Option<&'a dyn Simulate>,
+}
+
+/// The simulator that the arguments ask for.
+fn simulator<'a>(args: &RunArgs, world: &World<'a>) -> Result<&'a dyn Simulate, Problem> {
+    if !args.gpu {
+        return Ok(world.simulator);
+    }
+    if world.peers.is_some() {
+        return Err(Problem::new("--gpu is for one process, and several simulate this machine together"));
+    }
+    world.gpu.ok_or_else(|| {
+        Problem::new("this netloom is built without the feature `gpu`")
+            .help("cargo build --release -p netloom-cli --features gpu; or leave out --gpu")
+    })
 }
 
 /// Runs a study once, and writes its result into this folder.
 pub(crate) fn run_study(
     study: &ResolvedStudy,
     folder: &Path,
-    Once { timeline, checkpoints }: Once,
+    Once { timeline, checkpoints, simulator }: Once,
     common: &Common,
     world: &World,
     out: &mut dyn Write,
@@ -71,7 +92,8 @@ pub(crate) fn run_study(
 ) -> Result<u8, Trouble> {
     let begin = SystemTime::now();
     let simulate = |progress: &dyn ProgressSink| {
-        world.simulator.run(study, checkpoints.as_ref(), progress, threads(common))
+        let simulator = simulator.unwrap_or(world.simulator);
+        simulator.run(study, checkpoints.as_ref(), progress, threads(common))
     };
     if !world.is_first() {
         let result = simulate(&Quiet(world.stop))?;
@@ -145,6 +167,10 @@ pub(crate) fn run_sweep(
         let help =
             "a sweep that was stopped resumes at its first missing point; --set sweep={} makes it one run";
         return Err(Problem::new(what).help(help).into());
+    }
+    if args.gpu {
+        let what = "--gpu is for one run, and this is a sweep";
+        return Err(Problem::new(what).help("--set sweep={} makes it one run").into());
     }
     if world.peers.is_some() {
         let what = "several processes simulate one machine here, and this study has a [sweep] table";

@@ -61,6 +61,15 @@ fn low(bin: usize) -> u64 {
 }
 
 impl Histogram {
+    /// One that was counted elsewhere, by the same bins: their counts, the sum of all values, the smallest and
+    /// the largest.
+    pub fn counted(bins: &[u64], sum: u64, (smallest, largest): (u64, u64)) -> Self {
+        let mut of = Histogram { sum, smallest, largest, ..Histogram::default() };
+        of.bins.iter_mut().zip(bins).for_each(|(own, &count)| *own = count);
+        of.count = bins.iter().sum();
+        of
+    }
+
     /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
@@ -123,6 +132,17 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counted_elsewhere() {
+        let mut own = Histogram::default();
+        let mut bins = vec![0; 256];
+        for value in [3, 8, 70_000, 70_000, 12_345] {
+            own.record(value);
+            bins[bin(value)] += 1;
+        }
+        assert_eq!(Histogram::counted(&bins, 3 + 8 + 140_000 + 12_345, (3, 70_000)), own);
+    }
 
     #[test]
     fn bins_hold_their_values() {

@@ -1,13 +1,16 @@
 //! What the nodes have counted since the start, summed over them, and of each link.
 
 use crate::parameters::Parameters;
-use crate::words::{BINS, LINK_COUNTS, PORTS, Words};
+use crate::words::{BINS, PORTS, Words};
+
+/// Most VCs of a receiver.
+pub const VCS_MAX: usize = 4;
 
 /// Counts of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCount {
-    /// Packets that began, by the class of their VC: dynamic, escape.
-    pub packets: [u64; 2],
+    /// Packets that began, by VC: the dynamic ones, then the escape VC.
+    pub packets: [u64; VCS_MAX],
     /// Token-acks that began.
     pub acks: u64,
     /// Ticks spent sending, up to now.
@@ -21,9 +24,9 @@ pub struct Distribution {
     pub bins: Vec<u64>,
     /// Sum of all values.
     pub sum: u64,
-    /// The least value since the start; `u64::MAX` without any.
+    /// The least value since the start or [`crate::Machine::restart_extremes`]; `u64::MAX` without any.
     pub least: u64,
-    /// The greatest.
+    /// The greatest, likewise.
     pub greatest: u64,
 }
 
@@ -95,15 +98,16 @@ impl Reader {
         }
         counts.links.resize(nodes * PORTS as usize, LinkCount::default());
         for port in 0..PORTS as usize {
-            let [dynamic, escape, acks, left] =
-                LINK_COUNTS.map(|name| place("LINK", port * LINK_COUNTS.len() + names.at(name)));
+            let first = port * names.at("LINK_WORDS");
+            let [acks, left] = ["LINK_ACKS", "LINK_LEFT"].map(|name| place("LINK", first + names.at(name)));
             for node in 0..nodes {
                 let link = &mut counts.links[node * PORTS as usize + port];
-                link.packets[0] += more(&words, &self.words, dynamic + node);
-                link.packets[1] += more(&words, &self.words, escape + node);
+                for (vc, packets) in link.packets[..vcs].iter_mut().enumerate() {
+                    *packets += more(&words, &self.words, place("LINK", first + vc) + node);
+                }
                 link.acks += more(&words, &self.words, acks + node);
-                let sent = (link.packets[0] + link.packets[1]) * u64::from(of.data_ticks)
-                    + link.acks * u64::from(of.ack_ticks);
+                let packets: u64 = link.packets.iter().sum();
+                let sent = packets * u64::from(of.data_ticks) + link.acks * u64::from(of.ack_ticks);
                 link.busy = sent - u64::from(words[left + node]);
             }
         }

@@ -188,6 +188,15 @@ impl Machine {
         self.now.into()
     }
 
+    /// Begins to look for the least and the greatest latency anew.
+    pub fn restart_extremes(&self) {
+        let nodes = self.parameters.nodes as usize;
+        for [least, greatest] in [["LATENCY_MIN", "LATENCY_MAX"], ["NETWORK_MIN", "NETWORK_MAX"]] {
+            self.write(self.words.at(least), &vec![u32::MAX; nodes]);
+            self.write(self.words.at(greatest), &vec![0; nodes]);
+        }
+    }
+
     /// Writes a word of all nodes.
     fn write(&self, word: usize, values: &[u32]) {
         let at = word as u64 * u64::from(self.parameters.nodes) * 4;
@@ -200,8 +209,7 @@ impl Machine {
         let nodes = of.nodes as usize;
         let all = |value: u32| vec![value; nodes];
         self.write(words.at("ASKS"), &all(1));
-        self.write(words.at("LATENCY_MIN"), &all(u32::MAX));
-        self.write(words.at("NETWORK_MIN"), &all(u32::MAX));
+        self.restart_extremes();
         let tokens = (0..of.dynamic_vcs).map(|vc| of.capacity[0] << (8 * vc)).sum::<u32>()
             + (of.capacity[1] << (8 * of.dynamic_vcs));
         for port in 0..PORTS as usize {

@@ -21,6 +21,6 @@ mod device;
 mod parameters;
 mod words;
 
-pub use counts::{Counts, LinkCount};
+pub use counts::{Counts, Distribution, LinkCount};
 pub use device::{DeviceError, Machine};
 pub use parameters::{Load, Pattern, Traffic, Unsupported};

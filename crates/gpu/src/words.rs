@@ -14,9 +14,6 @@ const PACKET: u32 = 3;
 /// Words of a link's mail before its token-acks: flags, time of arrival, packet.
 pub const MAIL_ACKS: u32 = 2 + PACKET;
 
-/// Counts of a link, in this order.
-pub const LINK_COUNTS: [&str; 4] = ["LINK_DYNAMIC", "LINK_ESCAPE", "LINK_ACKS", "LINK_LEFT"];
-
 /// The numbers of the words.
 pub struct Words {
     names: Vec<(&'static str, u32)>,
@@ -41,6 +38,8 @@ impl Words {
     pub fn new(of: &Parameters) -> Self {
         let mut names = vec![];
         let vcs = of.dynamic_vcs + 1;
+        // Packets by VC, then these.
+        let link_words = numbered(vcs, &[("LINK_ACKS", 1), ("LINK_LEFT", 1)], &mut names);
         let counts = [
             ("DELIVERED", 1),
             ("INJECTIONS", 1),
@@ -51,7 +50,7 @@ impl Words {
             ("NETWORK_MIN", 1),
             ("NETWORK_MAX", 1),
             ("OCCUPANCY", vcs),
-            ("LINK", PORTS * LINK_COUNTS.len() as u32),
+            ("LINK", PORTS * link_words),
         ];
         let counted = numbered(0, &counts, &mut names);
         let port = [
@@ -85,8 +84,7 @@ impl Words {
         let total = numbered(counted, &own, &mut names);
         let mail = MAIL_ACKS + 2 * of.acks_in_window();
         names.extend([("PORT_WORDS", port_words), ("FIFO_WORDS", fifo_words), ("MAIL_WORDS", mail)]);
-        names.push(("LINK_WORDS", LINK_COUNTS.len() as u32));
-        names.extend(LINK_COUNTS.iter().zip(0..).map(|(&name, number)| (name, number)));
+        names.push(("LINK_WORDS", link_words));
         Words { names, counted, total, mail }
     }
 

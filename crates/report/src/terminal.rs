@@ -6,7 +6,7 @@ use crate::limits;
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_study::number::{counted, duration, percent, scaled, short};
 use netloom_study::resolve::ResolvedStudy;
-use netloom_study::result::RunResult;
+use netloom_study::result::{Host, RunResult};
 use netloom_study::run::{Progress, ProgressSink, unmet};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -31,6 +31,11 @@ const STEPS: u64 = 1000;
 const LINE_EVERY: Duration = Duration::from_secs(30);
 /// Time between two changes of the bar.
 const BAR_EVERY: Duration = Duration::from_millis(100);
+
+/// The device or the threads that simulated.
+pub(crate) fn simulated_on(host: &Host) -> String {
+    host.device.clone().unwrap_or_else(|| counted(host.threads as usize, "thread"))
+}
 
 impl<'a> Terminal<'a> {
     /// A view of one run; `stop` ends it.
@@ -179,7 +184,7 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult, judged: &[Judged]) -> 
         text,
         "\n{} on {}: {} packet-hops/s, {} simulated us/s",
         duration(host.wall_s),
-        counted(host.threads as usize, "thread"),
+        simulated_on(host),
         scaled(host.packet_hops_per_s),
         short(host.simulated_us_per_s)
     );

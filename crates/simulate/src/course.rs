@@ -145,10 +145,8 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                     }
                     Some(from) if now > from => {
                         confidence = self.confidence(&records, from);
-                        let narrow = |c: &Confidence| c.half_width_95 <= measure.half_width * c.mean;
-                        // Where nothing arrives, there is no mean to be known.
-                        let is_known = confidence.as_ref().is_some_and(narrow);
-                        if is_known && steady::moves(&records[(from / window) as usize..]) {
+                        let measured = &records[(from / window) as usize..];
+                        if steady::is_known(self.study, confidence.as_ref(), measured) {
                             break Ended::Converged;
                         }
                     }
@@ -307,24 +305,12 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
 
     /// Whether the warm-up is over at the end of these windows.
     fn has_settled(&self, windows: &[WindowRecord]) -> bool {
-        let half_width = self.study.study.measure.half_width;
-        steady::settled(&self.utilization(windows), half_width) && steady::moves(windows)
+        steady::has_settled(self.study, windows, self.links)
     }
 
     /// How well the mean is known of these windows from a time on, ticks.
     fn confidence(&self, windows: &[WindowRecord], from: u64) -> Option<Confidence> {
-        let measured = &self.utilization(windows)[(from / self.study.window()) as usize..];
-        steady::confidence(measured).map(|(mean, half)| Confidence {
-            quantity: "mean utilization of the links".into(),
-            mean,
-            half_width_95: half,
-            windows: measured.len() as u64,
-        })
-    }
-
-    /// Mean utilization of the links in each window so far.
-    fn utilization(&self, windows: &[WindowRecord]) -> Vec<f64> {
-        windows.iter().map(|w| measure::utilization(self.study, w, self.links)).collect()
+        steady::confidence_of(self.study, &windows[(from / self.study.window()) as usize..], self.links)
     }
 
     /// Reports the progress of the run.

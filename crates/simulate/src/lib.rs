@@ -7,6 +7,7 @@
 //! | `packaging.rs` | machines of cabinets counted, without a run |
 //! | `family.rs` | tori of any family of routers, built for any hosts |
 //! | `driver.rs`, `hosts.rs` | what a run requires of the nodes' side; all hosts of a family as one type |
+//! | `gpu.rs` | synthetic traffic on a graphics processor, with the feature `gpu` |
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
 //! | `programs.rs` | programs of ranks, skeletons and traces, on any machine |
 //! | `ranks.rs` | the ranks of programs, and the nodes that they are laid onto |
@@ -23,6 +24,8 @@ mod checkpoint;
 mod course;
 mod driver;
 mod family;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod hosts;
 mod jobs;
 mod measure;
@@ -42,6 +45,8 @@ pub mod units;
 mod unloaded;
 
 use checkpoint::RunCheckpoints;
+#[cfg(feature = "gpu")]
+pub use gpu::Gpu;
 use netloom_engine::Peers;
 use netloom_fabric::router::BuildOptions;
 use netloom_study::diagnose::Problem;

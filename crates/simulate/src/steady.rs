@@ -1,7 +1,10 @@
 //! When a run has settled, and how well its mean is known: decided from simulated quantities alone.
 
+use crate::measure;
 use netloom_fabric::router::WindowRecord;
 use netloom_study::interval::student;
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::Confidence;
 
 /// Windows of each of the two stretches that are compared to find the end of the warm-up.
 const STRETCH: usize = 3;
@@ -20,6 +23,33 @@ pub fn settled(series: &[f64], tolerance: f64) -> bool {
     let drift = (last[STRETCH - 1] - before[0]).abs() / (2 * STRETCH - 1) as f64;
     let noise = ((va + vb) / STRETCH as f64).sqrt();
     (a - b).abs() <= (tolerance * a.abs()).max(noise) && drift <= (tolerance * a.abs()).max(noise)
+}
+
+/// Whether the warm-up of a study with this many links is over at the end of these windows.
+pub fn has_settled(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> bool {
+    settled(&utilization(study, windows, links), study.study.measure.half_width) && moves(windows)
+}
+
+/// How well the mean of these windows is known.
+pub fn confidence_of(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> Option<Confidence> {
+    confidence(&utilization(study, windows, links)).map(|(mean, half)| Confidence {
+        quantity: "mean utilization of the links".into(),
+        mean,
+        half_width_95: half,
+        windows: windows.len() as u64,
+    })
+}
+
+/// Whether a mean is known as well as the study asks for, from windows in which something moved.
+pub fn is_known(study: &ResolvedStudy, of: Option<&Confidence>, windows: &[WindowRecord]) -> bool {
+    let narrow = |c: &Confidence| c.half_width_95 <= study.study.measure.half_width * c.mean;
+    // Where nothing arrives, there is no mean to be known.
+    of.is_some_and(narrow) && moves(windows)
+}
+
+/// Mean utilization of the links in each window.
+fn utilization(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> Vec<f64> {
+    windows.iter().map(|w| measure::utilization(study, w, links)).collect()
 }
 
 /// Whether packets arrived in the last windows: a network in which nothing moves has not settled.

@@ -31,7 +31,7 @@ fn with(simulator: &dyn Simulate, judges: &[Judge], args: &[&str]) -> (u8, Strin
 /// The same, and it may be stopped at once.
 fn with_stop(stop: bool, simulator: &dyn Simulate, judges: &[Judge], args: &[&str]) -> (u8, String, String) {
     let stop = AtomicBool::new(stop);
-    let world = World { simulator, judges, stop: &stop, memory: Some(4 << 30), peers: None };
+    let world = World { simulator, gpu: None, judges, stop: &stop, memory: Some(4 << 30), peers: None };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let args = ["netloom"].iter().chain(args).copied();
     let status = run(args, &world, &mut out, &mut err).unwrap();
@@ -65,6 +65,44 @@ fn a_machine_to_start_from_is_valid_and_what_it_rounds_is_reported() {
     let output = netloom(&["machines", "describe", "xc", "--ticks"]);
     assert!(text(&output.stdout).contains("latency_ticks = 50"), "{}", text(&output.stdout));
     assert_eq!(netloom(&["machines", "new", "ring"]).status.code(), Some(2));
+}
+
+/// The simulator on a graphics processor is another one, is said to be missing where it is not built in, and is
+/// for one run.
+#[test]
+fn a_run_on_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = |name: &str, of: &str| {
+        let file = folder.path().join(format!("{name}.toml"));
+        std::fs::write(
+            &file,
+            format!("name = \"{name}\"\nmachine = \"bgl\"\n{of}\n[workload]\nkind = \"uniform\"\n"),
+        )
+        .unwrap();
+        file
+    };
+    let (one, many) = (study("one", ""), study("many", "[sweep]\nseed = [1, 2]\n"));
+    let out = folder.path().join("out");
+    let (status, _, err) = with(&Fake::default(), &[], &["run", path(&one), "--gpu", "--out", path(&out)]);
+    assert!(status == MISTAKE && err.contains("--features gpu") && !out.exists(), "{err}");
+    let (status, _, err) = with(&Fake::default(), &[], &["sweep", path(&many), "--gpu", "--out", path(&out)]);
+    assert!(status == MISTAKE && err.contains("--gpu is for one run") && !out.exists(), "{err}");
+
+    let (threads, device) = (Fake::default(), Fake::default());
+    let stop = AtomicBool::new(false);
+    // Less memory than the machine has here: it is the device's.
+    let world = World {
+        simulator: &threads,
+        gpu: Some(&device),
+        judges: &[],
+        stop: &stop,
+        memory: Some(1 << 20),
+        peers: None,
+    };
+    let (mut said, mut err) = (Vec::new(), Vec::new());
+    let args = ["netloom", "run", path(&one), "--gpu", "--out", path(&out)];
+    assert_eq!(run(args, &world, &mut said, &mut err).unwrap(), OK, "{}", text(&err));
+    assert_eq!((threads.runs.into_inner(), device.runs.into_inner()), (0, 1));
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn send(port: u32) {
         store(of_port(port, TRANSFER), transfer & ~WAITING);
         store(of_port(port, CARRIED), DATA_PACKET);
         store(of_port(port, BUSY_UNTIL), now + DATA_TICKS);
-        add(of_link(port, select(LINK_DYNAMIC, LINK_ESCAPE, vc == DYNAMIC_VCS)), 1u);
+        add(of_link(port, vc), 1u);
     } else {
         store(of_port(port, CARRIED), 0u);
     }

@@ -5,6 +5,7 @@ use super::{Plot, complete, page};
 use crate::claims::Judged;
 use crate::figures::figures;
 use crate::limits;
+use crate::terminal::simulated_on;
 use netloom_study::number::{counted, duration, grouped, percent, scaled, short};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult, Throughput};
@@ -46,14 +47,15 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot], claims
     let _ = write!(
         html,
         "<h2>To repeat this run</h2>\n<p>The file <code>study.toml</code> beside this page holds the study and its \
-         machine in full. With netloom {version}, <code>netloom run study.toml --out again</code> gives the same figures \
+         machine in full. With netloom {version}, <code>netloom run study.toml{gpu} --out again</code> gives the same figures \
          on any computer, with any number of threads.</p>\n\
          <details><summary>Complete configuration</summary><pre>{toml}</pre></details>\n\
          <p class=\"soft\">Files beside this page: <code>summary.json</code>, <code>study.toml</code>, tables as Parquet \
          (<code>series</code>, <code>latency</code>, <code>links</code> and others), and every drawing as SVG. Simulated by netloom \
-         {version} on {threads} in {wall}: {rate} packet-hops per second.</p>\n",
+         {version} on {device} in {wall}: {rate} packet-hops per second.</p>\n",
         version = escape(env!("CARGO_PKG_VERSION")),
-        threads = counted(result.host.threads as usize, "thread"),
+        gpu = if result.host.device.is_some() { " --gpu" } else { "" },
+        device = escape(&simulated_on(&result.host)),
         wall = duration(result.host.wall_s),
         rate = scaled(result.host.packet_hops_per_s),
     );

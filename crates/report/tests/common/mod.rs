@@ -210,6 +210,7 @@ impl Simulate for Fake {
                 packet_hops_per_s: 18.4e6,
                 simulated_us_per_s: 132.0,
                 bytes_per_node: 3300.0,
+                device: None,
                 peak_memory_bytes: None,
                 version: env!("CARGO_PKG_VERSION").into(),
             },

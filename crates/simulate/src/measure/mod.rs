@@ -156,7 +156,7 @@ pub(crate) fn host<B: RouterBlock>(
 }
 
 /// Maximum memory of this process so far, as Linux reports it.
-fn peak_memory_bytes() -> Option<u64> {
+pub(crate) fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)

@@ -7,6 +7,7 @@ use crate::driver::Driver;
 use netloom_fabric::config::{Outline, VcOutline};
 use netloom_fabric::histogram::Histogram;
 use netloom_fabric::router::{self, LinkCounts, Network, NodeBlock, PossibleOutput, VcClass, WindowRecord};
+use netloom_fabric::topology::torus::Torus;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{
     ByClass, Counters, DirectionMean, FROM_IO, LinkRow, LinkSummary, Occupancy, RunResult, Series,
@@ -91,22 +92,36 @@ fn offered(study: &ResolvedStudy, packets: f64) -> f64 {
     packets * mean / study.micros(1)
 }
 
+/// Offered load, of this many packets of a node per tick, and the accepted load of some windows.
+pub(crate) fn load(study: &ResolvedStudy, packets: Option<f64>, windows: &[WindowRecord]) -> Load {
+    let (network, window_us) = (study.torus(), study.micros(study.window()));
+    let nodes = network.nodes() as f64;
+    let accepted = |w: &WindowRecord| {
+        payload(network, w.delivered as f64, w.delivered_chunks as f64) / nodes / window_us
+    };
+    Load {
+        unit: UNIT,
+        offered: packets.map(|packets| offered(study, packets)),
+        accepted: windows.iter().map(accepted).collect(),
+    }
+}
+
+/// What the links of a torus carried: by node and port.
+pub(crate) struct Links<'a> {
+    pub torus: &'a Torus,
+    /// Between nodes.
+    pub between: Vec<(u32, usize, LinkCounts)>,
+    /// To and from IO nodes.
+    pub io: Vec<(u32, usize, LinkCounts)>,
+}
+
 impl<B: NodeBlock<Host: Driver>> Readout<B> for TorusReadout {
     fn links(&self, network: &mut Network<B>) -> f64 {
         network.links().len() as f64
     }
 
     fn load(&self, study: &ResolvedStudy, _: &RunResult, windows: &[WindowRecord]) -> Load {
-        let (network, window_us) = (study.torus(), study.micros(study.window()));
-        let nodes = network.nodes() as f64;
-        let accepted = |w: &WindowRecord| {
-            payload(network, w.delivered as f64, w.delivered_chunks as f64) / nodes / window_us
-        };
-        Load {
-            unit: UNIT,
-            offered: self.offered.map(|packets| offered(study, packets)),
-            accepted: windows.iter().map(accepted).collect(),
-        }
+        load(study, self.offered, windows)
     }
 
     fn stopped(&self, study: &ResolvedStudy, network: &mut Network<B>) -> Option<String> {
@@ -122,7 +137,9 @@ impl<B: NodeBlock<Host: Driver>> Readout<B> for TorusReadout {
         let windows = network.windows();
         let ticks = (span.to - span.from) as f64;
         let mut torus = TorusFigures::default();
-        link_figures(&mut result, &mut torus, study, network, ticks);
+        let (between, io) = (network.links(), network.io_links());
+        let links_of = Links { torus: network.torus(), between, io };
+        link_figures(&mut result, &mut torus, study, &links_of, ticks);
         let [dynamic, escape, high] = &network.totals().waits;
         torus.waits = Waits {
             dynamic: latency(study, dynamic),
@@ -154,15 +171,14 @@ impl<B: NodeBlock<Host: Driver>> Readout<B> for TorusReadout {
     }
 }
 
-fn link_figures<B: NodeBlock<Host: Driver>>(
+/// The figures of links over this many ticks.
+pub(crate) fn link_figures(
     result: &mut RunResult,
     figures: &mut TorusFigures,
     study: &ResolvedStudy,
-    network: &mut Network<B>,
+    Links { torus, between: list, io: io_links }: &Links,
     ticks: f64,
 ) {
-    let list = network.links();
-    let torus = network.torus().clone();
     let dimensions = torus.dimensions();
     let config = study.torus();
     let one = per_tick(config, 1.0, ticks);
@@ -181,12 +197,11 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     let used = |c: &LinkCounts| c.busy as f64 / ticks.max(1.0);
     let each = |f: fn(f64, f64) -> f64, start| list.iter().map(|l| used(&l.2)).fold(start, f);
     // All of them, with those to and from IO nodes, which are not in the means.
-    let io_links = network.io_links();
     let all_links: Vec<_> = list
         .iter()
-        .chain(&io_links)
+        .chain(io_links)
         .map(|&(node, port, counts)| {
-            let (node, direction) = sender(&torus, node, port);
+            let (node, direction) = sender(torus, node, port);
             (node, direction, counts)
         })
         .collect();
@@ -233,7 +248,8 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     }
 }
 
-fn occupancy(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> Occupancy {
+/// How full the receivers' buffers were, of this many links.
+pub(crate) fn occupancy(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> Occupancy {
     let mut sum = [0u64; 8];
     windows.iter().for_each(|w| (0..8).for_each(|vc| sum[vc] += w.occupancy[vc]));
     let ticks = windows.len() as f64 * study.window() as f64;
@@ -246,7 +262,7 @@ fn occupancy(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> Occ
 }
 
 /// The curves over time.
-fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f64) -> Vec<Series> {
+pub(crate) fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f64) -> Vec<Series> {
     let network = study.torus();
     let cycles = study.window();
     let window_us = study.micros(cycles);

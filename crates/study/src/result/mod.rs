@@ -532,6 +532,9 @@ pub struct Host {
     /// Maximum memory of the program so far, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+    /// The graphics processor, if it was one that simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// Version of Netloom.
     pub version: String,
 }
