@@ -177,6 +177,28 @@ fn all_to_all_on_a_cube_and_on_a_square() {
     compare("8x8x1", &square, &seeds(|s| all_to_all(&square, s, 0)), 3000, 14000, 0.03);
 }
 
+/// The longest dimension is full, and packets that wait for it hold the buffers of the others, so that much of the
+/// traffic is on the escape VC: throughput swings there, and any difference of the models would show.
+#[test]
+#[ignore = "slow: see CONTRIBUTING.md"]
+fn all_to_all_on_asymmetric_machines() {
+    let config = TorusConfig::bluegene_l(&[8, 4, 4]);
+    compare("8x4x4", &config, &seeds(|s| all_to_all(&config, s, 0)), 5000, 25_000, 0.03);
+    let config = TorusConfig::bluegene_l(&[16, 4, 4]);
+    // The first packets of each node: as many as keep the machine full until the end of what is compared.
+    let first = |seed| {
+        let mut list = all_to_all(&config, seed, 0);
+        let mut left = vec![90; config.nodes()];
+        list.retain(|packet| {
+            let left = &mut left[packet.source as usize];
+            *left -= i32::from(*left > 0);
+            *left > 0
+        });
+        list
+    };
+    compare("16x4x4", &config, &seeds(first), 10_000, 40_000, 0.03);
+}
+
 #[test]
 fn uniform_random_at_low_and_half_load() {
     for (dims, low, half) in [([4, 4, 4], 2641.0, 264.1), ([8, 8, 1], 5283.0, 528.3)] {
