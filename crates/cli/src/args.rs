@@ -138,9 +138,12 @@ pub enum Command {
         /// if one fails
         #[arg(long, value_name = "FILE")]
         against: Option<PathBuf>,
-        /// Write the verdicts and figures into a list of them
+        /// Write the verdicts and figures into a list of them, table by table
         #[arg(long, value_name = "FILE")]
         record: Option<PathBuf>,
+        /// Leave out the tables that this version has written into the list within the last day
+        #[arg(long, requires = "record", conflicts_with = "against")]
+        resume: bool,
         /// Output and threads
         #[command(flatten)]
         common: Common,

@@ -19,6 +19,7 @@ pub mod ranks;
 pub mod reference;
 mod runs;
 mod studies;
+mod validation;
 
 pub use process_group::ProcessGroup;
 
@@ -37,6 +38,7 @@ use netloom_study::resolve::{ResolvedStudy, load, load_machine, machine_rounding
 use netloom_study::run::{Quiet, Simulate, threads_here};
 use netloom_study::{machine, memory};
 use netloom_validate::judges::{Bench, Judge};
+use netloom_validate::records::Recorder;
 use netloom_validate::{bench, verdicts};
 use reference::Topic;
 use runs::{Once, run_once, run_study, run_sweep};
@@ -267,24 +269,20 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
         Some(Command::Machines { action }) => {
             machines(action.unwrap_or(MachinesAction::List { json: false }), out)
         }
-        Some(Command::Validate { what, quick, against, record, common }) => {
+        Some(Command::Validate { what, quick, against, record, resume, common }) => {
             let quiet = Quiet(world.stop);
             let bench =
                 Bench { simulator: world.simulator, progress: &quiet, threads: threads(&common), quick };
             let before = against.as_deref().map(|path| verdicts::read(path, quick)).transpose()?;
-            let entries = netloom_validate::run(world.judges, what.as_deref(), &bench, |what| {
-                // Progress only: that it cannot be shown is no reason to stop.
-                let _ = writeln!(err, "netloom: {what}");
-            })?;
+            let recorder = record.map(|path| Recorder::open(path, quick, what.as_deref())).transpose()?;
+            let mut observer = validation::Progress { recorder, resume, err };
+            let entries = netloom_validate::run(world.judges, what.as_deref(), &bench, &mut observer)?;
             if common.json {
                 print_json(out, &entries)?;
             } else {
                 write!(out, "{}", netloom_validate::table(&entries))?;
             }
             let stopped = world.stop.load(Ordering::Relaxed);
-            if let (Some(path), false) = (&record, stopped) {
-                verdicts::record(path, quick, &entries, what.as_deref())?;
-            }
             let failed = match &before {
                 None => entries.iter().any(|e| e.verdict.failed()),
                 Some(before) => {

@@ -2,10 +2,27 @@
 
 use crate::errors::{Kind, OrRaise};
 use crate::runs::SIMULATOR;
-use crate::watch::{Listener, watched};
+use crate::watch::{Listener, Watch, watched};
 use netloom_study::run::threads_here;
+use netloom_study::diagnose::Problem;
+use netloom_validate::Observer;
 use netloom_validate::judges::{Bench, judges};
+use netloom_validate::published::Entry;
 use pyo3::prelude::*;
+
+/// Shows what is judged.
+struct Shown<'a>(&'a Watch);
+
+impl Observer for Shown<'_> {
+    fn begins(&mut self, table: &str) {
+        self.0.set_text(&format!("judging {table}"));
+    }
+
+    fn judged(&mut self, table: &str, _: &[Entry], seconds: f64, _: &[&str]) -> Result<(), Problem> {
+        self.0.set_text(&format!("{table} took {seconds:.0} s"));
+        Ok(())
+    }
+}
 
 /// Compares published figures with simulated ones: the entries as JSON, and the exception that stopped it, if
 /// one did. `what` is a paper, a table or an entry; all if omitted.
@@ -22,7 +39,7 @@ pub fn validate(
     let listener = Listener { callable: progress, us_per_tick: 0.0 };
     let (entries, stopped) = watched(py, &listener, move |watch| {
         let bench = Bench { simulator: &SIMULATOR, progress: watch, threads, quick };
-        netloom_validate::run(&judges(), what.as_deref(), &bench, |text| watch.set_text(text))
+        netloom_validate::run(&judges(), what.as_deref(), &bench, &mut Shown(watch))
     })?;
     let entries = entries.or_raise(py, Kind::Study)?;
     let json = serde_json::to_string(&entries).expect("entries are plain data");

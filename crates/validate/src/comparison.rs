@@ -1,7 +1,7 @@
 //! `netloom validate`: each figure that a paper published beside the simulated one.
 
 use crate::fitted::decides_shape;
-use crate::judges::{Bench, Finding, Judge};
+use crate::judges::{Bench, Finding, Judge, proxy};
 use crate::published::{Entry, PAPERS, published};
 use crate::tally::Tally;
 use netloom_report::published::compare::{Published, Tolerance, Verdict, is_loose, judge};
@@ -23,8 +23,26 @@ pub fn in_full(wanted: &str) -> String {
     short.map_or_else(|| wanted.to_owned(), |(short, full)| wanted.replacen(short, full, 1))
 }
 
-/// Judges the selected entries: all, or those of one paper or table, or one; in full or short. `report` is
-/// called for each table before and after it is run.
+/// Who is told of each table.
+pub trait Observer {
+    /// Whether a table is to be judged.
+    fn wants(&self, _table: &str) -> bool {
+        true
+    }
+
+    /// A table is being judged.
+    fn begins(&mut self, table: &str);
+
+    /// A table has been judged, or has no judge: its entries among others, and how long it took, s. `left`:
+    /// those that follow.
+    ///
+    /// # Errors
+    /// What the observer cannot do with it.
+    fn judged(&mut self, table: &str, entries: &[Entry], seconds: f64, left: &[&str]) -> Result<(), Problem>;
+}
+
+/// Judges the selected entries: all, or those of one paper or table, or one; in full or short. The entries of
+/// tables that the observer does not want are left out.
 ///
 /// # Errors
 /// A name that no entry has; what the simulator refuses.
@@ -32,7 +50,7 @@ pub fn run(
     judges: &[Judge],
     wanted: Option<&str>,
     bench: &Bench,
-    mut report: impl FnMut(&str),
+    observer: &mut dyn Observer,
 ) -> Result<Vec<Entry>, Problem> {
     let mut entries = published()?;
     let wanted = wanted.map(in_full);
@@ -50,6 +68,7 @@ pub fn run(
             return Err(Problem::new(format!("nothing published is called `{wanted}`")).help(help));
         }
     }
+    entries.retain(|e| observer.wants(&e.table));
     for entry in &mut entries {
         let judged = judges.iter().any(|j| j.table == entry.table);
         entry.note = match (judged, entry.role.as_str()) {
@@ -58,27 +77,39 @@ pub fn run(
             (false, _) => "not simulated yet".into(),
         };
     }
-    for judge in judges {
+    let mut without: Vec<String> = entries.iter().map(|e| e.table.clone()).collect();
+    without.dedup();
+    without.retain(|table| judges.iter().all(|judge| judge.table != table));
+    for table in &without {
+        observer.judged(table, &entries, 0.0, &[])?;
+    }
+    let judges: Vec<&Judge> =
+        judges.iter().filter(|judge| entries.iter().any(|e| e.table == judge.table)).collect();
+    for (number, judge) in judges.iter().enumerate() {
         if bench.progress.stop() {
             break;
         }
-        if entries.iter().any(|e| e.table == judge.table) {
-            report(&format!("judging {}", judge.table));
-            let begin = std::time::Instant::now();
-            for finding in (judge.judge)(bench)? {
-                apply(&mut entries, &finding)?;
-            }
-            report(&format!("{} took {:.0} s", judge.table, begin.elapsed().as_secs_f64()));
+        observer.begins(judge.table);
+        let begin = std::time::Instant::now();
+        let proxy = if bench.quick { proxy(judge.table)? } else { None };
+        for finding in (judge.judge)(bench)? {
+            apply(&mut entries, &finding, proxy.as_deref())?;
+        }
+        // What was interrupted has not been judged.
+        if !bench.progress.stop() {
+            let left: Vec<&str> = judges[number + 1..].iter().map(|judge| judge.table).collect();
+            observer.judged(judge.table, &entries, begin.elapsed().as_secs_f64(), &left)?;
         }
     }
     Ok(entries)
 }
 
-/// Enters a finding. A shape for a table of numbers becomes an entry of its own.
+/// Enters a finding. A shape for a table of numbers becomes an entry of its own. `proxy`: what was simulated
+/// instead of what the paper had, if that is something else.
 ///
 /// # Errors
 /// A finding for an entry that no paper has: a slip in a judge.
-pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem> {
+pub fn apply(entries: &mut Vec<Entry>, finding: &Finding, proxy: Option<&str>) -> Result<(), Problem> {
     match finding {
         Finding::Figure { id, simulated, note, evidence } => {
             let Some(entry) = entries.iter_mut().find(|e| e.id == *id) else {
@@ -98,6 +129,12 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
             entry.difference = difference.is_finite().then_some(difference);
             entry.note.clone_from(note);
             entry.evidence = Some(*evidence);
+            let by_run = matches!(evidence, Evidence::Run | Evidence::Derived);
+            if let Some(other) = proxy.filter(|_| by_run) {
+                entry.verdict = Verdict::Proxy;
+                entry.note = format!("{other}, {}: {note}", if agrees { "agrees" } else { "does not agree" });
+                return Ok(());
+            }
             entry.verdict = match evidence {
                 _ if !agrees => Verdict::Fail,
                 _ if entry.role == "calibrate" => Verdict::Calibrated,
@@ -111,6 +148,7 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
         Finding::Shape { id, holds, note } => {
             let fitted = decides_shape(id);
             let verdict = match holds {
+                _ if proxy.is_some() => Verdict::Proxy,
                 true if fitted => Verdict::Calibrated,
                 true => Verdict::ShapePass,
                 false => Verdict::ShapeFail,
@@ -130,7 +168,7 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
             let entry = entries.iter_mut().find(|e| e.id == *id && e.quantity == "shape");
             let entry = entry.expect("it is there or was just put there");
             entry.verdict = verdict;
-            entry.note.clone_from(note);
+            entry.note = proxy.map_or_else(|| note.clone(), |other| format!("{other}: {note}"));
         }
         Finding::NotRun { id, note } => {
             entries.iter_mut().filter(|e| e.table == *id).for_each(|e| e.note.clone_from(note));
@@ -212,27 +250,27 @@ mod tests {
     fn right_figures_pass_and_wrong_ones_fail() {
         let mut entries = published().unwrap();
         let id = "bgl.all_to_all_32k.link_utilization";
-        apply(&mut entries, &figure(id, 0.97)).unwrap();
+        apply(&mut entries, &figure(id, 0.97), None).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Pass);
-        apply(&mut entries, &figure(id, 0.90)).unwrap();
+        apply(&mut entries, &figure(id, 0.90), None).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
-        apply(&mut entries, &figure(id, f64::NAN)).unwrap();
+        apply(&mut entries, &figure(id, f64::NAN), None).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
         let id = "bgq.table1_ping_pong[1].hardware_ns";
-        apply(&mut entries, &figure(id, 622.0)).unwrap();
+        apply(&mut entries, &figure(id, 622.0), None).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Calibrated);
-        apply(&mut entries, &figure(id, 700.0)).unwrap();
+        apply(&mut entries, &figure(id, 700.0), None).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
-        assert!(apply(&mut entries, &figure("bgl.all_to_all_32k.speed", 1.0)).is_err());
+        assert!(apply(&mut entries, &figure("bgl.all_to_all_32k.speed", 1.0), None).is_err());
     }
 
     #[test]
     fn shapes_have_entries_beside_numbers() {
         let mut entries = published().unwrap();
         let shape = |id: &str, holds| Finding::Shape { id: id.into(), holds, note: "seen".into() };
-        apply(&mut entries, &shape("bgl.all_to_all_32k", true)).unwrap();
-        apply(&mut entries, &shape("bgl.bubble_deadlock", false)).unwrap();
-        apply(&mut entries, &shape("bgl.verification", true)).unwrap();
+        apply(&mut entries, &shape("bgl.all_to_all_32k", true), None).unwrap();
+        apply(&mut entries, &shape("bgl.bubble_deadlock", false), None).unwrap();
+        apply(&mut entries, &shape("bgl.verification", true), None).unwrap();
         assert_eq!(entry(&entries, "bgl.verification").verdict, Verdict::Calibrated);
         assert_eq!(entry(&entries, "bgl.all_to_all_32k").verdict, Verdict::ShapePass);
         assert_eq!(entry(&entries, "bgl.bubble_deadlock").verdict, Verdict::ShapeFail);
@@ -243,7 +281,7 @@ mod tests {
     fn only_predictions_of_runs_pass() {
         let mut entries = published().unwrap();
         let mut verdict = |id: &str, simulated, evidence| {
-            apply(&mut entries, &Finding::figure(id, simulated, "", evidence)).unwrap();
+            apply(&mut entries, &Finding::figure(id, simulated, "", evidence), None).unwrap();
             entry(&entries, id).verdict
         };
         let id = "bgl.all_to_all_32k.link_utilization";
@@ -257,6 +295,44 @@ mod tests {
         assert_eq!(verdict(id, 590.0, Evidence::Run), Verdict::LooseBound);
         assert_eq!(verdict(id, 1000.0, Evidence::Run), Verdict::Pass);
         assert_eq!(verdict(id, 2100.0, Evidence::Run), Verdict::Fail);
+    }
+
+    /// A quick run of another machine neither passes nor fails; what it does not simulate is judged as ever.
+    #[test]
+    fn another_machine_is_a_proxy() {
+        let mut entries = published().unwrap();
+        let other = proxy("bgl.all_to_all_32k").unwrap().expect("its quick run is smaller");
+        assert!(other.contains("16x16x16 in place of 32x32x32"), "{other}");
+        let id = "bgl.all_to_all_32k.link_utilization";
+        for (simulated, word) in [(0.97, ", agrees: "), (0.5, ", does not agree: ")] {
+            apply(&mut entries, &figure(id, simulated), Some(&other)).unwrap();
+            let entry = entry(&entries, id);
+            assert_eq!((entry.verdict, entry.simulated), (Verdict::Proxy, Some(simulated)));
+            assert!(entry.note.contains(word), "{}", entry.note);
+        }
+        let shape = Finding::Shape { id: "bgl.all_to_all_32k".into(), holds: false, note: "seen".into() };
+        apply(&mut entries, &shape, Some(&other)).unwrap();
+        assert_eq!(entry(&entries, "bgl.all_to_all_32k").verdict, Verdict::Proxy);
+        let echo = Finding::figure("bgl.all_to_all_32k.payload_utilization", 0.87, "", Evidence::Echo);
+        apply(&mut entries, &echo, Some(&other)).unwrap();
+        assert_eq!(entry(&entries, "bgl.all_to_all_32k.payload_utilization").verdict, Verdict::Echo);
+        let text = table(&entries);
+        assert!(text.contains("0 pass, 0 fail\nbehaviours"), "{text}");
+        assert!(text.contains(": 2 proxy; without --quick"), "{text}");
+    }
+
+    /// Fewer points of the same machine are no other machine.
+    #[test]
+    fn fewer_points_are_no_proxy() {
+        for table in ["bgq.table4_collective_throughput", "bgq.table2_nearest_neighbour", "bgl.verification"]
+        {
+            assert_eq!(proxy(table).unwrap(), None, "{table}");
+        }
+        for table in
+            ["pami.allreduce_throughput", "pami.rectangle_broadcast", "bgl.hot_region", "bgl.escape_vcs"]
+        {
+            assert!(proxy(table).unwrap().is_some(), "{table}");
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ mod comparison;
 mod fitted;
 pub mod judges;
 pub mod published;
+pub mod records;
 pub mod tally;
 pub mod verdicts;
 
-pub use comparison::{apply, in_full, meant, run, table};
+pub use comparison::{Observer, apply, in_full, meant, run, table};

@@ -24,6 +24,8 @@ pub struct Tally {
     pub loose: usize,
     /// Entries that are no predictions and do not agree.
     pub others_fail: usize,
+    /// Entries for which a quick run simulated something else.
+    pub proxies: usize,
     /// Entries that nothing was run for.
     pub not_run: usize,
 }
@@ -45,6 +47,7 @@ impl Tally {
                 Verdict::Derived => &mut tally.derived,
                 Verdict::ClosedForm => &mut tally.closed_form,
                 Verdict::LooseBound => &mut tally.loose,
+                Verdict::Proxy => &mut tally.proxies,
                 Verdict::NotRun => &mut tally.not_run,
             } += 1;
         }
@@ -68,7 +71,15 @@ impl fmt::Display for Tally {
             self.loose,
             self.others_fail,
             self.not_run
-        )
+        )?;
+        if self.proxies > 0 {
+            writeln!(
+                f,
+                "another machine or length of run, which says nothing of the published figure: {} proxy; without --quick they are judged",
+                self.proxies
+            )?;
+        }
+        Ok(())
     }
 }
 

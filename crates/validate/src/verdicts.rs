@@ -150,7 +150,7 @@ impl fmt::Display for Change {
     }
 }
 
-fn read_file(path: &Path) -> Result<String, Problem> {
+pub(crate) fn read_file(path: &Path) -> Result<String, Problem> {
     std::fs::read_to_string(path)
         .map_err(|e| Problem::new(format!("cannot read the verdicts {}: {e}", path.display())))
 }
@@ -208,9 +208,14 @@ fn table_name(quick: bool) -> &'static str {
 pub fn record(path: &Path, quick: bool, entries: &[Entry], wanted: Option<&str>) -> Result<(), Problem> {
     let text = read_file(path)?;
     let before = parse(&path.display().to_string(), text.as_str(), quick)?;
-    let new = replaced(&text, quick, &merged(&before, entries, wanted));
+    let new = replaced(&text, table_name(quick), &lines(&merged(&before, entries, wanted)));
     std::fs::write(path, new)
         .map_err(|e| Problem::new(format!("cannot write the verdicts {}: {e}", path.display())))
+}
+
+/// The lines of a list's table.
+fn lines(list: &[Recorded]) -> Vec<String> {
+    list.iter().map(Recorded::to_string).collect()
 }
 
 /// A list with the entries that were asked for as they are now. New ones come behind the one that they follow
@@ -233,9 +238,12 @@ fn merged(before: &[Recorded], entries: &[Entry], wanted: Option<&str>) -> Verdi
     list
 }
 
-/// The text of a list with another content of one table.
-fn replaced(text: &str, quick: bool, list: &[Recorded]) -> String {
-    let head = format!("[{}]", table_name(quick));
+/// The text of a list with other lines in one table, which is put at its end if it has none of this name.
+pub(crate) fn replaced(text: &str, table: &str, lines: &[String]) -> String {
+    let head = format!("[{table}]");
+    if !text.lines().any(|line| line == head) {
+        return replaced(&format!("{}\n\n{head}\n", text.trim_end()), table, lines);
+    }
     let mut new = String::new();
     let mut inside = false;
     for line in text.lines() {
@@ -247,7 +255,7 @@ fn replaced(text: &str, quick: bool, list: &[Recorded]) -> String {
             new.push_str(line);
             new.push('\n');
             if inside {
-                list.iter().for_each(|r| new.push_str(&format!("{r}\n")));
+                lines.iter().for_each(|line| new.push_str(&format!("{line}\n")));
             }
         } else if !inside {
             new.push_str(line);
@@ -366,7 +374,7 @@ mod tests {
             format!("# Why.\n\n[quick]\n\"{}\" = \"fail\"\n\n[full]\n\"bgl.x\" = \"pass\"\n", entries[0].id);
         let before = parse("list", text.as_str(), true).unwrap();
         // One of two entries is recorded, then both.
-        let one = replaced(&text, true, &merged(&before, &entries[..1], Some(&entries[0].id)));
+        let one = replaced(&text, "quick", &lines(&merged(&before, &entries[..1], Some(&entries[0].id))));
         assert_eq!(
             one,
             format!(
@@ -376,7 +384,11 @@ mod tests {
         );
         entries[2].verdict = Verdict::ShapePass;
         entries[2].note = "of 1,234 and \"0.5\"".into();
-        let all = replaced(&one, true, &merged(&parse("list", one.as_str(), true).unwrap(), &entries, None));
+        let all = replaced(
+            &one,
+            "quick",
+            &lines(&merged(&parse("list", one.as_str(), true).unwrap(), &entries, None)),
+        );
         let read = parse("list", all.as_str(), true).unwrap();
         assert_eq!(read, entries.iter().map(Recorded::new).collect::<Vec<_>>());
         assert_eq!(read[2].numbers(), [1234.0, 0.5]);

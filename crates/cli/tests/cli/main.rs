@@ -365,10 +365,14 @@ fn validation_fails_when_a_figure_does() {
 fn verdicts_are_recorded_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("verdicts.toml");
-    std::fs::write(&list, "# Why.\n\n[quick]\n\"bgl.all_to_all_32k.link_utilization\" = \"fail\"\n").unwrap();
+    std::fs::write(
+        &list,
+        "# Why.\n\n[full]\n\"bgl.all_to_all_32k.link_utilization\" = \"fail\"\n\n[quick]\n",
+    )
+    .unwrap();
     let judge = |judge| [Judge { table: "bgl.all_to_all_32k", judge }];
     let validate = |judges: &[Judge], flag: &str| {
-        with(&Fake::default(), judges, &["validate", "bgl.all_to_all_32k", "--quick", flag, path(&list)])
+        with(&Fake::default(), judges, &["validate", "bgl.all_to_all_32k", flag, path(&list)])
     };
     // Better than the list: no failure, but the list is out of date.
     let (status, _, reported) = validate(&judge(right), "--against");
@@ -384,6 +388,13 @@ fn verdicts_are_recorded_and_compared() {
     assert!(status == OK && !reported.contains("out of date"), "{reported}");
     let (status, _, reported) = validate(&judge(wrong), "--against");
     assert!(status == FAILED && reported.contains("worse: "), "{reported}");
+    // What was recorded within a day is not judged again.
+    let resume = ["validate", "bgl.all_to_all_32k", "--record", path(&list), "--resume"];
+    let (status, shown, reported) = with(&Fake::default(), &judge(wrong), &resume);
+    assert!(status == OK && !reported.contains("judging") && !shown.contains("fail "), "{shown}{reported}");
+    let quick = [&resume[..], &["--quick"]].concat();
+    let (_, shown, reported) = with(&Fake::default(), &judge(wrong), &quick);
+    assert!(reported.contains("judging bgl.all_to_all_32k") && shown.contains("proxy"), "{shown}{reported}");
     // Another figure under the same verdict.
     let (status, _, reported) = validate(&judge(almost_right), "--against");
     assert!(

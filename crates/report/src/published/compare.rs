@@ -110,6 +110,8 @@ pub enum Verdict {
     ClosedForm,
     /// It is within the bound by more than a factor of [`LOOSE`]: almost anything is.
     LooseBound,
+    /// A quick run on another machine, or of another length, than the published one: it says nothing of it.
+    Proxy,
     /// Nothing was run for it.
     NotRun,
 }
@@ -119,7 +121,7 @@ pub const LOOSE: f64 = 3.0;
 
 impl Verdict {
     /// All verdicts.
-    pub const ALL: [Verdict; 10] = [
+    pub const ALL: [Verdict; 11] = [
         Verdict::Pass,
         Verdict::Fail,
         Verdict::ShapePass,
@@ -129,6 +131,7 @@ impl Verdict {
         Verdict::Derived,
         Verdict::ClosedForm,
         Verdict::LooseBound,
+        Verdict::Proxy,
         Verdict::NotRun,
     ];
 
@@ -144,6 +147,7 @@ impl Verdict {
             Verdict::Derived => "derived",
             Verdict::ClosedForm => "closed-form",
             Verdict::LooseBound => "loose-bound",
+            Verdict::Proxy => "proxy",
             Verdict::NotRun => "not-run",
         }
     }

@@ -53,6 +53,47 @@ impl StudyFile {
     }
 }
 
+/// What the quick run of a study has instead of what the paper had: another machine, or other keys. None if it
+/// leaves out some points only.
+///
+/// # Errors
+/// Errors of the study, with their places.
+pub fn proxy(name: &str, text: &str) -> Result<Option<String>, Problem> {
+    let tree = Tree::parse(&SourceFile::new(format!("{name} (built in)"), text))?;
+    let Some(changes) = tree.get("quick") else { return Ok(None) };
+    let mut changed = vec![];
+    differing(changes, "", &tree, &mut changed);
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let shape = |quick| StudyFile::read(name, text, quick).map(|file| file.study.machine.shape());
+    let (quick, full) = (shape(true)?, shape(false)?);
+    Ok(Some(match quick == full {
+        true => format!("another {}", changed.join(" and ")),
+        false => format!("{quick} in place of {full}"),
+    }))
+}
+
+/// The paths of a table's values that are not among those of a study: a list may have fewer values.
+fn differing(changes: &Tree, path: &str, study: &Tree, to: &mut Vec<String>) {
+    for entry in changes.entries() {
+        let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
+        let before = study.at(&path).map(|tree| &tree.value);
+        match (&entry.value.value, before) {
+            (Value::Table(_), _) => differing(&entry.value, &path, study, to),
+            (Value::List(some), Some(Value::List(all)))
+                if path.starts_with("sweep.") || path.starts_with("workload.") =>
+            {
+                let known: Vec<String> = all.iter().map(Tree::inline).collect();
+                if !some.iter().all(|value| known.contains(&value.inline())) {
+                    to.push(path);
+                }
+            }
+            _ => to.push(path),
+        }
+    }
+}
+
 /// The values of a table as `--set` takes them.
 fn leaves(tree: &Tree, path: &str, sets: &mut Vec<String>) {
     for entry in tree.entries() {
