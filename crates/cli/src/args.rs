@@ -127,7 +127,8 @@ pub enum Command {
         An entry's name is paper.table[row].column. `difference` is in the figure's unit where the tolerance is \
         absolute, else a fraction of the published figure. `pass` is a prediction that a run confirms; `echo` a parameter \
         read back, `derived` another entry's figure in other units, `closed-form` computed without a run, `calibrated` \
-        fitted, `loose-bound` further than a factor of three within a bound. The status is 1 when an entry fails.")]
+        fitted, `loose-bound` further than a factor of three within a bound, `proxy` a quick run of another machine. The \
+        status is 1 when an entry fails.")]
     Validate {
         /// A paper, a table (PAPER.FIGURE) or an entry; all if omitted
         what: Option<String>,

@@ -21,6 +21,7 @@ pub const PAPERS: &[(&str, &str)] = &[
     ("cray-xc", include_str!("../../../../published/cray-xc.toml")),
     ("pami", include_str!("../../../../published/pami.toml")),
     ("th-express-2", include_str!("../../../../published/th-express-2.toml")),
+    ("further", include_str!("../../../../published/further.toml")),
 ];
 
 /// A published figure and what became of it: one element of `netloom validate --json`.
