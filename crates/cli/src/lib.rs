@@ -275,8 +275,18 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
                 Bench { simulator: world.simulator, progress: &quiet, threads: threads(&common), quick };
             let before = against.as_deref().map(|path| verdicts::read(path, quick)).transpose()?;
             let recorder = record.map(|path| Recorder::open(path, quick, what.as_deref())).transpose()?;
+            let earlier = recorder.iter().filter(|_| resume).flat_map(Recorder::had);
+            let earlier: Vec<_> = earlier.map(|recorded| recorded.verdict).collect();
             let mut observer = validation::Progress { recorder, resume, err };
             let entries = netloom_validate::run(world.judges, what.as_deref(), &bench, &mut observer)?;
+            let earlier_fail = earlier.iter().filter(|verdict| verdict.failed()).count();
+            if !earlier.is_empty() {
+                let all = earlier.len();
+                writeln!(
+                    err,
+                    "netloom: {all} figures are left out, as the list has them; {earlier_fail} of them fail"
+                )?;
+            }
             if common.json {
                 print_json(out, &entries)?;
             } else {
@@ -284,7 +294,7 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             }
             let stopped = world.stop.load(Ordering::Relaxed);
             let failed = match &before {
-                None => entries.iter().any(|e| e.verdict.failed()),
+                None => earlier_fail > 0 || entries.iter().any(|e| e.verdict.failed()),
                 Some(before) => {
                     let changes = verdicts::compare(before, &entries, what.as_deref());
                     for change in &changes {

@@ -23,6 +23,10 @@ const WINDOWS_AT_ONCE: u32 = 256;
 /// The purpose of the nodes' random streams, and of the orders of their destinations; others are the fabric's.
 const STREAMS: [u64; 2] = [40, 41];
 
+/// The longest run, ticks: some 24 s of BlueGene/L. Times in the kernel have 32 bits, and those of packets that
+/// are due lie ahead, in open loop by up to 2^24 ticks.
+pub const TICKS_MAX: u64 = u32::MAX as u64 - (1 << 26);
+
 /// Why a machine is not simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
@@ -249,9 +253,10 @@ impl Machine {
     /// If the device fails.
     ///
     /// # Panics
-    /// If the tick has more than 32 bits: some 24 s of BlueGene/L.
+    /// If it is after [`TICKS_MAX`].
     pub fn run_until(&mut self, tick: u64, stop: &dyn Fn() -> bool) -> Result<&Counts, DeviceError> {
-        let end = u32::try_from(tick).expect("a run of at most 2^32 ticks");
+        assert!(tick <= TICKS_MAX, "a run of at most {TICKS_MAX} ticks");
+        let end = tick as u32;
         while self.now < end && !stop() {
             let left = (end - self.now).div_ceil(self.parameters.window());
             let windows = left.min(WINDOWS_AT_ONCE);

@@ -22,5 +22,5 @@ mod parameters;
 mod words;
 
 pub use counts::{Counts, Distribution, LinkCount};
-pub use device::{DeviceError, Machine};
+pub use device::{DeviceError, Machine, TICKS_MAX};
 pub use parameters::{Load, Pattern, Traffic, Unsupported};

@@ -122,7 +122,8 @@ impl Parameters {
                 "a packet must take longer on a link than its first bit to the next node, on a GPU",
             );
         }
-        let most = f64::from(1 << (24 - INTERVAL_BITS + 4));
+        // An exponential draw is up to 23 times the mean.
+        let most = f64::from(1 << (32 - 5 - INTERVAL_BITS));
         match self.interval {
             Some(interval) if !(interval > 0.0 && interval < most) => unsupported(
                 "traffic.load",

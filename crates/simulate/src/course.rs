@@ -255,28 +255,8 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
 
     /// Says what a reader must know before the figures are used. `cold`: no warm-up was found.
     fn warn(&self, result: &mut RunResult, cold: bool) {
-        result.simulated.window_us = self.study.micros(self.study.window());
-        result.warnings = self.study.warnings();
         result.warnings.extend(self.not_written.clone());
-        let (s, is_program) = (&result.simulated, self.study.study.workload.runs_programs());
-        if s.ticks < self.study.window() {
-            // A chart needs a window at least.
-            result.series.clear();
-            result.warnings.push(format!(
-                "the run ended after {} us, within its first measuring window of {} us: there are no curves over time; \
-                 a smaller measure.window_us gives some",
-                short(s.us),
-                short(s.window_us)
-            ));
-        }
-        if cold && s.ended == Ended::Finished && !is_program {
-            let text =
-                "the run finished before its warm-up was over: the means include its start and its end";
-            result.warnings.push(text.into());
-        }
-        if result.latency.total.count == 0 && !is_program {
-            result.warnings.push("no packet arrived in the measured part of the run".into());
-        }
+        warn(self.study, result, cold);
     }
 
     /// When the run has ended: where all is done, when the last thing happened that counts.
@@ -329,6 +309,32 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let total = self.total? as f64;
         let is_known = self.study.study.measure.until() == Until::Finished;
         is_known.then(|| measure::arrived_so_far(&mut self.network).1 as f64 / total)
+    }
+}
+
+/// Says what a reader of a run's result must know before the figures are used, after what is said already.
+/// `cold`: no warm-up was found.
+pub(super) fn warn(study: &ResolvedStudy, result: &mut RunResult, cold: bool) {
+    result.simulated.window_us = study.micros(study.window());
+    let about_study = study.warnings();
+    result.warnings.splice(0..0, about_study);
+    let (s, is_program) = (&result.simulated, study.study.workload.runs_programs());
+    if s.ticks < study.window() {
+        // A chart needs a window at least.
+        result.series.clear();
+        result.warnings.push(format!(
+            "the run ended after {} us, within its first measuring window of {} us: there are no curves over time; \
+             a smaller measure.window_us gives some",
+            short(s.us),
+            short(s.window_us)
+        ));
+    }
+    if cold && s.ended == Ended::Finished && !is_program {
+        let text = "the run finished before its warm-up was over: the means include its start and its end";
+        result.warnings.push(text.into());
+    }
+    if result.latency.total.count == 0 && !is_program {
+        result.warnings.push("no packet arrived in the measured part of the run".into());
     }
 }
 

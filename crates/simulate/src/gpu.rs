@@ -1,5 +1,6 @@
 //! A study on a graphics processor: synthetic traffic on BlueGene/L's torus (`crates/gpu`).
 
+use crate::course;
 use crate::measure::torus::{self, Links, payload_of_full_packet};
 use crate::measure::{latency, peak_memory_bytes};
 use crate::steady;
@@ -7,7 +8,7 @@ use netloom_fabric::config::{ConfigError, TorusConfig};
 use netloom_fabric::histogram::Histogram;
 use netloom_fabric::router::{LinkCounts, WindowRecord};
 use netloom_fabric::topology::torus::Torus;
-use netloom_gpu::{Counts, DeviceError, Distribution, LinkCount, Load, Machine, Pattern, Traffic};
+use netloom_gpu::{Counts, DeviceError, Distribution, LinkCount, Load, Machine, Pattern, TICKS_MAX, Traffic};
 use netloom_nic::config::FifoConfig;
 use netloom_study::diagnose::Problem;
 use netloom_study::machine::{Machine as StudyMachine, TorusNetwork};
@@ -88,6 +89,21 @@ fn supported(study: &ResolvedStudy) -> Result<(TorusConfig, Traffic), Problem> {
     if s.measure.unblocking || s.measure.counters {
         return unsupported("measure.unblocking", "neither this nor performance counters");
     }
+    if s.expect.keys().any(|path| path.starts_with("waits.")) {
+        return unsupported("expect", "waits in VCs are not measured");
+    }
+    let tick_us = study.micros(1);
+    if s.measure.time_us.is_some_and(|us| us / tick_us > TICKS_MAX as f64) {
+        let most = TICKS_MAX as f64 * tick_us;
+        return unsupported("measure.time_us", &format!("at most {most:.0} us"));
+    }
+    // The chunks in the buffers of a node are summed over a window in 32 bits.
+    let chunks =
+        f64::from(config.router.vc_B.max(config.router.escape_vc_B.unwrap_or(0)) / config.packet.chunk_B);
+    let longest = f64::from(u32::MAX) / (6.0 * chunks);
+    if study.window() as f64 > longest {
+        return unsupported("measure.window_us", &format!("at most {:.0} us", longest * tick_us));
+    }
     if s.timeline.is_some() {
         return unsupported("timeline", "no timeline");
     }
@@ -140,7 +156,7 @@ impl Run<'_> {
         let ticks = |us: f64| windows::ticks(us, study.machine.ticks_per_second());
         let (window, until) = (study.window(), measure.until());
         let end = measure.time_us.or(measure.max_time_us).map(ticks);
-        let last = end.unwrap_or(u64::MAX).min(u32::MAX.into());
+        let last = end.unwrap_or(u64::MAX).min(TICKS_MAX);
         let mut from = match measure.warmup_us {
             Warmup::Micros(us) => Some(ticks(us).div_ceil(window).saturating_mul(window)),
             Warmup::Auto if until != Until::Converged => Some(0),
@@ -172,9 +188,6 @@ impl Run<'_> {
                     _ => {}
                 }
             }
-            if now >= last {
-                break Ended::TimeLimit;
-            }
             let next = ((now / window + 1) * window).min(last);
             let stop = || progress.stop();
             let after = self.machine.run_until(next, &stop).map_err(|e| problem(study, e))?.clone();
@@ -183,18 +196,23 @@ impl Run<'_> {
                 self.windows.push(self.record(&counted, &after));
             }
             counted = after;
-            let fraction = end.map(|end| now as f64 / end as f64);
+            let fraction = measure.time_us.map(|us| now as f64 / ticks(us) as f64);
             progress.update(Progress { ticks: now, fraction, packet_hops: hops(&counted) });
             if now < next {
                 break Ended::Interrupted;
             }
+            if now >= last {
+                break Ended::TimeLimit;
+            }
         };
         let mut result = self.result(&counted, &first, counted_from, confidence);
+        course::warn(study, &mut result, from.is_none());
+        self.warn(&mut result);
         result.simulated.ended = ended;
         result.partial = match ended {
             Ended::Interrupted => Some("interrupted before its end".into()),
             Ended::TimeLimit if until != Until::Time => {
-                Some("reached max_time_us, or the 2^32 ticks of a run on a GPU, before its own end".into())
+                Some("reached max_time_us, or the longest time of a run on a GPU, before its own end".into())
             }
             _ if from.is_some_and(|from| from > counted_from) => {
                 Some("ended before its warm-up did, so that is in the figures".into())
@@ -250,7 +268,7 @@ impl Run<'_> {
         let study = self.study;
         let to = self.machine.now();
         let p = &study.torus().packet;
-        let payload = u64::from(self.chunks * p.chunk_B - p.header_B - p.software_header_B);
+        let payload = u64::from((self.chunks * p.chunk_B).saturating_sub(p.header_B + p.software_header_B));
         let mut result = RunResult {
             title: study.heading(),
             seed: study.study.seed,
@@ -259,7 +277,6 @@ impl Run<'_> {
                 us: study.micros(to),
                 measured_from_us: study.micros(from),
                 measured_us: study.micros(to - from),
-                window_us: study.micros(study.window()),
                 ..Simulated::default()
             },
             totals: Totals {
@@ -282,7 +299,11 @@ impl Run<'_> {
         result.torus = Some(figures);
         result.series = torus::series(study, &self.windows, self.links, self.torus.nodes().into());
         result.throughput = torus::load(study, self.offered, measured).figures(study, &result);
-        result.warnings = study.warnings();
+        result
+    }
+
+    /// What a reader must know of the device.
+    fn warn(&self, result: &mut RunResult) {
         if self.machine.is_software() {
             result.warnings.push(format!(
                 "the device is {}, a driver that runs on the processor: without --gpu it is faster",
@@ -290,10 +311,6 @@ impl Run<'_> {
             ));
         }
         result.warnings.push("on a GPU waits in VCs are not measured".into());
-        if result.latency.total.count == 0 {
-            result.warnings.push("no packet arrived in the measured part of the run".into());
-        }
-        result
     }
 
     fn links(&self, counted: &Counts, first: &Counts) -> Vec<(u32, usize, LinkCounts)> {

@@ -1,7 +1,7 @@
 //! `netloom validate`: each figure that a paper published beside the simulated one.
 
 use crate::fitted::decides_shape;
-use crate::judges::{Bench, Finding, Judge, proxy};
+use crate::judges::{Bench, Finding, Judge};
 use crate::published::{Entry, PAPERS, published};
 use crate::tally::Tally;
 use netloom_report::published::compare::{Published, Tolerance, Verdict, is_loose, judge};
@@ -91,9 +91,8 @@ pub fn run(
         }
         observer.begins(judge.table);
         let begin = std::time::Instant::now();
-        let proxy = if bench.quick { proxy(judge.table)? } else { None };
         for finding in (judge.judge)(bench)? {
-            apply(&mut entries, &finding, proxy.as_deref())?;
+            apply(&mut entries, &finding)?;
         }
         // What was interrupted has not been judged.
         if !bench.progress.stop() {
@@ -104,13 +103,17 @@ pub fn run(
     Ok(entries)
 }
 
-/// Enters a finding. A shape for a table of numbers becomes an entry of its own. `proxy`: what was simulated
-/// instead of what the paper had, if that is something else.
+/// Enters a finding. A shape for a table of numbers becomes an entry of its own.
 ///
 /// # Errors
 /// A finding for an entry that no paper has: a slip in a judge.
-pub fn apply(entries: &mut Vec<Entry>, finding: &Finding, proxy: Option<&str>) -> Result<(), Problem> {
+pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem> {
+    let (finding, proxy) = match finding {
+        Finding::Proxy { other, finding } => (&**finding, Some(other)),
+        finding => (finding, None),
+    };
     match finding {
+        Finding::Proxy { .. } => unreachable!("a finding is a proxy once"),
         Finding::Figure { id, simulated, note, evidence } => {
             let Some(entry) = entries.iter_mut().find(|e| e.id == *id) else {
                 // Judges work by table; where one entry was asked for, the others are not here.
@@ -250,27 +253,27 @@ mod tests {
     fn right_figures_pass_and_wrong_ones_fail() {
         let mut entries = published().unwrap();
         let id = "bgl.all_to_all_32k.link_utilization";
-        apply(&mut entries, &figure(id, 0.97), None).unwrap();
+        apply(&mut entries, &figure(id, 0.97)).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Pass);
-        apply(&mut entries, &figure(id, 0.90), None).unwrap();
+        apply(&mut entries, &figure(id, 0.90)).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
-        apply(&mut entries, &figure(id, f64::NAN), None).unwrap();
+        apply(&mut entries, &figure(id, f64::NAN)).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
         let id = "bgq.table1_ping_pong[1].hardware_ns";
-        apply(&mut entries, &figure(id, 622.0), None).unwrap();
+        apply(&mut entries, &figure(id, 622.0)).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Calibrated);
-        apply(&mut entries, &figure(id, 700.0), None).unwrap();
+        apply(&mut entries, &figure(id, 700.0)).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
-        assert!(apply(&mut entries, &figure("bgl.all_to_all_32k.speed", 1.0), None).is_err());
+        assert!(apply(&mut entries, &figure("bgl.all_to_all_32k.speed", 1.0)).is_err());
     }
 
     #[test]
     fn shapes_have_entries_beside_numbers() {
         let mut entries = published().unwrap();
         let shape = |id: &str, holds| Finding::Shape { id: id.into(), holds, note: "seen".into() };
-        apply(&mut entries, &shape("bgl.all_to_all_32k", true), None).unwrap();
-        apply(&mut entries, &shape("bgl.bubble_deadlock", false), None).unwrap();
-        apply(&mut entries, &shape("bgl.verification", true), None).unwrap();
+        apply(&mut entries, &shape("bgl.all_to_all_32k", true)).unwrap();
+        apply(&mut entries, &shape("bgl.bubble_deadlock", false)).unwrap();
+        apply(&mut entries, &shape("bgl.verification", true)).unwrap();
         assert_eq!(entry(&entries, "bgl.verification").verdict, Verdict::Calibrated);
         assert_eq!(entry(&entries, "bgl.all_to_all_32k").verdict, Verdict::ShapePass);
         assert_eq!(entry(&entries, "bgl.bubble_deadlock").verdict, Verdict::ShapeFail);
@@ -281,7 +284,7 @@ mod tests {
     fn only_predictions_of_runs_pass() {
         let mut entries = published().unwrap();
         let mut verdict = |id: &str, simulated, evidence| {
-            apply(&mut entries, &Finding::figure(id, simulated, "", evidence), None).unwrap();
+            apply(&mut entries, &Finding::figure(id, simulated, "", evidence)).unwrap();
             entry(&entries, id).verdict
         };
         let id = "bgl.all_to_all_32k.link_utilization";
@@ -301,38 +304,23 @@ mod tests {
     #[test]
     fn another_machine_is_a_proxy() {
         let mut entries = published().unwrap();
-        let other = proxy("bgl.all_to_all_32k").unwrap().expect("its quick run is smaller");
-        assert!(other.contains("16x16x16 in place of 32x32x32"), "{other}");
+        let other = Some("16x16x16 in place of 32x32x32".to_owned());
         let id = "bgl.all_to_all_32k.link_utilization";
         for (simulated, word) in [(0.97, ", agrees: "), (0.5, ", does not agree: ")] {
-            apply(&mut entries, &figure(id, simulated), Some(&other)).unwrap();
+            apply(&mut entries, &figure(id, simulated).instead(other.clone())).unwrap();
             let entry = entry(&entries, id);
             assert_eq!((entry.verdict, entry.simulated), (Verdict::Proxy, Some(simulated)));
             assert!(entry.note.contains(word), "{}", entry.note);
         }
         let shape = Finding::Shape { id: "bgl.all_to_all_32k".into(), holds: false, note: "seen".into() };
-        apply(&mut entries, &shape, Some(&other)).unwrap();
+        apply(&mut entries, &shape.instead(other.clone())).unwrap();
         assert_eq!(entry(&entries, "bgl.all_to_all_32k").verdict, Verdict::Proxy);
         let echo = Finding::figure("bgl.all_to_all_32k.payload_utilization", 0.87, "", Evidence::Echo);
-        apply(&mut entries, &echo, Some(&other)).unwrap();
+        apply(&mut entries, &echo.instead(other)).unwrap();
         assert_eq!(entry(&entries, "bgl.all_to_all_32k.payload_utilization").verdict, Verdict::Echo);
         let text = table(&entries);
         assert!(text.contains("0 pass, 0 fail\nbehaviours"), "{text}");
         assert!(text.contains(": 2 proxy; without --quick"), "{text}");
-    }
-
-    /// Fewer points of the same machine are no other machine.
-    #[test]
-    fn fewer_points_are_no_proxy() {
-        for table in ["bgq.table4_collective_throughput", "bgq.table2_nearest_neighbour", "bgl.verification"]
-        {
-            assert_eq!(proxy(table).unwrap(), None, "{table}");
-        }
-        for table in
-            ["pami.allreduce_throughput", "pami.rectangle_broadcast", "bgl.hot_region", "bgl.escape_vcs"]
-        {
-            assert!(proxy(table).unwrap().is_some(), "{table}");
-        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use crate::comparison::meant;
 use crate::published::Entry;
-use crate::verdicts::{Verdicts, parse, read_file, record, replaced};
+use crate::verdicts::{Recorded, Verdicts, parse, read_file, record, replaced, write_file};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::tree::{Tree, Value};
@@ -74,9 +74,20 @@ impl Recorder {
     /// Whether this version has judged a table within the last day.
     pub fn has(&self, table: &str) -> bool {
         let fresh = |record: &Record| {
-            record.version == env!("CARGO_PKG_VERSION") && self.now.signed_duration_since(record.at) < FRESH
+            let age = self.now.signed_duration_since(record.at);
+            record.version == env!("CARGO_PKG_VERSION") && (TimeDelta::zero()..FRESH).contains(&age)
         };
         self.record(table).is_some_and(fresh)
+    }
+
+    /// What the list had of the tables that were asked for and need not be judged again.
+    pub fn had(&self) -> impl Iterator<Item = &Recorded> {
+        let asked = |id: &str| self.wanted.as_deref().is_none_or(|wanted| meant(id, wanted));
+        // `paper.table[row].column`, or `paper.table`.
+        let table = |id: &str| {
+            id.split('[').next().unwrap_or(id).splitn(3, '.').take(2).collect::<Vec<_>>().join(".")
+        };
+        self.before.iter().filter(move |r| asked(&r.id) && self.has(&table(&r.id)))
     }
 
     /// How long some tables will take, s: as the last time; `None` if that is not known of one of them.
@@ -108,9 +119,7 @@ impl Recorder {
             None => self.records.push(new),
         }
         let lines: Vec<String> = self.records.iter().map(Record::to_string).collect();
-        let text = replaced(&read_file(&self.path)?, "recorded", &lines);
-        std::fs::write(&self.path, text)
-            .map_err(|e| Problem::new(format!("cannot write the verdicts {}: {e}", self.path.display())))
+        write_file(&self.path, &replaced(&read_file(&self.path)?, "recorded", &lines))
     }
 }
 

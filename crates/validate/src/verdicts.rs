@@ -14,7 +14,7 @@
 //! `netloom validate --against FILE` compares a run with it, `--record FILE` writes it.
 
 use crate::comparison::{in_full, meant};
-use crate::published::Entry;
+use crate::published::{Entry, published};
 use netloom_report::published::compare::Verdict;
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::tree::{Tree, Value};
@@ -208,9 +208,17 @@ fn table_name(quick: bool) -> &'static str {
 pub fn record(path: &Path, quick: bool, entries: &[Entry], wanted: Option<&str>) -> Result<(), Problem> {
     let text = read_file(path)?;
     let before = parse(&path.display().to_string(), text.as_str(), quick)?;
-    let new = replaced(&text, table_name(quick), &lines(&merged(&before, entries, wanted)));
-    std::fs::write(path, new)
-        .map_err(|e| Problem::new(format!("cannot write the verdicts {}: {e}", path.display())))
+    let published = published()?;
+    let place = |id: &str| published.iter().position(|e| e.id == id || e.table == id);
+    let merged = merged(&before, entries, wanted, &place);
+    write_file(path, &replaced(&text, table_name(quick), &lines(&merged)))
+}
+
+/// Writes a list; what is interrupted leaves the old one.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Problem> {
+    let new = path.with_extension("toml.new");
+    let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path));
+    written.map_err(|e| Problem::new(format!("cannot write the verdicts {}: {e}", path.display())))
 }
 
 /// The lines of a list's table.
@@ -218,17 +226,21 @@ fn lines(list: &[Recorded]) -> Vec<String> {
     list.iter().map(Recorded::to_string).collect()
 }
 
-/// A list with the entries that were asked for as they are now. New ones come behind the one that they follow
-/// in the paper.
-fn merged(before: &[Recorded], entries: &[Entry], wanted: Option<&str>) -> Verdicts {
-    let mut list: Verdicts = before.to_vec();
-    let mut at = 0;
+/// A list with the entries that were asked for as they are now, without those that are published no more.
+/// `place`: an entry's place among all that are published; new ones come behind those before them.
+fn merged(
+    before: &[Recorded],
+    entries: &[Entry],
+    wanted: Option<&str>,
+    place: &dyn Fn(&str) -> Option<usize>,
+) -> Verdicts {
+    let mut list: Verdicts = before.iter().filter(|r| place(&r.id).is_some()).cloned().collect();
     for now in listed(before, entries, wanted).map(Recorded::new) {
         match list.iter().position(|r| r.id == now.id) {
-            Some(i) => (list[i], at) = (now, i + 1),
+            Some(i) => list[i] = now,
             None => {
-                list.insert(at, now);
-                at += 1;
+                let after = list.iter().rposition(|r| place(&r.id) <= place(&now.id));
+                list.insert(after.map_or(0, |i| i + 1), now);
             }
         }
     }
@@ -316,7 +328,6 @@ pub fn compare(before: &[Recorded], entries: &[Entry], wanted: Option<&str>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::published::published;
 
     fn recorded(entry: &Entry, verdict: Verdict) -> Recorded {
         Recorded { id: entry.id.clone(), verdict, simulated: None, seen: None }
@@ -373,8 +384,11 @@ mod tests {
         let text =
             format!("# Why.\n\n[quick]\n\"{}\" = \"fail\"\n\n[full]\n\"bgl.x\" = \"pass\"\n", entries[0].id);
         let before = parse("list", text.as_str(), true).unwrap();
+        let all = published().unwrap();
+        let place = |id: &str| all.iter().position(|e| e.id == id || e.table == id);
         // One of two entries is recorded, then both.
-        let one = replaced(&text, "quick", &lines(&merged(&before, &entries[..1], Some(&entries[0].id))));
+        let one =
+            replaced(&text, "quick", &lines(&merged(&before, &entries[..1], Some(&entries[0].id), &place)));
         assert_eq!(
             one,
             format!(
@@ -387,7 +401,7 @@ mod tests {
         let all = replaced(
             &one,
             "quick",
-            &lines(&merged(&parse("list", one.as_str(), true).unwrap(), &entries, None)),
+            &lines(&merged(&parse("list", one.as_str(), true).unwrap(), &entries, None, &place)),
         );
         let read = parse("list", all.as_str(), true).unwrap();
         assert_eq!(read, entries.iter().map(Recorded::new).collect::<Vec<_>>());

@@ -50,6 +50,6 @@ fn exponential() -> u32 {
     let point = mantissa >> 24u;
     let between = (mantissa >> 8u) & 0xffffu;
     let step = logarithms[point + 1u] - logarithms[point];
-    let logarithm = logarithms[point] + ((step * between) >> 16u);
+    let logarithm = logarithms[point] + multiply(step, between << 16u).x;
     return (zeros + 1u) * LN_2 - logarithm;
 }

@@ -53,6 +53,13 @@ pub enum Finding {
         /// What was seen.
         note: String,
     },
+    /// The same of another machine, or of another run, than the paper's.
+    Proxy {
+        /// What it is instead.
+        other: String,
+        /// What was found.
+        finding: Box<Finding>,
+    },
     /// Why nothing was run for a table.
     NotRun {
         /// The table, `paper.table`.
@@ -76,6 +83,14 @@ impl Finding {
         evidence: Evidence,
     ) -> Finding {
         Finding::Figure { id: id.into(), simulated, note: note.into(), evidence }
+    }
+
+    /// The same, of something else than the paper had, if it is that.
+    pub fn instead(self, other: Option<String>) -> Finding {
+        match other {
+            Some(other) => Finding::Proxy { other, finding: Box::new(self) },
+            None => self,
+        }
     }
 
     /// The same figure, obtained in another manner than by a run.
@@ -118,17 +133,6 @@ pub fn judges() -> Vec<Judge> {
     judges
 }
 
-/// What a quick run simulates for a table instead of what the paper did, if it does.
-///
-/// # Errors
-/// Errors of a study, with their places.
-pub fn proxy(table: &str) -> Result<Option<String>, Problem> {
-    let all = bgl::STUDIES.iter().chain(bgq::STUDIES).chain(pami::STUDIES);
-    let studies = all.filter(|(name, _)| *name == table).flat_map(|(_, studies)| *studies);
-    let each = studies.map(|(name, text)| runs::proxy(name, text)).collect::<Result<Vec<_>, _>>()?;
-    Ok(each.into_iter().flatten().next())
-}
-
 /// Runs the studies of a table and judges their claims.
 ///
 /// # Errors
@@ -143,17 +147,19 @@ pub fn judge(bench: &Bench, table: &str, studies: &[(&str, &str)]) -> Result<Vec
         return Ok(vec![]);
     }
     let mut findings = Vec::new();
-    let (mut seen, mut missed) = (Vec::new(), Vec::new());
+    let (mut seen, mut missed, mut others) = (Vec::new(), Vec::new(), Vec::<String>::new());
     for (file, points) in files.iter().zip(&points) {
         for claim in file.claims.iter().filter(|c| c.is_judged(bench.quick)) {
             let read = claim.read(points).map_err(|m| Problem::new(format!("{}: {m}", file.name)))?;
             match &claim.entry {
                 Some(id) => {
                     let note = format!("{}: {}", file.name, read.from);
-                    findings.push(Finding::figure(id, read.value, note, claim.evidence));
+                    let figure = Finding::figure(id, read.value, note, claim.evidence);
+                    findings.push(figure.instead(file.proxy.clone()));
                 }
                 None => {
                     let (holds, text) = claim.judge(&read, bench.quick);
+                    others.extend(file.proxy.clone().filter(|other| !others.contains(other)));
                     if holds { &mut seen } else { &mut missed }.push(format!("{}: {text}", file.name));
                 }
             }
@@ -164,11 +170,9 @@ pub fn judge(bench: &Bench, table: &str, studies: &[(&str, &str)]) -> Result<Vec
             if list.is_empty() { String::new() } else { format!("{head}: {}. ", list.join("; ")) }
         };
         let note = reported("Not seen", &missed) + &reported("Seen", &seen);
-        findings.push(Finding::Shape {
-            id: table.into(),
-            holds: missed.is_empty(),
-            note: note.trim_end().into(),
-        });
+        let shape =
+            Finding::Shape { id: table.into(), holds: missed.is_empty(), note: note.trim_end().into() };
+        findings.push(shape.instead((!others.is_empty()).then(|| others.join(", "))));
     }
     Ok(findings)
 }

@@ -21,6 +21,9 @@ pub struct StudyFile {
     pub points: Vec<Point>,
     /// What it claims.
     pub claims: Vec<Claim>,
+    /// What a quick run has instead of what the paper had: another machine, or other keys. None if it leaves
+    /// out some points only.
+    pub proxy: Option<String>,
 }
 
 impl StudyFile {
@@ -31,11 +34,20 @@ impl StudyFile {
     pub fn read(name: &str, text: &str, quick: bool) -> Result<StudyFile, Problem> {
         let file = SourceFile::new(format!("{name} (built in)"), text);
         let tree = Tree::parse(&file)?;
-        let mut sets = Vec::new();
+        let (mut sets, mut changed) = (Vec::new(), vec![]);
         if let Some(changes) = tree.get("quick").filter(|_| quick) {
             leaves(changes, "", &mut sets);
+            differing(changes, "", &tree, &mut changed);
         }
+        let shape = match changed.is_empty() {
+            true => None,
+            false => Some(resolve(file.clone(), Path::new("."), &[])?.machine.shape()),
+        };
         let study = resolve(file, Path::new("."), &sets)?;
+        let proxy = shape.map(|full| match study.machine.shape() {
+            quick if quick == full => format!("another {}", changed.join(" and ")),
+            quick => format!("{quick} in place of {full}"),
+        });
         let claims = study.claims.clone();
         let points = match study.axes.is_empty() {
             true => vec![Point { name: study.study.name.clone(), values: vec![], study: study.clone() }],
@@ -43,7 +55,7 @@ impl StudyFile {
         };
         // Its name is enough in the report.
         let name = Path::new(name).file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
-        Ok(StudyFile { name: name.into(), study, points, claims })
+        Ok(StudyFile { name: name.into(), study, points, claims, proxy })
     }
 
     /// The parameters of a point of its sweep, with their values.
@@ -51,27 +63,6 @@ impl StudyFile {
         let paths = self.study.axes.iter().map(|axis| axis.path.clone());
         paths.zip(point.values.iter().cloned()).collect()
     }
-}
-
-/// What the quick run of a study has instead of what the paper had: another machine, or other keys. None if it
-/// leaves out some points only.
-///
-/// # Errors
-/// Errors of the study, with their places.
-pub fn proxy(name: &str, text: &str) -> Result<Option<String>, Problem> {
-    let tree = Tree::parse(&SourceFile::new(format!("{name} (built in)"), text))?;
-    let Some(changes) = tree.get("quick") else { return Ok(None) };
-    let mut changed = vec![];
-    differing(changes, "", &tree, &mut changed);
-    if changed.is_empty() {
-        return Ok(None);
-    }
-    let shape = |quick| StudyFile::read(name, text, quick).map(|file| file.study.machine.shape());
-    let (quick, full) = (shape(true)?, shape(false)?);
-    Ok(Some(match quick == full {
-        true => format!("another {}", changed.join(" and ")),
-        false => format!("{quick} in place of {full}"),
-    }))
 }
 
 /// The paths of a table's values that are not among those of a study: a list may have fewer values.
@@ -160,4 +151,31 @@ fn run_file(bench: &Bench, file: &StudyFile) -> Result<Vec<Ran>, Problem> {
         Some(Ran { parameters, study: point.study, result: result? })
     };
     Ok(outcomes.into_iter().filter_map(ran).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{bgl, bgq, pami};
+    use super::*;
+
+    fn proxy(path: &str, quick: bool) -> Option<String> {
+        let all =
+            bgl::STUDIES.iter().chain(bgq::STUDIES).chain(pami::STUDIES).flat_map(|(_, studies)| *studies);
+        let (name, text) = all.clone().find(|(name, _)| name.ends_with(path)).expect("a study of a judge");
+        StudyFile::read(name, text, quick).unwrap().proxy
+    }
+
+    /// Fewer points of the same machine are no other machine.
+    #[test]
+    fn a_smaller_machine_is_a_proxy() {
+        assert_eq!(proxy("figure-6.toml", true).unwrap(), "16x16x16 in place of 32x32x32");
+        assert_eq!(proxy("figure-6.toml", false), None);
+        assert!(proxy("figure-8.toml", true).unwrap().contains("measure.time_us"));
+        for other in ["rectangle-broadcast.toml", "allreduce-throughput.toml", "zones.toml"] {
+            assert!(proxy(other, true).is_some(), "{other}");
+        }
+        for same in ["collective-throughput.toml", "nearest-neighbour.toml", "flow-control.toml"] {
+            assert_eq!(proxy(same, true), None, "{same}");
+        }
+    }
 }
