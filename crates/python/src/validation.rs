@@ -3,8 +3,8 @@
 use crate::errors::{Kind, OrRaise};
 use crate::runs::SIMULATOR;
 use crate::watch::{Listener, Watch, watched};
-use netloom_study::run::threads_here;
 use netloom_study::diagnose::Problem;
+use netloom_study::run::threads_here;
 use netloom_validate::Observer;
 use netloom_validate::judges::{Bench, judges};
 use netloom_validate::published::Entry;
