@@ -65,14 +65,12 @@ fn problem(study: &ResolvedStudy, e: DeviceError) -> Problem {
 
 /// The machine and the traffic of a study, if the kernel has all that it asks for.
 fn supported(study: &ResolvedStudy) -> Result<(TorusConfig, Traffic), Problem> {
-    let StudyMachine::Torus(machine) = &study.machine else {
-        return Err(Problem::new("a GPU simulates BlueGene/L's torus: this machine has other routers")
-            .help("leave out --gpu"));
+    let others = || {
+        Problem::new("a GPU simulates BlueGene/L's torus: this machine has other routers")
+            .help("leave out --gpu")
     };
-    let TorusNetwork::Torus(config) = machine.network() else {
-        return Err(Problem::new("a GPU simulates BlueGene/L's torus: this machine has other routers")
-            .help("leave out --gpu"));
-    };
+    let StudyMachine::Torus(machine) = &study.machine else { return Err(others()) };
+    let TorusNetwork::Torus(config) = machine.network() else { return Err(others()) };
     let unsupported = |key: &str, message: &str| {
         let e = ConfigError { key: key.into(), message: format!("on a GPU: {message}") };
         Err(study.impossible(e).help("leave out --gpu"))
@@ -192,7 +190,8 @@ impl Run<'_> {
             let stop = || progress.stop();
             let after = self.machine.run_until(next, &stop).map_err(|e| problem(study, e))?.clone();
             let now = self.machine.now();
-            if now.is_multiple_of(window) {
+            // One that was stopped before it began is none.
+            if now == next && now.is_multiple_of(window) {
                 self.windows.push(self.record(&counted, &after));
             }
             counted = after;

@@ -3,12 +3,24 @@
 use netloom_simulate::{Fabric, Gpu};
 use netloom_study::resolve::{ResolvedStudy, load};
 use netloom_study::result::{Ended, RunResult};
-use netloom_study::run::{Quiet, Simulate};
-use std::sync::atomic::AtomicBool;
+use netloom_study::run::{Progress, ProgressSink, Quiet, Simulate};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn study(name: &str, sets: &[&str]) -> ResolvedStudy {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     load(name, &sets).unwrap()
+}
+
+/// Stops when it has been told of progress.
+struct AfterOne(AtomicBool);
+
+impl ProgressSink for AfterOne {
+    fn update(&self, _: Progress) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+    fn stop(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 fn on(simulator: &dyn Simulate, study: &ResolvedStudy) -> RunResult {
@@ -68,6 +80,10 @@ fn ends_when_the_mean_is_known_or_when_it_is_stopped() {
     let stopped = Gpu.simulate(&study, &Quiet(&AtomicBool::new(true)), 1).unwrap();
     assert_eq!(stopped.simulated.ended, Ended::Interrupted);
     assert!(stopped.partial.is_some());
+    // After one window: the second, which does not begin, is not in the curves.
+    let stopped = Gpu.simulate(&study, &AfterOne(AtomicBool::new(false)), 1).unwrap();
+    assert_eq!(stopped.simulated.ended, Ended::Interrupted);
+    assert!(!stopped.series.is_empty() && stopped.series.iter().all(|curve| curve.values.len() == 1));
 }
 
 #[test]
