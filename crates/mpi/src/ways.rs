@@ -5,17 +5,21 @@
 //! 12, between cores that share no cache 8 and 12 (`docs/performance.md`). No program can ask that, so the
 //! first transfers to a process try one way, and then the other; from then on the better one is taken.
 
-/// Lengths that are told apart: up to 16, 32 and 64 KiB.
-const LENGTHS: usize = 3;
+use std::cell::Cell;
+
+/// Lengths that are told apart: up to 8 B, 16, 32 and so on up to 64 KiB.
+const LENGTHS: usize = 14;
 /// The shortest of them, bytes, as a power of two.
-const SHORTEST: u32 = 14;
+const SHORTEST: u32 = 3;
 /// Trials of each way.
-const TRIALS: u8 = 6;
+const TRIALS: u8 = 20;
+/// Trials of a way one after the other: what a way leaves in the caches is where it will be found.
+const IN_A_ROW: u8 = 5;
 
 /// What is known of the ways to one process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Ways {
-    of: [Length; LENGTHS],
+    of: [Cell<Length>; LENGTHS],
 }
 
 /// What is known for one length.
@@ -26,6 +30,8 @@ struct Length {
     packets_ns: u32,
     copy_ns: u32,
 }
+
+const NOTHING: Length = Length { trials: 0, packets_ns: u32::MAX, copy_ns: u32::MAX };
 
 /// A way to move data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,39 +44,47 @@ pub enum Way {
 
 impl Default for Ways {
     fn default() -> Self {
-        let nothing = Length { trials: 0, packets_ns: u32::MAX, copy_ns: u32::MAX };
-        Ways { of: [nothing; LENGTHS] }
+        Ways { of: [const { Cell::new(NOTHING) }; LENGTHS] }
     }
 }
 
 impl Ways {
-    /// Data of up to this length always goes in packets, bytes.
-    pub const SHORT_BYTES: u64 = 1 << (SHORTEST - 1);
+    /// Data of up to this length, bytes, goes in packets unless somebody waits for it alone.
+    pub const SHORT_BYTES: u64 = 8 << 10;
 
+    #[inline(always)]
     fn length(bytes: u64) -> usize {
         let above = bytes.max(1).next_power_of_two().trailing_zeros().saturating_sub(SHORTEST);
         (above as usize).min(LENGTHS - 1)
     }
 
+    /// Whether one way is taken for data of both lengths.
+    pub fn are_alike(bytes: u64, others: u64) -> bool {
+        Self::length(bytes) == Self::length(others)
+    }
+
     /// The way of the next transfer, and whether its time is to be [noted](Self::note).
+    #[inline(always)]
     pub fn next(&self, bytes: u64) -> (Way, bool) {
-        let Length { trials, packets_ns, copy_ns } = self.of[Self::length(bytes)];
+        let Length { trials, packets_ns, copy_ns } = self.of[Self::length(bytes)].get();
         if trials < 2 * TRIALS {
-            // One after the other: what a way leaves in the caches is where it will be found.
-            return (if trials < TRIALS { Way::Packets } else { Way::Copy }, true);
+            // Each way twice, so that both are tried in what the program does then.
+            return (if trials / IN_A_ROW % 2 == 0 { Way::Packets } else { Way::Copy }, true);
         }
         (if copy_ns < packets_ns { Way::Copy } else { Way::Packets }, false)
     }
 
     /// Notes how long it took until all packets had arrived, or the copy.
-    pub fn note(&mut self, bytes: u64, way: Way, ns: u64) {
-        let length = &mut self.of[Self::length(bytes)];
+    pub fn note(&self, bytes: u64, way: Way, ns: u64) {
+        let place = &self.of[Self::length(bytes)];
+        let mut length = place.get();
         let shortest = match way {
             Way::Packets => &mut length.packets_ns,
             Way::Copy => &mut length.copy_ns,
         };
         *shortest = (*shortest).min(u32::try_from(ns).unwrap_or(u32::MAX));
         length.trials = length.trials.saturating_add(1);
+        place.set(length);
     }
 }
 
@@ -80,7 +94,7 @@ mod tests {
 
     /// What is chosen in the end, if packets and copies take these times.
     fn chosen(bytes: u64, [packets_ns, copy_ns]: [u64; 2]) -> Way {
-        let mut ways = Ways::default();
+        let ways = Ways::default();
         for trial in 0..2 * u64::from(TRIALS) {
             let (way, is_trial) = ways.next(bytes);
             assert!(is_trial);
@@ -107,13 +121,13 @@ mod tests {
 
     #[test]
     fn lengths_are_told_apart() {
-        let mut ways = Ways::default();
-        (0..TRIALS).for_each(|_| ways.note(16 << 10, Way::Packets, 1));
+        let ways = Ways::default();
+        (0..IN_A_ROW).for_each(|_| ways.note(16 << 10, Way::Packets, 1));
         assert_eq!(ways.next(16 << 10).0, Way::Copy);
         assert_eq!([(16 << 10) + 1, 64 << 10].map(|bytes| ways.next(bytes).0), [Way::Packets; 2]);
         assert_eq!(
-            [0, 1, 1 << 14, (1 << 14) + 1, 1 << 15, 1 << 16, u64::MAX / 4].map(Ways::length),
-            [0, 0, 0, 1, 1, 2, 2]
+            [0, 1, 8, 9, 1 << 14, (1 << 14) + 1, 1 << 15, 1 << 16, u64::MAX / 4].map(Ways::length),
+            [0, 0, 0, 1, 11, 12, 12, 13, 13]
         );
     }
 }

@@ -43,6 +43,16 @@ pub const PAYLOAD_MAX: usize = 560;
 const SLOT_B: usize = PAYLOAD_MAX + HEAD_B;
 const HEAD_B: usize = 16;
 
+/// A cache line, and what the first one of a slot has of its payload, bytes.
+const LINE_B: usize = 64;
+const FIRST_LINE_B: usize = LINE_B - HEAD_B;
+
+/// Lines of a slot that are fetched when its first one says that the message has some of them: it is looked at
+/// later. Their number is no variable, which short messages would pay for.
+const LINES_AHEAD: usize = 4;
+/// How far ahead the writer takes slots from the reader's core, which has not looked at them since it read
+/// them: it looks at the next one all the time.
+const WRITE_AHEAD: u64 = 3;
 /// How far ahead the reader fetches slots when messages wait: a line takes as long as several messages.
 const READ_AHEAD: u64 = 8;
 
@@ -81,6 +91,20 @@ const _: () = assert!(size_of::<Slot>() == SLOT_B);
 unsafe impl<const SLOTS: usize, const BEHIND: usize> Sync for Queue<SLOTS, BEHIND> {}
 // SAFETY: the same.
 unsafe impl<const SLOTS: usize, const BEHIND: usize> Send for Queue<SLOTS, BEHIND> {}
+
+/// Fetches a cache line of a slot, to write to it or to read it.
+#[inline(always)]
+fn fetch<const WRITES: bool>(slot: &Slot, line: usize) {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+    // SAFETY: a hint without effect on memory.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
+        let at = std::ptr::from_ref(slot).cast::<i8>().wrapping_add(line * LINE_B);
+        if WRITES { _mm_prefetch::<_MM_HINT_ET0>(at) } else { _mm_prefetch::<_MM_HINT_T0>(at) }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
+    let _ = (slot, line);
+}
 
 /// Copies bytes; short ones without a call.
 ///
@@ -164,14 +188,24 @@ impl<const SLOTS: usize, const BEHIND: usize> Queue<SLOTS, BEHIND> {
     /// Fetches the first cache line of a slot.
     #[inline(always)]
     fn prepare_to_read(&self, n: u64) {
-        #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-        // SAFETY: a hint without effect on memory.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>((&raw const self.slots[n as usize % SLOTS]).cast());
+        fetch::<false>(&self.slots[n as usize % SLOTS], 0);
+    }
+
+    /// Fetches the lines of a slot that follow the first one.
+    #[inline(always)]
+    fn prepare_to_read_rest(&self, n: u64) {
+        let slot = &self.slots[n as usize % SLOTS];
+        (1..=LINES_AHEAD).for_each(|line| fetch::<false>(slot, line));
+    }
+
+    /// Takes the lines of a slot that a message of this length needs from the reader's core.
+    #[inline(always)]
+    fn prepare_to_write(&self, n: u64, length: usize) {
+        let slot = &self.slots[n as usize % SLOTS];
+        fetch::<true>(slot, 0);
+        if length > FIRST_LINE_B {
+            fetch::<true>(slot, 1);
         }
-        #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
-        let _ = n;
     }
 
     /// Writes a message: a word for the protocol, and the bytes of `parts`, one after the other.
@@ -298,6 +332,7 @@ impl<'a, const SLOTS: usize, const BEHIND: usize> Writer<'a, SLOTS, BEHIND> {
         if BEHIND > 0 && self.covered != 0 {
             self.uncover(next);
         }
+        self.queue.prepare_to_write(next.wrapping_add(WRITE_AHEAD), length);
         // SAFETY: nobody else claims; the slots are free (invariant 1), and there are as many as it takes.
         unsafe { self.queue.write(self.tail, word, parts, length) };
         if BEHIND > 0 && length > PAYLOAD_MAX {
@@ -374,6 +409,10 @@ impl<'a, const SLOTS: usize, const BEHIND: usize> Reader<'a, SLOTS, BEHIND> {
         let slot = &self.queue.slots[self.head as usize % SLOTS];
         // SAFETY: invariant 3; the writer initialised the first `length` bytes.
         let length = unsafe { self.queue.length_of(self.head) };
+        if length > FIRST_LINE_B {
+            // It is looked at later, and copied later still.
+            self.queue.prepare_to_read_rest(self.head);
+        }
         let word = slot.word.with(|at| unsafe { *at });
         let bytes = |at: *const u8| unsafe { std::slice::from_raw_parts(at, length) };
         let payload = if BEHIND == 0 || length <= PAYLOAD_MAX {

@@ -6,46 +6,55 @@ mod algorithms;
 mod arrivals;
 mod contexts;
 mod copies;
+mod fetched;
 mod functions;
 mod geometries;
 
 pub use arrivals::listener;
 
 use crate::pami_interface::abi::{
-    Configuration, DispatchHints, EventFunction, HINT_DISABLE, MemoryRegion, RegionPart, Rget, Rma, Rput,
-    Send, SendEvents, SendImmediate, attribute,
+    Configuration, DispatchHints, HINT_DISABLE, HINT_ENABLE, MemoryRegion, RegionPart, Rget, Rma, Rput, Send,
+    SendEvents, SendImmediate, attribute,
 };
-use arrivals::{LISTENER, arrived, sent, transferred, trial_transferred};
+use arrivals::{LISTENER, arrived, sent, transferred, trial_arrived, trial_fetched};
 use contexts::Contexts;
 use copies::Copies;
+use fetched::Fetched;
 use functions::*;
 use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport};
+use netloom_mpi::ways::Way;
 use netloom_shm::launch::World;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 const SUCCESS: c_int = 0;
 const AGAIN: c_int = crate::pami_interface::abi::EAGAIN;
 /// The dispatch identifier of messages.
 const MESSAGE: usize = 1;
+/// That of messages whose receiver fetches the data, whatever their length.
+const FETCHED: usize = 2;
 /// Header and data of an immediate send.
 const IMMEDIATE_B: usize = 512;
 /// Data of a message that PAMI sends whole where it can: 4 KiB, and the header of a put.
 const WHOLE_B: usize = 4096 + 256;
+/// Puts and gets that are shorter are natively messages, unless the kernel's copy is the faster way.
+const SHORT_B: u64 = IMMEDIATE_B as u64;
 /// Data of puts and gets that go natively through packets, if the target has a core to take them: more are
 /// faster in one copy by the kernel.
 const PACKETS_B: u64 = 64 << 10;
 /// Data of a message that goes through packets, whose reader finds it in the caches.
 const PIECE_B: usize = 32 << 10;
-/// A hint of PAMI's: the field `use_rdma`, disabled.
+/// A hint of PAMI's: the field `use_rdma`, disabled and enabled.
 const NO_RDMA: u32 = HINT_DISABLE << 16;
+const RDMA: u32 = HINT_ENABLE << 16;
 /// Polls after which a wait looks at other things again. On a simulated node they are one wait.
 const POLLS: usize = 10_000;
 
@@ -67,6 +76,7 @@ pub struct Pami {
     send_whole: Option<SendWhole>,
     whole_max_bytes: Cell<usize>,
     copies: Copies,
+    fetched: Fetched,
     transfer_min_bytes: usize,
     /// Takes steps of this library's software, on a simulated machine.
     spend: Option<Spend>,
@@ -159,6 +169,7 @@ impl Pami {
             let geometries = Geometries::new(Settings::new(is_simulated));
             let has_own_core = symbol(client, c"NETLOOM_whole_messages", c"has_own_core")
                 .is_some_and(|symbol| std::mem::transmute::<*mut c_void, HasOwnCore>(symbol)());
+            let copies = Copies::new(client, has_own_core);
             // A simulated network moves data by itself; the kernel of this computer takes longer than a
             // message.
             let transfer_min_bytes = if is_simulated { 0 } else { IMMEDIATE_B };
@@ -174,7 +185,8 @@ impl Pami {
                 short_max_bytes,
                 send_whole,
                 whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
-                copies: Copies::new(client, has_own_core),
+                fetched: Fetched::new(&copies),
+                copies,
                 transfer_min_bytes,
                 spend,
                 acts,
@@ -193,7 +205,9 @@ impl Pami {
             let context = listener.transport().context;
             let (joined, _) = listener.transport().joined();
             for context in std::iter::once(context).chain(joined) {
-                PAMI_Dispatch_set(context, MESSAGE, Some(arrived), null_mut(), DispatchHints(0));
+                for (dispatch, hints) in [(MESSAGE, 0), (FETCHED, RDMA)] {
+                    PAMI_Dispatch_set(context, dispatch, Some(arrived), null_mut(), DispatchHints(hints));
+                }
             }
             let value = crate::pami_interface::abi::AttributeValue { intval: 0 };
             let mut most = Configuration { name: attribute::DISPATCH_SEND_IMMEDIATE_MAX, value };
@@ -440,12 +454,26 @@ impl Transport for Pami {
             );
         }
         let header = envelope.to_bytes();
-        let send = self.immediate(to, &header, data)?;
-        let events = SendEvents { cookie: number as *mut c_void, local_fn: Some(sent), remote_fn: None };
+        let mut send = self.immediate(to, &header, data)?;
+        let mut events = SendEvents { cookie: number as *mut c_void, local_fn: Some(sent), remote_fn: None };
+        let way = self.fetched.begin(to, data.bytes, self.copies.packets_max_bytes);
+        match way {
+            None | Some((Way::Packets, false)) => {}
+            Some((Way::Packets, true)) => events.remote_fn = Some(trial_arrived),
+            Some((Way::Copy, is_trial)) => {
+                send.dispatch = FETCHED;
+                events.local_fn = Some(if is_trial { trial_fetched } else { sent });
+            }
+        }
         // SAFETY: the header is copied in the call; the data stays, as the caller promises.
         match unsafe { PAMI_Send(self.context, &mut Send { send, events }) } {
             SUCCESS => Ok(()),
-            _ => Err(Refused(reason("PAMI_Send"))),
+            _ => {
+                if way.is_some_and(|(_, is_trial)| is_trial) {
+                    self.fetched.end(true);
+                }
+                Err(Refused(reason("PAMI_Send")))
+            }
         }
     }
 
@@ -493,33 +521,38 @@ impl Transport for Pami {
     }
 
     #[inline(always)]
+    fn put_way(&self, to: Process, bytes: u64, is_alone: bool) -> (Way, bool) {
+        self.copies.put_way(to, bytes, is_alone)
+    }
+
+    #[cold]
+    fn note_put(&self, to: Process, bytes: u64, way: Way, time: Option<Duration>) {
+        self.copies.note_put(to, bytes, way, time);
+    }
+
+    #[inline(always)]
     fn copy_to(&self, to: Process, data: Memory, exposed: u64) -> bool {
-        self.copy_at_once(to, data, exposed, true)
+        self.copy(to, data, exposed, true)
     }
 
     fn copy_from(&self, from: Process, exposed: u64, space: Memory) -> bool {
-        self.copy_at_once(from, space, exposed, false)
+        // How long a get in packets takes is not noted: puts say which way is the faster one.
+        self.copies.put_way(from, space.bytes, false) == (Way::Copy, false)
+            && self.copy(from, space, exposed, false)
     }
 
     fn put(&self, to: Process, data: Memory, exposed: u64, number: u64) -> Result<(), Refused> {
         let (rma, mut local) = self.transfer(to, data, number)?;
-        let is_trial = self.copies.begin_put(to, data.bytes);
         let mut remote = exposed as MemoryRegion;
         let [local, remote] = [&mut local, &mut remote]
             .map(|region| RegionPart { region: std::ptr::from_mut(region), offset: 0 });
         // It has ended when the data is at the target.
         let rma = Rma { done_fn: None, ..rma };
-        let done: EventFunction = Some(if is_trial { trial_transferred } else { transferred });
-        let mut put = Rput { rma, local, remote, rdone_fn: done };
+        let mut put = Rput { rma, local, remote, rdone_fn: Some(transferred) };
         // SAFETY: the regions are read in the call; the data stays, as the caller promises.
         match unsafe { PAMI_Rput(self.context, &mut put) } {
             SUCCESS => Ok(()),
-            _ => {
-                if is_trial {
-                    self.copies.end_trial(true);
-                }
-                Err(Refused(reason("PAMI_Rput")))
-            }
+            _ => Err(Refused(reason("PAMI_Rput"))),
         }
     }
 

@@ -6,7 +6,7 @@ mod jobs;
 mod parts;
 
 use jobs::{CHECKED, alone, compile, job, libraries, machine, run_guests};
-use netloom_shm::launch::{Job, launch, share_core};
+use netloom_shm::launch::{Bind, Job, launch, share_core};
 use parts::check_each;
 use std::path::Path;
 use std::process::Command;
@@ -40,6 +40,21 @@ fn programs_check_their_data_natively() {
         for ranks in [1, 2, 3, 8] {
             let (status, output) = native(&program, ranks);
             assert_eq!(status, 0, "{name} with {ranks} ranks:\n{output}");
+        }
+    }
+}
+
+/// Between ranks that have cores of their own, and between others, which do not try paths.
+#[test]
+fn repeated_messages_and_puts_are_whole_on_each_path_natively() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let program = compile(&source("repeated"), folder.path());
+    for ranks in [1, 2, 3] {
+        for arguments in [vec![], vec!["eager".into()]] {
+            let (mut out, mut err) = (vec![], vec![]);
+            let job = Job { arguments, bind: Bind::Auto, ..job(&program, ranks) };
+            let outcome = launch(&job, &mut out, &mut err).expect("the job starts");
+            assert_eq!(outcome.status(), 0, "{ranks} ranks:\n{}", String::from_utf8_lossy(&err));
         }
     }
 }

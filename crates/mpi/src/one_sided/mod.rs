@@ -7,6 +7,7 @@
 //! - `lock` – the lock of a window at a target.
 //! - `state` – what a process knows of its windows, and what messages do to it.
 //! - `operation` – operations of an origin.
+//! - `alone` – which puts a flush follows at once.
 //! - `synchronization` – fences, post, start, complete and wait, locks, flushes.
 //!
 //! Where this process has the memory of a target too, it carries them out itself; accumulates exclude each
@@ -19,6 +20,7 @@
 //! out; an unlock is the same. The first operation without a result since a flush is answered by itself, so a
 //! flush after it alone sends nothing.
 
+mod alone;
 mod lock;
 mod message;
 mod operation;
@@ -110,6 +112,7 @@ pub struct Window<T> {
     accessible: Cell<Option<u32>>,
     /// The target whose memory the transport was last found to reach, and where.
     reached: Cell<Option<(Process, u64)>>,
+    puts: alone::Puts,
 }
 
 fn wrong_synchronization(text: impl Into<std::borrow::Cow<'static, str>>) -> Error {
@@ -141,6 +144,7 @@ impl<T: Transport> Window<T> {
             message: RefCell::default(),
             accessible: Cell::default(),
             reached: Cell::default(),
+            puts: alone::Puts::default(),
         }
     }
 

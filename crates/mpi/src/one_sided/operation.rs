@@ -8,6 +8,7 @@ use crate::datatype::{Layout, Predefined};
 use crate::error::{Class, Error};
 use crate::op::Op;
 use crate::transport::{Memory, Process, Refused, Transport};
+use crate::ways::Way;
 
 /// Where an operation is carried out.
 #[derive(Clone, Debug)]
@@ -265,12 +266,19 @@ impl<T: Transport> Window<T> {
             return Ok(None);
         }
         let transport = self.point_to_point.transport();
+        let (way, is_trial) = transport.put_way(to, length as u64, self.puts.is_alone());
         if let Data::Stays(bytes) = data
-            && length >= transport.transfer_min_bytes().max(1)
+            && (length >= transport.transfer_min_bytes().max(1) || way == Way::Copy)
             && let Some(exposed) = self.piece(to, &at.layout, offset)
         {
             let memory = Memory { address: bytes.as_ptr() as u64, bytes: length as u64 };
-            return self.put_to(to, memory, exposed, is_awaited);
+            if let Some(put) = self.put_to(to, memory, exposed, (way, is_trial), is_awaited) {
+                return put;
+            }
+        }
+        self.puts.begin();
+        if is_trial && way == Way::Packets {
+            self.puts.begin_trial(to, length as u64, way);
         }
         self.operate(to, Kind::Put, None, Header::new(offset, PLAIN, at.layout), &[data.as_slice()]);
         Ok(None)
@@ -295,26 +303,50 @@ impl<T: Transport> Window<T> {
         let (bytes, unit) = self.extents.of(rank)?;
         let offset = u64::try_from(displacement).ok()?.checked_mul(u64::from(unit))?;
         let is_within = offset.checked_add(data.bytes)? <= bytes;
-        if !is_within || data.bytes < transport.transfer_min_bytes().max(1) as u64 {
+        let way = transport.put_way(to, data.bytes, self.puts.is_alone());
+        let is_short = data.bytes < transport.transfer_min_bytes().max(1) as u64;
+        if !is_within || (is_short && way.0 == Way::Packets) {
             return None;
         }
-        Some(self.put_to(to, data, base.wrapping_add(offset), is_awaited))
+        self.put_to(to, data, base.wrapping_add(offset), way, is_awaited)
     }
 
-    /// Writes data to exposed memory of another process.
+    /// Writes data to exposed memory of another process; `None` if it is to be a message, as short data is
+    /// that the kernel does not copy.
     #[inline(always)]
     fn put_to(
         &self,
         to: Process,
         data: Memory,
         exposed: u64,
+        (way, is_trial): (Way, bool),
         is_awaited: bool,
-    ) -> Result<Option<Token>, Error> {
+    ) -> Option<Result<Option<Token>, Error>> {
         let transport = self.point_to_point.transport();
-        if transport.copy_to(to, data, exposed) {
-            return Ok(None);
+        if is_trial {
+            self.puts.begin_trial(to, data.bytes, way);
         }
-        self.transfer(to, is_awaited, |token| transport.put(to, data, exposed, token)).map(Some)
+        if way == Way::Copy {
+            if transport.copy_to(to, data, exposed) {
+                self.puts.begin();
+                return Some(Ok(None));
+            }
+            self.copy_failed(to, data.bytes, is_trial);
+        }
+        if data.bytes < transport.transfer_min_bytes() as u64 {
+            return None;
+        }
+        self.puts.begin();
+        Some(self.transfer(to, is_awaited, |token| transport.put(to, data, exposed, token)).map(Some))
+    }
+
+    /// The kernel did not copy the data of a put: it is never the faster way.
+    #[cold]
+    fn copy_failed(&self, to: Process, bytes: u64, is_trial: bool) {
+        if is_trial {
+            self.puts.end_trial();
+            self.point_to_point.transport().note_put(to, bytes, Way::Copy, None);
+        }
     }
 
     /// Leaves an operation to the transport.

@@ -67,6 +67,7 @@ impl<T: Transport> Window<T> {
     pub async fn fence(&self, is_followed: bool) -> Result<(), Error> {
         self.check_free()?;
         let flushed = self.flush_all_targets().await;
+        self.puts_have_arrived();
         self.barrier().await?;
         self.state(|state| {
             state.targets.clear();
@@ -213,6 +214,7 @@ impl<T: Transport> Window<T> {
             return Err(wrong_synchronization(format!("rank {rank} is not locked by this rank")));
         }
         let end = self.release(&[process]).await;
+        self.puts_have_arrived();
         self.state(|state| {
             state.targets.remove(&process);
             let none_is_locked = state.targets.values().all(|target| target.lock == Held::No);
@@ -270,6 +272,7 @@ impl<T: Transport> Window<T> {
             return Err(wrong_synchronization("there was no MPI_Win_lock_all"));
         }
         let end = self.release(&self.all_targets()).await;
+        self.puts_have_arrived();
         self.state(|state| {
             self.change(state, Access::None);
             state.targets.clear();
@@ -296,13 +299,15 @@ impl<T: Transport> Window<T> {
     /// If it is not locked, or an operation was out of range.
     pub async fn flush(&self, rank: Option<u32>) -> Result<(), Error> {
         self.check_locked(rank)?;
-        match rank {
+        let end = match rank {
             Some(rank) => self.flush_targets(&[self.process(rank)]).await,
             None => self.flush_all_targets().await,
-        }
+        };
+        self.puts_have_arrived();
+        end
     }
 
-    /// Whether a flush of this target has nothing to wait for, and no error to report.
+    /// Whether a flush of this target has nothing to wait for, and no error to report: then it has ended.
     pub fn is_flushed(&self, rank: u32) -> bool {
         let process = self.process(rank);
         let is_flushed = self.state(|state| {
@@ -316,6 +321,9 @@ impl<T: Transport> Window<T> {
         });
         // As at the end of `results`.
         fence(Ordering::SeqCst);
+        if is_flushed {
+            self.puts_have_arrived();
+        }
         is_flushed
     }
 

@@ -65,17 +65,24 @@ pub unsafe extern "C" fn sent(_: *mut c_void, number: *mut c_void, result: c_int
     }
 }
 
+/// All data of a message whose time is noted has arrived at its receiver.
+pub unsafe extern "C" fn trial_arrived(_: *mut c_void, _: *mut c_void, result: c_int) {
+    if let Some(listener) = listener() {
+        listener.transport().fetched.end(result != SUCCESS);
+    }
+}
+
+/// The receiver of such a message has fetched its data.
+pub unsafe extern "C" fn trial_fetched(context: *mut c_void, number: *mut c_void, result: c_int) {
+    // SAFETY: PAMI's own arguments.
+    unsafe {
+        trial_arrived(context, number, result);
+        sent(context, number, result);
+    }
+}
+
 pub unsafe extern "C" fn transferred(_: *mut c_void, number: *mut c_void, result: c_int) {
     if let Some(listener) = listener() {
         threads::in_dispatch(|| listener.transferred(number as u64, result != SUCCESS));
     }
-}
-
-/// The same for a put whose time is noted.
-pub unsafe extern "C" fn trial_transferred(context: *mut c_void, number: *mut c_void, result: c_int) {
-    if let Some(listener) = listener() {
-        listener.transport().copies.end_trial(result != SUCCESS);
-    }
-    // SAFETY: PAMI's own arguments.
-    unsafe { transferred(context, number, result) };
 }

@@ -1,0 +1,93 @@
+//! Puts that are alone between two flushes: their program waits for each, so that the kernel's copy, which
+//! takes longer to begin but needs no answer, may be the faster way. Of several the packets overlap. Which a
+//! put is, is only known at the next flush; until then it counts as the last one.
+
+use super::Window;
+use crate::transport::{Process, Transport};
+use crate::ways::Way;
+use std::cell::Cell;
+use std::time::Instant;
+
+/// The puts of a window since the last flush.
+#[derive(Debug)]
+pub(super) struct Puts {
+    count: Cell<u32>,
+    /// Whether the one before the last flush was alone.
+    was_alone: Cell<bool>,
+    trial: Cell<Option<Trial>>,
+}
+
+/// A put whose time is to be noted.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    to: Process,
+    bytes: u64,
+    way: Way,
+    begin: Instant,
+}
+
+impl Default for Puts {
+    fn default() -> Self {
+        Puts { count: Cell::new(0), was_alone: Cell::new(true), trial: Cell::new(None) }
+    }
+}
+
+impl Puts {
+    /// Whether a put that begins now is likely to be alone.
+    #[inline(always)]
+    pub fn is_alone(&self) -> bool {
+        self.count.get() == 0 && self.was_alone.get()
+    }
+
+    /// A put begins.
+    #[inline(always)]
+    pub fn begin(&self) {
+        self.count.set(self.count.get().saturating_add(1));
+    }
+
+    /// The time from now to the next flush is to be noted, if this put stays alone.
+    #[cold]
+    pub fn begin_trial(&self, to: Process, bytes: u64, way: Way) {
+        self.trial.set(Some(Trial { to, bytes, way, begin: Instant::now() }));
+    }
+
+    /// The time is of no use.
+    pub fn end_trial(&self) {
+        self.trial.set(None);
+    }
+}
+
+impl<T: Transport> Window<T> {
+    /// All puts so far are at their targets.
+    #[inline]
+    pub(super) fn puts_have_arrived(&self) {
+        let count = self.puts.count.replace(0);
+        if count > 0 {
+            self.puts.was_alone.set(count == 1);
+        }
+        if let Some(Trial { to, bytes, way, begin }) = self.puts.trial.take()
+            && count == 1
+        {
+            self.point_to_point.transport().note_put(to, bytes, way, Some(begin.elapsed()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_put_counts_as_the_last_one() {
+        let puts = Puts::default();
+        let epoch = |count| {
+            let alone = (0..count).map(|_| (puts.is_alone(), puts.begin()).0).collect::<Vec<_>>();
+            puts.was_alone.set(puts.count.replace(0) == 1);
+            alone
+        };
+        assert_eq!(epoch(1), [true]);
+        assert_eq!(epoch(3), [true, false, false]);
+        assert_eq!(epoch(1), [false]);
+        assert_eq!(epoch(1), [true]);
+    }
+}
