@@ -15,15 +15,16 @@ use netloom_validate::published::{Entry, published};
 use netloom_validate::verdicts::{Recorded, parse};
 use std::path::Path;
 
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 7] = [
     "README.md",
     "docs/validation.md",
     "docs/validation-bgq.md",
     "docs/validation-pami.md",
     "docs/validation-xc.md",
     "docs/validation-th.md",
+    "docs/validation-further.md",
 ];
-const LISTS: [&str; 5] = ["bgl", "bgq", "cray-xc", "pami", "th-express-2"];
+const LISTS: [&str; 6] = ["bgl", "bgq", "cray-xc", "pami", "th-express-2", "further"];
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);

@@ -80,7 +80,9 @@ fn memory_and_links_make_table_2() {
     };
     let (long, short) = ("workload.bytes=[2097152]", "workload.bytes=[1048576]");
     assert!(rate(long, &[]) < 27.0 && rate(long, &["message_unit.l2_B=67108864"]) > 34.0);
+    // Acknowledgements of 16 B fit into the gap between two packets; longer ones do not.
     assert!(rate(short, &["packet.ack_B=40"]) < 0.97 * rate(short, &[]));
+    assert!(rate(short, &["router.gap_ns=0"]) > 1.01 * rate(short, &[]));
     // One port to the switch for all engines.
     assert!(rate(short, &["message_unit.master_ports=1"]) < 0.8 * rate(short, &[]));
 }

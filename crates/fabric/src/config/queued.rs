@@ -46,6 +46,9 @@ pub struct QueuedRouter {
     pub through_per_injection: u32,
     /// The direction taken half-way around a ring.
     pub halfway_tie: HalfwayTie,
+    /// Time of a link between two data packets, in which packets of the protocol may be sent.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub gap_ticks: u32,
     /// The central collective logic.
     pub collective: CollectiveLogic,
     /// Probability that a bit in a receiver's buffer changes in a tick.
@@ -134,6 +137,7 @@ impl QueuedConfig {
                 direction_choice: DirectionChoice::Jsq,
                 through_per_injection: 16,
                 halfway_tie: HalfwayTie::Parity,
+                gap_ticks: 96,
                 collective: CollectiveLogic {
                     central_ticks: 48,
                     combine_ticks: 64,
@@ -256,14 +260,15 @@ impl QueuedConfig {
             return refuse("router.through_per_injection", message);
         }
         for (key, ticks) in [
-            ("central_ticks", r.collective.central_ticks),
-            ("combine_ticks", r.collective.combine_ticks),
-            ("float_ticks", r.collective.float_ticks),
-            ("gap_ticks", r.collective.gap_ticks),
+            ("gap_ticks", r.gap_ticks),
+            ("collective.central_ticks", r.collective.central_ticks),
+            ("collective.combine_ticks", r.collective.combine_ticks),
+            ("collective.float_ticks", r.collective.float_ticks),
+            ("collective.gap_ticks", r.collective.gap_ticks),
         ] {
             if ticks > 1 << 20 {
                 let message = format!("expected at most {} ticks, found {ticks}", 1 << 20);
-                return refuse(&format!("router.collective.{key}"), message);
+                return refuse(&format!("router.{key}"), message);
             }
         }
         r.check_soft_errors(&self.topology)?;

@@ -166,10 +166,11 @@ fn differences_are_seen() {
     // Which of these is detected depends on the scarce resource under the load.
     let [zones, none, fixed] = [dynamic(0), dynamic(1), deterministic()].map(|kind| Load::saturated(&[kind]));
     let short = none.clone().of_sizes(&[1, 2, 3]);
-    let changes: [(&str, &Load, Change); 7] = [
+    let changes: [(&str, &Load, Change); 8] = [
         ("one queue", &zones, |r| r.queues = 1),
         ("three queues", &short, |r| r.queues = 3),
         ("one path", &zones, |r| r.paths = 1),
+        ("no gap between packets", &zones, |r| r.gap_ticks = 0),
         ("smaller dynamic VC", &none, |r| r.dynamic_vc_B = 110 * 32),
         ("three slots", &fixed, |r| r.slots = 3),
         ("two go through for one injected", &fixed, |r| r.through_per_injection = 2),

@@ -379,8 +379,8 @@ fn a_link_is_taken_as_it_becomes_free() {
     scripts[1].sends.insert(1, [(Header::new([0; 5], 2, 17, 0), None)].into());
     let arrived = run(&config, &scripts, &[3; 3], 1);
     let at_root = arrived.iter().find(|a| a.0 == 0 && a.1 == USER).expect("it came").4;
-    // Behind that packet, a hop, up-tree and ALUs and down-tree at the root, and the packet itself.
-    assert_eq!(at_root, 2208 + 363 + (48 + 64 + 48) + 288);
+    // Behind that packet and a gap, a hop, up-tree and ALUs and down-tree at the root, and the packet itself.
+    assert_eq!(at_root, 2208 + 96 + 363 + (48 + 64 + 48) + 288);
 }
 
 /// A node that is the root of one tree gets its turn, though broadcasts of two others keep its down-tree
@@ -431,17 +431,17 @@ fn a_vc_is_read_packet_by_packet() {
     scripts[4].routes = vec![(1, route(0, Some(3)))];
     scripts[2].routes = vec![(2, route(1 << 1, None))];
     scripts[0].sends.insert(USER, [(header(1), None), (header(2), None)].into());
-    // The first finds the link from 1 to 4 busy until 2208.
+    // The first finds the link from 1 to 4 busy until 2208, and may follow after 2304.
     scripts[1].sends.insert(1, [(Header::new([1, 1, 0, 0, 0], 4, 17, 0), None)].into());
     let arrived = run(&config, &scripts, &[3; 3], 1);
     let at = |node, class| {
         let is_it = |a: &&Arrival| CollectiveHeader::unpack(a.2).is_some_and(|h| h.class == class);
         arrived.iter().filter(is_it).find(|a| a.0 == node).expect("it came").4
     };
-    let (full, hop) = (2208, 363);
-    assert_eq!(at(4, 1), full + hop + 48 + full);
-    // Read from 48 before the link is free until 4368; then up-tree, a hop, and both at the root.
-    assert_eq!(at(2, 2), full - 48 + full + 48 + hop + 2 * 48 + full);
+    let (full, gap, hop) = (2208, 96, 363);
+    assert_eq!(at(4, 1), full + gap + hop + 48 + full);
+    // Read from 48 before the link is free until 4464; then up-tree, a hop, and both at the root.
+    assert_eq!(at(2, 2), full + gap - 48 + full + 48 + hop + 2 * 48 + full);
 }
 
 /// A missing contribution leaves the others waiting, and the report shows where.

@@ -53,6 +53,8 @@ pub struct LinkTimes {
     pub ack: u64,
     /// From a packet's first bit on the link to its arrival at the arbiters of the next node.
     pub hop: u64,
+    /// From a packet's last bit on the link to the next one's first.
+    pub gap: u64,
     /// From a token-ack's first bit on the link to the change of the counters.
     pub tokens: u64,
 }
@@ -71,6 +73,8 @@ pub struct Sender<S> {
     pub carried: Carried,
     /// The first tick at which the link is free again.
     pub busy_until: u64,
+    /// The first tick at which it is free for a packet.
+    pub ready_at: u64,
     /// Tokens that the next token-ack will carry to the sender at the other end of this port's receiver.
     pub due: Tokens,
     /// Packets in flight, with their arrival times at the other end.
@@ -88,6 +92,7 @@ impl<S> Default for Sender<S> {
             following: None,
             carried: Carried::Nothing,
             busy_until: 0,
+            ready_at: 0,
             due: Tokens::default(),
             packets_in_flight: VecDeque::new(),
             tokens_in_flight: VecDeque::new(),
@@ -147,7 +152,10 @@ impl<S> Sender<S> {
     /// then.
     pub fn is_free_at(&self, from: u64) -> bool {
         let has_left = |t: &Transfer<S>| t.waiting.is_none() && self.busy_until <= from;
-        self.neighbour.is_some() && self.following.is_none() && self.transfer.as_ref().is_none_or(has_left)
+        self.neighbour.is_some()
+            && self.following.is_none()
+            && self.ready_at <= from
+            && self.transfer.as_ref().is_none_or(has_left)
     }
 
     /// The transfer whose last byte has left at `now`.
@@ -174,12 +182,14 @@ impl<S> Sender<S> {
             if let Some(transfer) = &mut self.transfer {
                 transfer.after_tokens = false;
             }
-        } else if let Some(place) =
-            self.transfer.as_mut().filter(|t| t.from <= now).and_then(|t| t.waiting.take())
+        } else if self.ready_at <= now
+            && let Some(place) =
+                self.transfer.as_mut().filter(|t| t.from <= now).and_then(|t| t.waiting.take())
         {
             self.packets_in_flight.push_back((now + times.hop, place));
             self.carried = Carried::Data;
             self.busy_until = now + data(place.chunks);
+            self.ready_at = self.busy_until + times.gap;
         }
     }
 }

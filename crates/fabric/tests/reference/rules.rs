@@ -92,7 +92,7 @@ impl Rules {
         let (l, p) = (&self.config.link, &self.config.packet);
         let ack = (p.ack_B + p.trailer_B) * l.ticks_per_byte;
         let tokens = ack + l.wire_ticks + l.receive_ticks + l.send_ticks;
-        LinkTimes { ack: ack.into(), hop: l.hop_ticks().into(), tokens: tokens.into() }
+        LinkTimes { ack: ack.into(), gap: 0, hop: l.hop_ticks().into(), tokens: tokens.into() }
     }
 
     /// Tokens that a grant of a VC takes.

@@ -122,6 +122,7 @@ impl Rules {
         }
         LinkTimes {
             ack: self.cycles(ack),
+            gap: self.cycles(self.config.router.gap_ticks),
             hop: self.cycles(l.wire_ticks + l.receive_ticks + l.arbitrate_ticks + l.send_ticks + wires),
             tokens: self.cycles(ack + l.wire_ticks + l.receive_ticks + l.send_ticks + wires),
         }

@@ -17,6 +17,7 @@
 pub mod bgl;
 pub mod bgq;
 mod faults;
+pub mod further;
 pub mod pami;
 pub mod programs;
 pub mod runs;
@@ -130,6 +131,7 @@ pub fn judges() -> Vec<Judge> {
     judges.extend(xc::judges());
     judges.extend(xc_interface::judges());
     judges.extend(th::judges());
+    judges.extend(further::judges());
     judges
 }
 

@@ -150,7 +150,7 @@ fn rectangle(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 }
 
 /// Table 1: by call.
-fn latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+pub(super) fn latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, reported) = rows(bench, 0)?;
     let figure = |row: &Vec<f64>, (place, call): (usize, &str)| {
         let id = format!("pami.table1_pami_latency[{call}].latency_us");

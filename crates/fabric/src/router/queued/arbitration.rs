@@ -345,8 +345,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.common.send(neighbour, arrival, arrive, moving, out);
     }
 
-    /// A packet occupies a link, as soon as it is free and not before `start`. Returns the node at its other
-    /// end, and the actual start.
+    /// A packet occupies a link, as soon as it is free, a gap after the data packet before it, and not before
+    /// `start`. Returns the node at its other end, and the actual start.
     #[inline]
     pub(super) fn occupy(
         &mut self,
@@ -358,7 +358,9 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     ) -> (u32, Time) {
         let chunks = header.chunks();
         let time = self.tables.wire[chunks as usize];
+        let start = start.max(n.ready_at[to]);
         let start = self.common.occupy(&mut n.ports[to], (vc, CLASS[vc]), chunks, time, start);
+        n.ready_at[to] = start + (time + self.tables.gap);
         self.counters.iter_mut().for_each(|c| c.sent(n.here, to, vc, chunks));
         (n.ports[to].neighbour, start)
     }

@@ -14,7 +14,7 @@ use crate::router::partition::Partition;
 use crate::router::port::Port;
 use crate::router::statistics::Recorder;
 use crate::topology::torus::Torus;
-use netloom_engine::Stream;
+use netloom_engine::{Stream, Time};
 
 /// A machine of these routers, and its hosts.
 pub type QueuedNetwork<H> = Network<QueuedBlock<H>>;
@@ -113,6 +113,7 @@ fn new_node(
         wanted: [0; PORTS + 1],
         standing: [0; PORTS],
         through: [0; PORTS],
+        ready_at: [Time::ZERO; PORTS],
         central: None,
         interrupts: None,
         barrier_updates: 0,

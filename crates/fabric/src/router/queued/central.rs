@@ -161,8 +161,15 @@ impl Node {
     /// Whether the links of a job, except those claimed by others, will be free when its packet leaves the
     /// logic.
     fn has_links(&self, job: &Job, claimed: u16, at: Time) -> bool {
-        let ends = |port: usize| self.booked >> port & 1 == 0 && self.ports[port].free_at <= at;
-        job.outputs & claimed == 0 && bits(job.outputs & !self.open).all(ends)
+        job.outputs & claimed == 0
+            && job.outputs & self.booked == 0
+            && bits(job.outputs).all(|port| self.free_at(port) <= at)
+    }
+
+    /// When a link is free for a data packet. One that is open has a token-ack at most, which is short.
+    fn free_at(&self, port: usize) -> Time {
+        let ready_at = self.ready_at[port];
+        if self.open >> port & 1 != 0 { ready_at } else { self.ports[port].free_at.max(ready_at) }
     }
 
     /// Checks a class route, or a barrier class, against the node's own links.
@@ -290,7 +297,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     /// time its packet leaves the logic: that is before they are free, when the node may have no other event.
     fn look_again(&mut self, n: &Node, logic: &mut Logic, slot: usize, now: Time) {
         let Some(job) = &logic.granted else { return };
-        let ends = bits(job.outputs & !n.open & !n.booked).map(|port| n.ports[port].free_at).max();
+        let ends = bits(job.outputs & !n.booked).map(|port| n.free_at(port)).max();
         let at = Time::at(ends.map_or(0, Time::ticks).saturating_sub(self.delay(job)));
         if at > now && at != logic.looks_at {
             logic.looks_at = at;

@@ -10,7 +10,7 @@ pub(super) use crate::router::partition::NOWHERE;
 use crate::router::port::Port;
 use crate::topology::torus::Coordinates;
 use borsh::{BorshDeserialize, BorshSerialize};
-use netloom_engine::{Stream, prefetch, prefetch_lines};
+use netloom_engine::{Stream, Time, prefetch, prefetch_lines};
 
 /// Source of a transfer, like [`FROM_INJECTION`]: the central collective logic.
 pub(super) const FROM_CENTRAL: u8 = 0xfe;
@@ -277,6 +277,8 @@ pub(super) struct Node {
     pub wires: [u32; PORTS],
     /// Heads of the injection FIFOs.
     pub heads: [Head; 16],
+    /// For each link, the end of the gap after its last data packet.
+    pub ready_at: [Time; PORTS],
     pub ports: [Port; PORTS],
     pub receivers: [Receiver; PORTS],
 }

@@ -31,6 +31,8 @@ pub(super) struct Tables {
     pub combine: u64,
     pub float: u64,
     pub combine_gap: u64,
+    /// From the end of a data packet on a link to the start of the next.
+    pub gap: u64,
     /// Queues per VC.
     pub queues: usize,
     /// Tokens of each VC: chunks for the dynamic VC, packets for the others.
@@ -79,6 +81,7 @@ impl Tables {
             combine: router.collective.combine_ticks.into(),
             float: router.collective.float_ticks.into(),
             combine_gap: router.collective.gap_ticks.into(),
+            gap: router.gap_ticks.into(),
             queues: router.queues as usize,
             capacity: [(router.dynamic_vc_B / packet.chunk_B) as u8, slots, slots, slots, slots, slots],
             full: [packet.chunks_max as u8, 1, 1, 1, 1, 1],
