@@ -69,7 +69,7 @@ impl Ways {
         let Length { trials, packets_ns, copy_ns } = self.of[Self::length(bytes)].get();
         if trials < 2 * TRIALS {
             // Each way twice, so that both are tried in what the program does then.
-            return (if trials / IN_A_ROW % 2 == 0 { Way::Packets } else { Way::Copy }, true);
+            return (if (trials / IN_A_ROW).is_multiple_of(2) { Way::Packets } else { Way::Copy }, true);
         }
         (if copy_ns < packets_ns { Way::Copy } else { Way::Packets }, false)
     }
