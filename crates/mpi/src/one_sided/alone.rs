@@ -55,19 +55,23 @@ impl Puts {
     pub fn end_trial(&self) {
         self.trial.set(None);
     }
+
+    /// All puts so far are at their targets; the trial whose time is to be noted, if one was alone.
+    #[inline]
+    fn have_arrived(&self) -> Option<Trial> {
+        let count = self.count.replace(0);
+        if count > 0 {
+            self.was_alone.set(count == 1);
+        }
+        self.trial.take().filter(|_| count == 1)
+    }
 }
 
 impl<T: Transport> Window<T> {
     /// All puts so far are at their targets.
     #[inline]
     pub(super) fn puts_have_arrived(&self) {
-        let count = self.puts.count.replace(0);
-        if count > 0 {
-            self.puts.was_alone.set(count == 1);
-        }
-        if let Some(Trial { to, bytes, way, begin }) = self.puts.trial.take()
-            && count == 1
-        {
+        if let Some(Trial { to, bytes, way, begin }) = self.puts.have_arrived() {
             self.point_to_point.transport().note_put(to, bytes, way, Some(begin.elapsed()));
         }
     }
@@ -82,12 +86,28 @@ mod tests {
         let puts = Puts::default();
         let epoch = |count| {
             let alone = (0..count).map(|_| (puts.is_alone(), puts.begin()).0).collect::<Vec<_>>();
-            puts.was_alone.set(puts.count.replace(0) == 1);
+            assert!(puts.have_arrived().is_none());
             alone
         };
         assert_eq!(epoch(1), [true]);
         assert_eq!(epoch(3), [true, false, false]);
         assert_eq!(epoch(1), [false]);
+        // A flush after nothing says nothing.
+        assert_eq!(epoch(0), []);
         assert_eq!(epoch(1), [true]);
+    }
+
+    #[test]
+    fn the_time_of_several_is_no_trial() {
+        let puts = Puts::default();
+        for count in [1, 2] {
+            puts.begin_trial(3, 8, Way::Copy);
+            (0..count).for_each(|_| puts.begin());
+            assert_eq!(
+                puts.have_arrived().map(|trial| (trial.to, trial.way)),
+                (count == 1).then_some((3, Way::Copy))
+            );
+            assert!(puts.have_arrived().is_none(), "it is noted once");
+        }
     }
 }
