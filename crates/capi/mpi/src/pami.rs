@@ -324,26 +324,6 @@ impl Pami {
         }
     }
 
-    /// A region of memory, by which other processes know it too.
-    fn region(&self, memory: Memory) -> Option<MemoryRegion> {
-        let (mut registered, mut region) = (0, 0);
-        let Memory { address, bytes } = memory;
-        let bytes = bytes as usize;
-        // SAFETY: the context lives; places for the results.
-        let made = unsafe {
-            PAMI_Memregion_create(self.context, address as *mut c_void, bytes, &mut registered, &mut region)
-        };
-        (made == SUCCESS && registered == bytes && region != 0).then_some(region)
-    }
-
-    /// What puts and gets have in common: the other process, and this one's memory.
-    fn transfer(&self, with: Process, memory: Memory, number: u64) -> Result<(Rma, MemoryRegion), Refused> {
-        let region = self.region(memory).ok_or_else(|| Refused(reason("PAMI_Memregion_create")))?;
-        let (dest, bytes, cookie) = (self.endpoint(with)?, memory.bytes as usize, number as *mut c_void);
-        let hints = if memory.bytes <= self.copies.packets_max_bytes { NO_RDMA } else { 0 };
-        Ok((Rma { dest, hints, bytes, cookie, done_fn: Some(transferred) }, region))
-    }
-
     #[inline]
     fn endpoint(&self, of: Process) -> Result<u32, Refused> {
         match self.endpoints[of as usize % ENDPOINTS].get() {

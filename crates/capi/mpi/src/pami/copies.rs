@@ -1,8 +1,11 @@
-//! Puts and gets by a copy that is done when the call returns, where this is faster than packets.
+//! Puts and gets: what they have in common, and those by a copy that is done when the call returns, where this
+//! is faster than packets.
 
-use super::{ENDPOINTS, PACKETS_B, Pami, SHORT_B, SUCCESS, symbol};
-use crate::pami_interface::abi::MemoryRegion;
-use netloom_mpi::transport::{Memory, Process};
+use super::arrivals::transferred;
+use super::functions::*;
+use super::{ENDPOINTS, NO_RDMA, PACKETS_B, Pami, SHORT_B, SUCCESS, reason, symbol};
+use crate::pami_interface::abi::{MemoryRegion, Rma};
+use netloom_mpi::transport::{Memory, Process, Refused};
 use netloom_mpi::ways::{Way, Ways};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
@@ -74,5 +77,30 @@ impl Pami {
         let (local, bytes) = (own.address as *mut c_void, own.bytes as usize);
         // SAFETY: the context lives; the caller's memory, and what the other process has exposed.
         SUCCESS == unsafe { copy(self.context, endpoint, local, exposed as MemoryRegion, bytes, is_put) }
+    }
+
+    /// A region of memory, by which other processes know it too.
+    pub(super) fn region(&self, memory: Memory) -> Option<MemoryRegion> {
+        let (mut registered, mut region) = (0, 0);
+        let Memory { address, bytes } = memory;
+        let bytes = bytes as usize;
+        // SAFETY: the context lives; places for the results.
+        let made = unsafe {
+            PAMI_Memregion_create(self.context, address as *mut c_void, bytes, &mut registered, &mut region)
+        };
+        (made == SUCCESS && registered == bytes && region != 0).then_some(region)
+    }
+
+    /// What puts and gets have in common: the other process, and this one's memory.
+    pub(super) fn transfer(
+        &self,
+        with: Process,
+        memory: Memory,
+        number: u64,
+    ) -> Result<(Rma, MemoryRegion), Refused> {
+        let region = self.region(memory).ok_or_else(|| Refused(reason("PAMI_Memregion_create")))?;
+        let (dest, bytes, cookie) = (self.endpoint(with)?, memory.bytes as usize, number as *mut c_void);
+        let hints = if memory.bytes <= self.copies.packets_max_bytes { NO_RDMA } else { 0 };
+        Ok((Rma { dest, hints, bytes, cookie, done_fn: Some(transferred) }, region))
     }
 }
