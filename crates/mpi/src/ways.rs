@@ -13,7 +13,8 @@ const LENGTHS: usize = 14;
 const SHORTEST: u32 = 3;
 /// Trials of each way.
 const TRIALS: u8 = 20;
-/// Trials of a way one after the other: what a way leaves in the caches is where it will be found.
+/// Trials of a way one after the other: what a way leaves in the caches is where it will be found. Their mean
+/// counts, and that of the best row: a single transfer can be lucky, and a whole row is disturbed now and then.
 const IN_A_ROW: u8 = 5;
 
 /// What is known of the ways to one process.
@@ -26,12 +27,15 @@ pub struct Ways {
 #[derive(Clone, Copy, Debug)]
 struct Length {
     trials: u8,
-    /// The shortest time of a transfer of each way, ns.
+    /// The shortest time of a transfer of each way, ns, as the mean of a row.
     packets_ns: u32,
     copy_ns: u32,
+    /// The trials of this row whose times are of use, and the sum of these times, ns.
+    row: u8,
+    row_ns: u32,
 }
 
-const NOTHING: Length = Length { trials: 0, packets_ns: u32::MAX, copy_ns: u32::MAX };
+const NOTHING: Length = Length { trials: 0, packets_ns: u32::MAX, copy_ns: u32::MAX, row: 0, row_ns: 0 };
 
 /// A way to move data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,24 +70,43 @@ impl Ways {
     /// The way of the next transfer, and whether its time is to be [noted](Self::note).
     #[inline(always)]
     pub fn next(&self, bytes: u64) -> (Way, bool) {
-        let Length { trials, packets_ns, copy_ns } = self.of[Self::length(bytes)].get();
+        let Length { trials, packets_ns, copy_ns, .. } = self.of[Self::length(bytes)].get();
         if trials < 2 * TRIALS {
-            // Each way twice, so that both are tried in what the program does then.
-            return (if (trials / IN_A_ROW).is_multiple_of(2) { Way::Packets } else { Way::Copy }, true);
+            return (Self::tried(trials), true);
         }
         (if copy_ns < packets_ns { Way::Copy } else { Way::Packets }, false)
     }
 
-    /// Notes how long it took until all packets had arrived, or the copy.
-    pub fn note(&self, bytes: u64, way: Way, ns: u64) {
+    /// The way that is tried after so many trials: each several times, so that both are tried in what the
+    /// program does then.
+    fn tried(trials: u8) -> Way {
+        if (trials / IN_A_ROW).is_multiple_of(2) { Way::Packets } else { Way::Copy }
+    }
+
+    /// Notes how long it took until all packets had arrived, or the copy, ns; `None` if its time is of no use:
+    /// it has been tried nevertheless, so that trials end.
+    pub fn note(&self, bytes: u64, way: Way, ns: Option<u64>) {
         let place = &self.of[Self::length(bytes)];
         let mut length = place.get();
-        let shortest = match way {
-            Way::Packets => &mut length.packets_ns,
-            Way::Copy => &mut length.copy_ns,
-        };
-        *shortest = (*shortest).min(u32::try_from(ns).unwrap_or(u32::MAX));
-        length.trials = length.trials.saturating_add(1);
+        if length.trials >= 2 * TRIALS || way != Self::tried(length.trials) {
+            // It began before the end of its row, which others have filled.
+            return;
+        }
+        if let Some(ns) = ns {
+            length.row += 1;
+            length.row_ns = length.row_ns.saturating_add(u32::try_from(ns).unwrap_or(u32::MAX));
+        }
+        length.trials += 1;
+        if length.trials.is_multiple_of(IN_A_ROW) {
+            if let Some(mean_ns) = length.row_ns.checked_div(length.row.into()) {
+                let shortest = match way {
+                    Way::Packets => &mut length.packets_ns,
+                    Way::Copy => &mut length.copy_ns,
+                };
+                *shortest = (*shortest).min(mean_ns);
+            }
+            (length.row, length.row_ns) = (0, 0);
+        }
         place.set(length);
     }
 }
@@ -98,9 +121,10 @@ mod tests {
         for trial in 0..2 * u64::from(TRIALS) {
             let (way, is_trial) = ways.next(bytes);
             assert!(is_trial);
-            // Now and then something else takes time.
-            let ns = if way == Way::Packets { packets_ns } else { copy_ns } + 10_000 * (trial % 3);
-            ways.note(bytes, way, ns);
+            // Now and then something else takes time, or it is of no use.
+            let ns = if way == Way::Packets { packets_ns } else { copy_ns };
+            let disturbed_ns = if trial % 13 == 0 { 10_000 } else { 0 };
+            ways.note(bytes, way, (trial % 7 > 0).then_some(ns + disturbed_ns));
         }
         let (way, is_trial) = ways.next(bytes);
         assert!(!is_trial);
@@ -120,9 +144,42 @@ mod tests {
     }
 
     #[test]
+    fn a_lucky_transfer_decides_nothing() {
+        let ways = Ways::default();
+        for trial in 0..2 * u64::from(TRIALS) {
+            let (way, _) = ways.next(64);
+            let ns = if way == Way::Copy {
+                550
+            } else if trial % 5 == 3 {
+                450
+            } else {
+                750
+            };
+            ways.note(64, way, Some(ns));
+        }
+        assert_eq!(ways.next(64), (Way::Copy, false));
+    }
+
+    #[test]
+    fn a_row_is_not_mixed_and_trials_end() {
+        let ways = Ways::default();
+        (0..IN_A_ROW).for_each(|_| ways.note(64, Way::Packets, Some(500)));
+        // These began in the row before.
+        (0..3).for_each(|_| ways.note(64, Way::Packets, Some(1)));
+        assert_eq!(ways.next(64), (Way::Copy, true));
+        for _ in u64::from(IN_A_ROW)..2 * u64::from(TRIALS) {
+            let (way, is_trial) = ways.next(64);
+            assert!(is_trial);
+            ways.note(64, way, (way == Way::Packets).then_some(600));
+        }
+        // No copy was of use.
+        assert_eq!(ways.next(64), (Way::Packets, false));
+    }
+
+    #[test]
     fn lengths_are_told_apart() {
         let ways = Ways::default();
-        (0..IN_A_ROW).for_each(|_| ways.note(16 << 10, Way::Packets, 1));
+        (0..IN_A_ROW).for_each(|_| ways.note(16 << 10, Way::Packets, Some(1)));
         assert_eq!(ways.next(16 << 10).0, Way::Copy);
         assert_eq!([(16 << 10) + 1, 64 << 10].map(|bytes| ways.next(bytes).0), [Way::Packets; 2]);
         assert_eq!(

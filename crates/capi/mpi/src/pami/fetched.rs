@@ -79,9 +79,8 @@ impl Fetched {
         }
         self.batch.set(None);
         let ways = &self.ways[batch.to as usize % ENDPOINTS];
-        // A way whose time is of no use has been tried, so that trials end.
         let ns = batch.begin.elapsed().as_nanos() as u64 / u64::from(batch.begun);
-        ways.note(batch.bytes, batch.way, if batch.is_spoilt { u64::MAX } else { ns });
+        ways.note(batch.bytes, batch.way, (!batch.is_spoilt).then_some(ns));
     }
 }
 
