@@ -293,12 +293,9 @@ unsafe fn copy_runs(from: (*const u8, isize), to: (*mut u8, isize), count: usize
         match bytes {
             _ if count != 1 => copy_several(from, to, count, bytes),
             // Blocks of different lengths come one by one: few choices, since each may be guessed wrong.
-            16..=32 => copy_ends::<16>(from, to, 1, bytes),
-            33..=48 => {
-                copy_sixteens::<32>(from.0, to.0);
-                copy_sixteens::<16>(from.0.add(bytes - 16), to.0.add(bytes - 16));
-            }
-            49..=64 => copy_ends::<32>(from, to, 1, bytes),
+            16..=32 => copy_ends::<16, 16>(from, to, 1, bytes),
+            33..=48 => copy_ends::<32, 16>(from, to, 1, bytes),
+            49..=64 => copy_ends::<32, 32>(from, to, 1, bytes),
             _ => to.0.copy_from_nonoverlapping(from.0, bytes),
         }
     }
@@ -318,9 +315,10 @@ unsafe fn copy_several(from: (*const u8, isize), to: (*mut u8, isize), count: us
             16 => copy_words::<u128>(from, to, count),
             32 => copy_each(from, to, count, |from, to| copy_sixteens::<32>(from, to)),
             64 => copy_each(from, to, count, |from, to| copy_sixteens::<64>(from, to)),
-            9..16 => copy_ends::<8>(from, to, count, bytes),
-            17..32 => copy_ends::<16>(from, to, count, bytes),
-            33..64 => copy_ends::<32>(from, to, count, bytes),
+            9..16 => copy_ends::<8, 8>(from, to, count, bytes),
+            17..32 => copy_ends::<16, 16>(from, to, count, bytes),
+            33..=48 => copy_ends::<32, 16>(from, to, count, bytes),
+            49..64 => copy_ends::<32, 32>(from, to, count, bytes),
             65..=512 => copy_blocks(from, to, count, bytes),
             _ => {
                 for n in 0..count as isize {
@@ -416,26 +414,32 @@ unsafe fn copy_blocks(from: (*const u8, isize), to: (*mut u8, isize), count: usi
     });
 }
 
-/// Copies runs as their first bytes and their last, so many each, which overlap.
+/// Copies runs as this number of bytes from their beginning and that one up to their end, which overlap.
 ///
 /// # Safety
-/// As [`copy_runs`]; runs are at least as long as one of them, and not longer than both.
+/// As [`copy_runs`]; runs are at least as long as each of them, and not longer than both.
 #[inline(always)]
-unsafe fn copy_ends<const BYTES: usize>(
+unsafe fn copy_ends<const FIRST: usize, const LAST: usize>(
     from: (*const u8, isize),
     to: (*mut u8, isize),
     count: usize,
     bytes: usize,
 ) {
-    let last = bytes - BYTES;
+    let last = bytes - LAST;
     // SAFETY: the caller's promise.
     for_each_run(from, to, count, |from, to| unsafe {
-        if BYTES == 8 {
-            copy_word::<u64>(from, to);
-            copy_word::<u64>(from.add(last), to.add(last));
-        } else {
-            copy_sixteens::<BYTES>(from, to);
-            copy_sixteens::<BYTES>(from.add(last), to.add(last));
-        }
+        copy_end::<FIRST>(from, to);
+        copy_end::<LAST>(from.add(last), to.add(last));
     });
+}
+
+/// Copies 8 B, or words of 16.
+///
+/// # Safety
+/// They can be read and written.
+#[inline(always)]
+unsafe fn copy_end<const BYTES: usize>(from: *const u8, to: *mut u8) {
+    const { assert!(BYTES == 8 || BYTES.is_multiple_of(16)) };
+    // SAFETY: the caller's promise.
+    unsafe { if BYTES == 8 { copy_word::<u64>(from, to) } else { copy_sixteens::<BYTES>(from, to) } };
 }
