@@ -52,8 +52,9 @@ const FIRST_LINE_B: usize = LINE_B - HEAD_B;
 const LINES_AHEAD: usize = 4;
 /// How far ahead the writer takes slots from the reader's core, which has not looked at them since it read
 /// them: it looks at the next one all the time.
-const WRITE_AHEAD: u64 = 3;
-/// How far ahead the reader fetches slots when messages wait: a line takes as long as several messages.
+const WRITE_AHEAD: u64 = 8;
+/// How far ahead the reader fetches slots when messages wait: a line takes as long as several messages. It does
+/// not look first whether there is a message, which would take as long.
 const READ_AHEAD: u64 = 8;
 
 /// Error: the queue is full at present.
@@ -122,10 +123,10 @@ unsafe fn copy(from: &[u8], to: *mut u8) {
                 to.cast::<u64>().write_unaligned(first);
                 to.add(length - 8).cast::<u64>().write_unaligned(last);
             }
-            // The header of MPI: its words were stored one by one, and wider reads would wait for all of
-            // them.
-            24 => {
-                let words = [0, 8, 16].map(|at| from.as_ptr().add(at).cast::<u64>().read_unaligned());
+            // The header of MPI: its words were stored one by one, and a wider read would wait until all of
+            // them are in the cache. Only volatile ones are not put together to one.
+            24 if from.as_ptr().cast::<u64>().is_aligned() => {
+                let words = [0, 1, 2].map(|at| from.as_ptr().cast::<u64>().add(at).read_volatile());
                 to.cast::<[u64; 3]>().write_unaligned(words);
             }
             length => to.copy_from_nonoverlapping(from.as_ptr(), length),
@@ -370,8 +371,9 @@ pub struct Reader<'a, const SLOTS: usize, const BEHIND: usize = 0> {
     head: u64,
     /// The head that writers see.
     published: u64,
-    /// The last slot that was fetched ahead.
-    fetched: u64,
+    /// How many messages ahead slots are fetched: more with each that was already there, 0 once none is. Who
+    /// sends one at a time would have to take back the lines of slots that are empty.
+    ahead: u64,
 }
 
 /// A message in its slot.
@@ -390,7 +392,7 @@ impl<'a, const SLOTS: usize, const BEHIND: usize> Reader<'a, SLOTS, BEHIND> {
     /// A queue has one reader at a time.
     pub unsafe fn new(queue: &'a Queue<SLOTS, BEHIND>) -> Self {
         let head = queue.head.0.load(Ordering::Acquire);
-        Reader { queue, head, published: head, fetched: head }
+        Reader { queue, head, published: head, ahead: 0 }
     }
 
     /// The next message, if it has been written. It stays in its slot until [`Self::release`].
@@ -432,19 +434,20 @@ impl<'a, const SLOTS: usize, const BEHIND: usize> Reader<'a, SLOTS, BEHIND> {
     /// Frees the slot of the message that [`Self::next`] returned.
     #[inline]
     pub fn release(&mut self) {
-        self.head = self.after(self.head);
+        let next = self.after(self.head);
+        let slots = next.wrapping_sub(self.head);
+        self.head = next;
         if self.head.wrapping_sub(self.published) >= Queue::<SLOTS, BEHIND>::STRIDE {
             self.publish();
         }
-        if (self.fetched.wrapping_sub(self.head) as i64) < 0 {
-            self.fetched = self.head;
+        if !self.has_next() {
+            self.ahead = 0;
+            return;
         }
-        // While the last slot that was fetched is written, others wait behind it.
-        for _ in 0..2 {
-            if self.fetched.wrapping_sub(self.head) < READ_AHEAD && self.queue.is_written(self.fetched) {
-                self.fetched = self.after(self.fetched);
-                self.queue.prepare_to_read(self.fetched);
-            }
+        // Two of them while it grows, so that none is left out; the others are probably as long as this one.
+        self.ahead = (self.ahead + 1).min(READ_AHEAD);
+        for message in [self.ahead - 1, self.ahead] {
+            self.queue.prepare_to_read(self.head.wrapping_add(message * slots));
         }
     }
 

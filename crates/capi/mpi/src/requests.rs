@@ -121,8 +121,9 @@ fn no_request(handle: usize) -> Error {
 }
 
 impl Library {
-    /// The handle of a new request.
-    #[inline]
+    /// The handle of a new request. Inlined where one is made: its words are stored one by one, and a copy of it
+    /// would wait until all of them are in the cache.
+    #[inline(always)]
     pub fn insert(&mut self, request: Request) -> usize {
         self.collectives_under_way += usize::from(matches!(request, Request::Collective(_)));
         let object = self.call_object;
@@ -156,6 +157,7 @@ impl Library {
     ///
     /// # Safety
     /// It gave the place.
+    #[inline(always)]
     pub unsafe fn hand_out(&mut self, request: Request, place: *mut usize) -> Result<(), Error> {
         let handle = self.insert(request);
         // SAFETY: the caller's promise.

@@ -222,11 +222,12 @@ pub unsafe fn irecv(
     comm: CommId,
     request: *mut usize,
 ) -> Result<(), Error> {
-    let started = match library.receive_plain(&buf, source, tag, comm) {
-        Some(number) => Request::Receive(number, None),
-        None => library.start_receive(buf, source, tag, comm)?,
-    };
-    // SAFETY: the program gave the place.
+    if let Some(number) = library.receive_plain(&buf, source, tag, comm) {
+        // SAFETY: the program gave the place.
+        return unsafe { library.hand_out(Request::Receive(number, None), request) };
+    }
+    let started = library.start_receive(buf, source, tag, comm)?;
+    // SAFETY: the same.
     unsafe { library.hand_out(started, request) }
 }
 
