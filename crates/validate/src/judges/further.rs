@@ -1,26 +1,56 @@
-//! What others measured on these machines (`published/further.toml`): as much of it as messages between two
-//! nodes give.
+//! What others measured on these machines (`published/further.toml`): as much of it as messages between nodes,
+//! rings and all-to-alls give.
+//!
+//! A quick run leaves out what takes minutes.
 
 use super::pami;
-use super::{Bench, Finding, Judge, programs::rows};
+use super::{Bench, Finding, Judge, programs};
 use netloom_study::claims::Evidence;
 use netloom_study::diagnose::Problem;
+use netloom_study::resolve::load_machine;
 
-const MESSAGES: (&str, &str) =
-    ("studies/further/messages.toml", include_str!("../../../../studies/further/messages.toml"));
+macro_rules! study {
+    ($path:literal) => {
+        (concat!("studies/", $path, ".toml"), include_str!(concat!("../../../../studies/", $path, ".toml")))
+    };
+}
+
+const MESSAGES: (&str, &str) = study!("further/messages");
+const RING: (&str, &str) = study!("further/ring");
+const ALL_TO_ALL: (&str, &str) = study!("further/all-to-all");
+const ENDLESS: (&str, &str) = study!("further/endless-all-to-all");
+const BGL_ENDLESS: (&str, &str) = study!("further/bgl-all-to-all");
+const RECTANGLE: (&str, &str) = study!("pami/rectangle-broadcast");
+const GNI_LATENCY: (&str, &str) = study!("xc/put-get-latency");
+const AMO_RATES: (&str, &str) = study!("xc/amo-rates");
+const GLEX_COLLECTIVES: (&str, &str) = study!("th/collectives");
 
 /// Those who judge the tables.
 pub fn judges() -> Vec<Judge> {
     vec![
+        Judge { table: "further.bgl_all_to_all", judge: bgl_all_to_all },
+        Judge { table: "further.bgl_link_load", judge: bgl_link_load },
         Judge { table: "further.bgq_mpi", judge: bgq_mpi },
         Judge { table: "further.bgq_hop", judge: bgq_hop },
+        Judge { table: "further.bgq_alltoall", judge: bgq_alltoall },
+        Judge { table: "further.bgq_broadcast", judge: bgq_broadcast },
         Judge { table: "further.bgq_one_way", judge: bgq_one_way },
         Judge { table: "further.bgq_short", judge: bgq_short },
         Judge { table: "further.xc_ping_pong", judge: xc_ping_pong },
+        Judge { table: "further.xc_random_ring", judge: xc_random_ring },
+        Judge { table: "further.xc_all_to_all", judge: xc_all_to_all },
         Judge { table: "further.xc_bandwidth_by_ranks", judge: xc_bandwidth_by_ranks },
+        Judge { table: "further.xc_put", judge: xc_put },
         Judge { table: "further.xc_osu", judge: xc_osu },
+        Judge { table: "further.xc_atomics", judge: xc_atomics },
         Judge { table: "further.xc_latency_by_distance", judge: xc_latency_by_distance },
+        Judge { table: "further.th_collectives", judge: th_collectives },
     ]
+}
+
+/// The value in this column of a program's only row.
+fn only(rows: &[Vec<f64>], column: usize) -> f64 {
+    rows.first().and_then(|row| row.get(column)).copied().unwrap_or(f64::NAN)
 }
 
 /// Two nodes that exchange messages.
@@ -48,7 +78,7 @@ impl<'a> Pair<'a> {
         let partner = format!("workload.partner={}", self.partner);
         let bytes = format!("workload.sizes_B=[{bytes}]");
         let sets = [self.machine, &[&partner, &bytes], program].concat();
-        Ok(rows(bench, MESSAGES, &sets)?.first().map_or(f64::NAN, |row| row[1]))
+        Ok(only(&programs::rows(bench, MESSAGES, &sets)?, 1))
     }
 
     /// Half a round trip, us.
@@ -72,12 +102,19 @@ impl<'a> Pair<'a> {
     }
 }
 
+/// A quarter of a midplane.
+const BGQ_128: &[&str] = &["machine=bgq", "topology.dims=[2,2,4,4,2]"];
+
 fn bgq_mpi(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let among_128 = |partner| Pair { machine: BGQ_128, partner };
+    let [nearest, farthest] = ["nearest", "farthest"].map(among_128);
     let in_e = BGQ.with("1");
     let [long, long_in_e] = [&BGQ, &in_e].map(|pair| pair.bandwidth_GB_per_s(bench, 4 << 20));
     let (long, long_in_e) = (long?, long_in_e?);
     Ok(vec![
         BGQ.found("bgq_mpi[latency between neighbours, us].value", BGQ.latency_us(bench, 0)?),
+        nearest.found("bgq_mpi[least latency among 128, us].value", nearest.latency_us(bench, 0)?),
+        farthest.found("bgq_mpi[greatest latency among 128, us].value", farthest.latency_us(bench, 0)?),
         BGQ.found("bgq_mpi[bandwidth of long messages, GB/s].value", long),
         in_e.found(
             "bgq_mpi[bandwidth between neighbours in E over that of others, times].value",
@@ -147,4 +184,130 @@ fn xc_latency_by_distance(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         Ok(pair.found(&id, pair.latency_us(bench, 8)?))
     };
     pairs.map(figure).into_iter().collect()
+}
+
+/// Of the largest machines, which take minutes.
+fn bgl_all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let mut findings = vec![];
+    for torus in ["40x32x16", "64x32x32"].into_iter().filter(|_| !bench.quick) {
+        let dims = dims(torus);
+        let [used, peak] = ["links.mean_utilization", "peak_of_shape"]
+            .map(|name| programs::figure(bench, BGL_ENDLESS, &[&dims], name));
+        findings.push(Finding::run(
+            format!("further.bgl_all_to_all[{torus}/direct].fraction_of_peak"),
+            used? / peak?,
+            format!("{}, {torus}, from 4 to 6 ms", BGL_ENDLESS.0),
+        ));
+    }
+    Ok(findings)
+}
+
+/// The setting of a torus of these sides.
+fn dims(torus: &str) -> String {
+    format!("topology.dims=[{}]", torus.replace('x', ","))
+}
+
+/// Packets of this much data with what comes back for each, as the machine's file has them.
+fn bgl_link_load(_: &Bench) -> Result<Vec<Finding>, Problem> {
+    let machine = load_machine("bgl", &[])?;
+    let packet = &machine.torus().ok_or_else(|| Problem::new("bgl is no torus"))?.packet;
+    let figure = |payload: u32| {
+        let chunks = (payload + packet.header_B + packet.software_header_B).div_ceil(packet.chunk_B);
+        let load = packet.wire_B(chunks) + packet.ack_wire_B();
+        let note = format!("{chunks} chunks of {} B, trailer and acknowledgement", packet.chunk_B);
+        let id = format!("further.bgl_link_load[{payload}].load_B");
+        Finding::figure(id, load.into(), note, Evidence::ClosedForm)
+    };
+    Ok([64, 128].map(figure).into())
+}
+
+/// What the network gives long messages, without MPI's software, for each torus by its ranks a node.
+fn bgq_alltoall(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    const ROWS: [(&str, f64, &[u32]); 4] = [
+        ("4x4x4x4x2", 4.0, &[16, 4, 1]),
+        ("4x4x4x8x2", 8.0, &[16, 4, 1]),
+        ("4x4x4x16x2", 16.0, &[16, 4, 1]),
+        ("4x4x8x16x2", 16.0, &[16]),
+    ];
+    let mut findings = vec![];
+    for (torus, longest, ranks) in ROWS {
+        let mb_per_s = programs::figure(bench, ENDLESS, &[&dims(torus)], "throughput.accepted")?;
+        let fraction = mb_per_s / 1e3 * longest / (8.0 * 1.8);
+        findings.extend(ranks.iter().map(|ranks| {
+            let id = format!("further.bgq_alltoall[{torus}/{ranks}].fraction_of_peak");
+            Finding::run(id, fraction, format!("{}, the network alone, whatever the ranks", ENDLESS.0))
+        }));
+    }
+    Ok(findings)
+}
+
+/// 32 MiB over all links. More than 128 nodes take minutes.
+fn bgq_broadcast(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let tori = ["2x2x4x4x2", "4x2x4x4x2", "4x4x4x4x2", "4x4x4x8x2", "4x4x4x16x2"];
+    let mut findings = vec![];
+    for torus in &tori[..if bench.quick { 1 } else { tori.len() }] {
+        let sets = [&dims(torus), "workload.bytes=33_554_432"];
+        let mb_per_s = programs::figure(bench, RECTANGLE, &sets, "measured.throughput_MB_per_s")?;
+        let id = format!("further.bgq_broadcast[{torus}].GB_per_s");
+        findings.push(Finding::run(id, mb_per_s / 1e3, format!("{}, 32 MiB", RECTANGLE.0)));
+    }
+    Ok(findings)
+}
+
+fn xc_random_ring(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let mut findings = vec![];
+    for nodes in [2, 4, 8, 16, 32, 128, 256].into_iter().filter(|&nodes| !bench.quick || nodes <= 4) {
+        // As many rings as keep the run short.
+        let orders = (16 / nodes).max(1);
+        let sets = [format!("workload.ranks={nodes}"), format!("workload.orders={orders}")];
+        let gb_per_s = only(&programs::rows(bench, RING, &[&sets[0], &sets[1]])?, 1);
+        let note = format!("{}, the first nodes of a quiet machine, orders: {orders}", RING.0);
+        findings.push(Finding::run(format!("further.xc_random_ring[{nodes}].GB_per_s"), gb_per_s, note));
+    }
+    Ok(findings)
+}
+
+/// More than 32 nodes take an hour.
+fn xc_all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let mut findings = vec![];
+    for nodes in [2, 4, 8, 16, 32].into_iter().filter(|&nodes| !bench.quick || nodes <= 4) {
+        let ranks = format!("workload.ranks={nodes}");
+        let us = programs::figure(bench, ALL_TO_ALL, &[&ranks], "simulated.run_time_us")?;
+        let note = format!("{}, the first nodes of a quiet machine", ALL_TO_ALL.0);
+        findings.push(Finding::run(format!("further.xc_all_to_all[{nodes}].time_us"), us, note));
+    }
+    Ok(findings)
+}
+
+/// A put by FMA until its response has come.
+fn xc_put(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let sizes = [8, 64, 512, 1024, 2048, 4096];
+    let rows = programs::rows(bench, GNI_LATENCY, &[&format!("workload.sizes_B={sizes:?}")])?;
+    let figure = |(row, bytes): (&Vec<f64>, i32)| {
+        let id = format!("further.xc_put[{bytes}].us");
+        Finding::run(id, row[3] / 1e3, format!("{}, one process, to the next blade", GNI_LATENCY.0))
+    };
+    Ok(rows.iter().zip(sizes).map(figure).collect())
+}
+
+/// The same run as for the paper's entry.
+fn xc_atomics(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let rate = only(&programs::rows(bench, AMO_RATES, &[])?, 1);
+    let note = format!("{}, one variable", AMO_RATES.0);
+    Ok(vec![Finding::figure("further.xc_atomics.million_per_s", rate, note, Evidence::Derived)])
+}
+
+fn th_collectives(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let mut findings = vec![];
+    for (by, offload) in [("messages", false), ("interface", true)].into_iter().filter(|_| !bench.quick) {
+        let offload = format!("workload.offload={offload}");
+        let sets = ["topology.down=[32,16,32]", "topology.up=[13,16]", &offload];
+        let rows = programs::rows(bench, GLEX_COLLECTIVES, &sets)?;
+        for (column, operation) in ["barrier", "broadcast"].into_iter().enumerate() {
+            let id = format!("further.th_collectives[{operation}/{by}].us");
+            let note = format!("{}, 16,384 nodes in a tree of the usual degree", GLEX_COLLECTIVES.0);
+            findings.push(Finding::run(id, only(&rows, column), note));
+        }
+    }
+    Ok(findings)
 }

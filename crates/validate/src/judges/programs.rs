@@ -1,15 +1,21 @@
-//! What programs on network interfaces of machines of switches measure, for judges.
+//! Runs of a study at one point, and what they measure, for judges.
 
 use super::Bench;
+use netloom_study::claims;
 use netloom_study::diagnose::{Problem, SourceFile};
-use netloom_study::resolve::resolve;
+use netloom_study::resolve::{ResolvedStudy, resolve};
+use netloom_study::result::RunResult;
 use std::path::Path;
 
-/// The rows that a study's program measured, at one point, with changes to the study.
+/// A run of a study at one point, with changes to it.
 ///
 /// # Errors
 /// A study with a mistake; what the simulator refuses; a run that did not come to its end.
-pub fn rows(bench: &Bench, (path, text): (&str, &str), sets: &[&str]) -> Result<Vec<Vec<f64>>, Problem> {
+fn run(
+    bench: &Bench,
+    (path, text): (&str, &str),
+    sets: &[&str],
+) -> Result<(ResolvedStudy, RunResult), Problem> {
     let mut sets: Vec<String> = sets.iter().map(|&s| s.into()).collect();
     sets.push("sweep={}".into());
     let study = resolve(SourceFile::new(path, text), Path::new("."), &sets)?;
@@ -17,5 +23,23 @@ pub fn rows(bench: &Bench, (path, text): (&str, &str), sets: &[&str]) -> Result<
     if let (Some(why), false) = (&result.partial, bench.progress.stop()) {
         return Err(Problem::new(format!("{path}: {why}")));
     }
+    Ok((study, result))
+}
+
+/// The rows that a study's program measured, at one point, with changes to the study.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn rows(bench: &Bench, study: (&str, &str), sets: &[&str]) -> Result<Vec<Vec<f64>>, Problem> {
+    let (_, result) = run(bench, study, sets)?;
     Ok(result.measured.into_iter().next().map(|table| table.rows).unwrap_or_default())
+}
+
+/// A figure of such a run, by the name that claims have for it.
+///
+/// # Errors
+/// As those of [`run`], and a figure that the run does not have.
+pub fn figure(bench: &Bench, study: (&str, &str), sets: &[&str], name: &str) -> Result<f64, Problem> {
+    let (resolved, result) = run(bench, study, sets)?;
+    claims::figure(&resolved, &result, name).map_err(|why| Problem::new(format!("{}: {why}", study.0)))
 }

@@ -1,5 +1,5 @@
-//! Latencies by size (Figure 11): half a ping-pong of puts that the other side detects in its memory, and
-//! gets until their flag is set.
+//! Latencies by size (Figure 11): half a ping-pong of puts that the other side detects in its memory, gets
+//! until their flag is set, and puts until they have completed.
 
 use super::{AT, Measurements, check_partner, of, refuse, set_up};
 use crate::measured::{Measured, columns};
@@ -30,6 +30,16 @@ impl Default for Latency {
     }
 }
 
+/// What is measured for each size.
+const PUT: u64 = 0;
+const GET: u64 = 1;
+const COMPLETED: u64 = 2;
+
+/// The mark of a measurement for the size with this index.
+fn mark(size: usize, what: u64) -> u64 {
+    3 * size as u64 + what
+}
+
 /// The destination of gets, and their flag.
 const HERE: u64 = AT + (1 << 20);
 const FLAG: u64 = AT + (2 << 20);
@@ -51,10 +61,12 @@ impl Latency {
             let all: Vec<f64> = of(measurements, kind).collect();
             all.iter().sum::<f64>() / all.len() as f64 / second * 1e9
         };
-        let row = |(i, &bytes): (usize, &u64)| vec![bytes as f64, mean(2 * i as u64), mean(2 * i as u64 + 1)];
+        let row = |(i, &bytes): (usize, &u64)| {
+            [bytes as f64].into_iter().chain([PUT, GET, COMPLETED].map(|what| mean(mark(i, what)))).collect()
+        };
         Measured {
             title: "Latency".into(),
-            columns: columns(&[("", "B")], &[("put", "ns"), ("get", "ns")]),
+            columns: columns(&[("", "B")], &[("put", "ns"), ("get", "ns"), ("put completed", "ns")]),
             rows: self.sizes_B.iter().enumerate().map(row).collect(),
         }
     }
@@ -95,7 +107,7 @@ pub(super) async fn run(gni: Gni, config: Latency) -> Outcome {
             if place != 0 {
                 put(&gni, other, bytes, value).await?;
             } else if round > 0 {
-                gni.measure(2 * i as u64, (gni.now() - begin) / 2);
+                gni.measure(mark(i, PUT), (gni.now() - begin) / 2);
             }
             gni.fma_sync(d).await;
         }
@@ -121,9 +133,20 @@ pub(super) async fn run(gni: Gni, config: Latency) -> Outcome {
                 gni.wait_memory(FLAG, 8 * lines, all).await;
             }
             if round > 0 {
-                gni.measure(2 * i as u64 + 1, gni.now() - begin);
+                gni.measure(mark(i, GET), gni.now() - begin);
             }
             gni.store(FLAG, &vec![0; 8 * lines as usize]);
+        }
+    }
+    // The other node has its data by now, and looks no more.
+    for (i, &bytes) in config.sizes_B.iter().enumerate().filter(|_| place == 0) {
+        for round in 0..=config.rounds {
+            let begin = gni.now();
+            put(&gni, other, bytes, value).await?;
+            gni.fma_sync(d).await;
+            if round > 0 {
+                gni.measure(mark(i, COMPLETED), gni.now() - begin);
+            }
         }
     }
     Ok(())

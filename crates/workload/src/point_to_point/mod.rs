@@ -1,6 +1,6 @@
 //! Benchmarks of messages between ranks, on any machine: the point-to-point tests of the OSU micro-benchmarks
 //! (Panda et al., MVAPICH project), and the message rate of one rank and its neighbours, after Sandia's
-//! (Barrett and Hemmert, "An application based MPI message throughput benchmark", 2009).
+//! (Barrett and Hemmert, "An application based MPI message throughput benchmark", 2009), and HPCC's rings.
 //!
 //! They run on ranks, and so on any transport of ranks' messages. The benchmarks in `spi/`, `gni/` and
 //! `glex/` are written for one network interface and measure that interface by itself.
@@ -10,12 +10,14 @@ mod latency;
 mod pairs;
 mod partner;
 mod rate;
+mod ring;
 
 pub use bandwidth::Bandwidth;
 pub use latency::Latency;
 pub use pairs::Pairs;
 pub use partner::Partner;
 pub use rate::MessageRate;
+pub use ring::Ring;
 
 use crate::ConfigError;
 use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
@@ -29,7 +31,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::future::Future;
 
-/// Configuration of such a benchmark, chosen by `program`; the names are OSU's, except `msgrate`.
+/// Configuration of such a benchmark, chosen by `program`; the names are OSU's, except `msgrate` and `ring`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "program")]
 pub enum PointToPointConfig {
@@ -48,6 +50,9 @@ pub enum PointToPointConfig {
     /// A window of messages from one rank to each of its nearest neighbours at once.
     #[serde(rename = "msgrate")]
     MessageRate(MessageRate),
+    /// Messages between neighbours of rings of all ranks in random orders.
+    #[serde(rename = "ring")]
+    Ring(Ring),
 }
 
 netloom_fabric::tagged_table!(
@@ -63,6 +68,8 @@ netloom_fabric::tagged_table!(
     Pairs(Pairs),
     #[serde(rename = "msgrate")]
     MessageRate(MessageRate),
+    #[serde(rename = "ring")]
+    Ring(Ring),
 );
 
 /// A benchmark of messages between ranks.
@@ -145,6 +152,22 @@ async fn receive_window<R: Rank>(rank: &R, from: u32, window: u32, bytes: u64) {
     rank.send(from, ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_B).await;
 }
 
+/// Tag of the messages before a size that make all ranks start together.
+const BARRIER: u32 = 2;
+
+/// No rank continues before all have entered: in each round a message to the rank twice as far
+/// (dissemination).
+async fn barrier<R: Rank>(rank: &R) {
+    let (me, ranks) = (rank.rank(), rank.ranks());
+    let mut far = 1;
+    while far < ranks {
+        let from = rank.irecv(Some((me + ranks - far) % ranks), Some(BARRIER), 0);
+        rank.send((me + far) % ranks, BARRIER, 0).await;
+        rank.wait(from).await;
+        far *= 2;
+    }
+}
+
 /// Bandwidth and message rate by size; `seconds` returns the time of the messages of the size with this
 /// index. `whose` is the prefix of the results' labels.
 fn rates(
@@ -209,6 +232,7 @@ macro_rules! each {
             }
             PointToPointConfig::Pairs($benchmark) => $what,
             PointToPointConfig::MessageRate($benchmark) => $what,
+            PointToPointConfig::Ring($benchmark) => $what,
         }
     };
 }

@@ -1,6 +1,8 @@
 //! `mbw_mr`, as osu_mbw_mr: windows of messages of several pairs of ranks at once.
 
-use super::{Benchmark, begin, check_window, end, rates, receive_window, seconds, send_window, skeleton};
+use super::{
+    Benchmark, barrier, begin, check_window, end, rates, receive_window, seconds, send_window, skeleton,
+};
 use crate::ConfigError;
 use crate::config::refuse;
 use crate::measured::Measured;
@@ -78,9 +80,6 @@ impl Benchmark for Pairs {
     }
 }
 
-/// Tag of the messages before a size that make all ranks start together.
-const BARRIER: u32 = 2;
-
 async fn send<R: Rank>(rank: R, config: Pairs) {
     let partner = rank.rank() + config.pairs;
     for (i, &bytes) in config.sizes_B.iter().enumerate() {
@@ -102,18 +101,5 @@ async fn receive<R: Rank>(rank: R, config: Pairs) {
         for _ in 0..config.warmup + config.iterations {
             receive_window(&rank, partner, config.window, bytes).await;
         }
-    }
-}
-
-/// No rank continues before all have entered: in each round a message to the rank twice as far
-/// (dissemination).
-async fn barrier<R: Rank>(rank: &R) {
-    let (me, ranks) = (rank.rank(), rank.ranks());
-    let mut far = 1;
-    while far < ranks {
-        let from = rank.irecv(Some((me + ranks - far) % ranks), Some(BARRIER), 0);
-        rank.send((me + far) % ranks, BARRIER, 0).await;
-        rank.wait(from).await;
-        far *= 2;
     }
 }

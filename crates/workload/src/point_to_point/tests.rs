@@ -55,6 +55,19 @@ fn a_window_takes_its_messages_and_an_acknowledgement() {
     }
 }
 
+/// Each neighbour's message arrives as if it were alone.
+#[test]
+fn rings_exchange_with_both_neighbours_in_the_time_of_one_message() {
+    for ranks in [2, 3, 7] {
+        let config = r#"{"program": "ring", "sizes_B": [8, 5000], "orders": 3, "iterations": 2}"#;
+        let measured = run(config, ranks);
+        assert_eq!(measured.title, format!("Rings of {ranks} ranks in random orders"));
+        for (row, bytes) in measured.rows.iter().zip([8u64, 5000]) {
+            assert!(close(row[1], 2.0 * bytes as f64 / message_ns(bytes)), "{ranks}: {row:?}");
+        }
+    }
+}
+
 #[test]
 fn both_directions_need_no_acknowledgement() {
     let measured = run(r#"{"program": "bibw", "sizes_B": [5000], "window": 10, "partner": 3}"#, 4);
