@@ -35,11 +35,21 @@ pub fn rows(bench: &Bench, study: (&str, &str), sets: &[&str]) -> Result<Vec<Vec
     Ok(result.measured.into_iter().next().map(|table| table.rows).unwrap_or_default())
 }
 
-/// A figure of such a run, by the name that claims have for it.
+/// Figures of one such run, by the names that claims have for them.
 ///
 /// # Errors
 /// As those of [`run`], and a figure that the run does not have.
-pub fn figure(bench: &Bench, study: (&str, &str), sets: &[&str], name: &str) -> Result<f64, Problem> {
+pub fn figures<const N: usize>(
+    bench: &Bench,
+    study: (&str, &str),
+    sets: &[&str],
+    names: [&str; N],
+) -> Result<[f64; N], Problem> {
     let (resolved, result) = run(bench, study, sets)?;
-    claims::figure(&resolved, &result, name).map_err(|why| Problem::new(format!("{}: {why}", study.0)))
+    let mut figures = [f64::NAN; N];
+    for (figure, name) in figures.iter_mut().zip(names) {
+        let why = |why| Problem::new(format!("{}: {why}", study.0));
+        *figure = claims::figure(&resolved, &result, name).map_err(why)?;
+    }
+    Ok(figures)
 }
