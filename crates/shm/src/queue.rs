@@ -50,8 +50,8 @@ const FIRST_LINE_B: usize = LINE_B - HEAD_B;
 /// Lines of a slot that are fetched when its first one says that the message has some of them: it is looked at
 /// later. Their number is no variable, which short messages would pay for.
 const LINES_AHEAD: usize = 4;
-/// How far ahead the writer takes slots from the reader's core, which has not looked at them since it read
-/// them: it looks at the next one all the time.
+/// How far ahead the writer takes slots from the reader's core, which looks at the next one all the time, and
+/// at more only while messages wait.
 const WRITE_AHEAD: u64 = 8;
 /// How far ahead the reader fetches slots when messages wait: a line takes as long as several messages. It does
 /// not look first whether there is a message, which would take as long.
@@ -444,11 +444,14 @@ impl<'a, const SLOTS: usize, const BEHIND: usize> Reader<'a, SLOTS, BEHIND> {
             self.ahead = 0;
             return;
         }
-        // Two of them while it grows, so that none is left out; the others are probably as long as this one.
-        self.ahead = (self.ahead + 1).min(READ_AHEAD);
-        for message in [self.ahead - 1, self.ahead] {
-            self.queue.prepare_to_read(self.head.wrapping_add(message * slots));
+        // Messages are probably as long as this one, and long ones fewer than would go once around.
+        let fetch = |message| self.queue.prepare_to_read(self.head.wrapping_add(message * slots));
+        if self.ahead < READ_AHEAD && (self.ahead + 1) * slots < SLOTS as u64 / 2 {
+            // One more than before.
+            fetch(self.ahead);
+            self.ahead += 1;
         }
+        fetch(self.ahead);
     }
 
     /// Where the message after the n-th begins, which has been written, or is left out.

@@ -414,7 +414,7 @@ unsafe fn copy_blocks(from: (*const u8, isize), to: (*mut u8, isize), count: usi
     });
 }
 
-/// Copies runs as this number of bytes from their beginning and that one up to their end, which overlap.
+/// Copies the first `FIRST` bytes of each run and its last `LAST` ones; they may overlap.
 ///
 /// # Safety
 /// As [`copy_runs`]; runs are at least as long as each of them, and not longer than both.
@@ -442,4 +442,34 @@ unsafe fn copy_end<const BYTES: usize>(from: *const u8, to: *mut u8) {
     const { assert!(BYTES == 8 || BYTES.is_multiple_of(16)) };
     // SAFETY: the caller's promise.
     unsafe { if BYTES == 8 { copy_word::<u64>(from, to) } else { copy_sixteens::<BYTES>(from, to) } };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One run and three, of each length for which there is a loop of its own.
+    #[test]
+    fn runs_of_each_length_are_copied_and_nothing_around_them() {
+        for bytes in 1..=600 {
+            for count in [1, 3] {
+                let stride = bytes + 7;
+                let layout = Layout::run(5, bytes).repeated(count, stride as isize);
+                let is_data = |at: usize| at >= 5 && (at - 5) / stride < count && (at - 5) % stride < bytes;
+                let memory: Vec<u8> = (0..5 + count * stride).map(|at| at as u8 | 1).collect();
+                let data: Vec<u8> =
+                    (0..memory.len()).filter(|&at| is_data(at)).map(|at| memory[at]).collect();
+                let mut packed = vec![0; bytes * count];
+                let mut unpacked = vec![0; memory.len()];
+                // SAFETY: the last run ends within the memory.
+                unsafe {
+                    layout.pack(memory.as_ptr(), &mut packed);
+                    layout.unpack(&packed, unpacked.as_mut_ptr());
+                }
+                assert_eq!(packed, data, "{count} of {bytes}");
+                let expected = (0..memory.len()).map(|at| if is_data(at) { memory[at] } else { 0 });
+                assert!(unpacked.iter().copied().eq(expected), "{count} of {bytes}");
+            }
+        }
+    }
 }

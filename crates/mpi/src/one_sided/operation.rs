@@ -340,7 +340,7 @@ impl<T: Transport> Window<T> {
         Some(self.transfer(to, is_awaited, |token| transport.put(to, data, exposed, token)).map(Some))
     }
 
-    /// The kernel did not copy the data of a put: it is never the faster way.
+    /// The kernel did not copy the data of a put, which counts as endless.
     #[cold]
     fn copy_failed(&self, to: Process, bytes: u64, is_trial: bool) {
         if is_trial {

@@ -138,7 +138,7 @@ pub(super) async fn run(gni: Gni, config: Latency) -> Outcome {
             gni.store(FLAG, &vec![0; 8 * lines as usize]);
         }
     }
-    // The other node has its data by now, and looks no more.
+    // The other node's program has ended, and its interface still takes what comes.
     for (i, &bytes) in config.sizes_B.iter().enumerate().filter(|_| place == 0) {
         for round in 0..=config.rounds {
             let begin = gni.now();

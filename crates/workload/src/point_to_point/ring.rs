@@ -66,23 +66,28 @@ impl Benchmark for Ring {
         }
     }
 
-    /// All of them.
+    /// Of each order, the rank before each one and the rank behind it.
     fn partners(&self, ranks: u32, _: &Hops) -> Vec<u32> {
-        (1..ranks).collect()
+        let of_order = |order: u32| {
+            let behind = one_circle(ranks, self.seed.wrapping_add(order.into()));
+            let mut before = vec![0; behind.len()];
+            for (rank, &to) in (0..).zip(&*behind) {
+                before[to as usize] = rank;
+            }
+            before.into_iter().zip(behind.to_vec()).flat_map(|(before, behind)| [before, behind])
+        };
+        (0..self.orders).flat_map(of_order).collect()
     }
 
-    fn run(&self, rank: u32, ranks: u32, _: &[u32]) -> Option<Box<dyn Program>> {
-        let neighbours = |order: u32| {
-            let next = one_circle(ranks, self.seed.wrapping_add(order.into()));
-            let before = next.iter().position(|&to| to == rank).expect("it is in the ring");
-            [before as u32, next[rank as usize]]
-        };
-        let (config, neighbours) = (self.clone(), (0..self.orders).map(neighbours).collect());
+    fn run(&self, rank: u32, ranks: u32, partners: &[u32]) -> Option<Box<dyn Program>> {
+        let (orders, _) = partners.as_chunks::<2>();
+        let neighbours = orders.iter().skip(rank as usize).step_by(ranks as usize).copied().collect();
+        let config = self.clone();
         skeleton(rank, ranks, move |rank| exchange(rank, config, neighbours))
     }
 
     fn measured(&self, partners: &[u32], _: &Hops, marks: &Marks) -> Measured {
-        let ranks = partners.len() as u32 + 1;
+        let ranks = partners.len() as u32 / (2 * self.orders);
         let rate = |bytes: u64, place: usize| {
             let slowest = (0..ranks).map(|rank| seconds(marks, rank, place)).fold(0.0, f64::max);
             2.0 * bytes as f64 * f64::from(self.iterations) / slowest / 1e9

@@ -68,6 +68,32 @@ fn rings_exchange_with_both_neighbours_in_the_time_of_one_message() {
     }
 }
 
+/// Each order is one ring of all ranks, and they differ.
+#[test]
+fn rings_have_all_ranks_in_different_orders() {
+    let ring = Ring { orders: 3, ..Ring::default() };
+    let all = ring.partners(20, &line());
+    let orders: Vec<Vec<u32>> = all
+        .chunks(40)
+        .map(|order| {
+            let mut at = 0;
+            let round = (0..20).map(|_| {
+                let behind = order[2 * at + 1];
+                assert_eq!(order[2 * behind as usize], at as u32, "the one before is the way back");
+                at = behind as usize;
+                behind
+            });
+            round.collect()
+        })
+        .collect();
+    for order in &orders {
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..20).collect::<Vec<_>>());
+    }
+    assert!(orders[0] != orders[1] && orders[1] != orders[2]);
+}
+
 #[test]
 fn both_directions_need_no_acknowledgement() {
     let measured = run(r#"{"program": "bibw", "sizes_B": [5000], "window": 10, "partner": 3}"#, 4);

@@ -60,10 +60,10 @@ impl Copies {
         }
     }
 
-    /// Notes how long a trial took; one that failed is never the faster way.
+    /// Notes how long a trial took; its row is of no use if it failed.
     #[cold]
     pub fn note_put(&self, to: Process, bytes: u64, way: Way, time: Option<Duration>) {
-        self.ways(to).note(bytes, way, time.map(|time| time.as_nanos() as u64));
+        self.ways(to).note(bytes, way, Some(time.map_or(u64::MAX, |time| time.as_nanos() as u64)));
     }
 }
 
