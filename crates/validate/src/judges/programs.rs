@@ -29,7 +29,7 @@ fn run(
 /// The rows that a study's program measured, at one point, with changes to the study.
 ///
 /// # Errors
-/// As those of [`run`].
+/// A study with a mistake; what the simulator refuses; a run that did not come to its end.
 pub fn rows(bench: &Bench, study: (&str, &str), sets: &[&str]) -> Result<Vec<Vec<f64>>, Problem> {
     let (_, result) = run(bench, study, sets)?;
     Ok(result.measured.into_iter().next().map(|table| table.rows).unwrap_or_default())
@@ -38,7 +38,7 @@ pub fn rows(bench: &Bench, study: (&str, &str), sets: &[&str]) -> Result<Vec<Vec
 /// Figures of one such run, by the names that claims have for them.
 ///
 /// # Errors
-/// As those of [`run`], and a figure that the run does not have.
+/// The same, and a figure that the run does not have.
 pub fn figures<const N: usize>(
     bench: &Bench,
     study: (&str, &str),
