@@ -5,7 +5,7 @@ use crate::datatype::Predefined;
 use crate::group::Group;
 use crate::matching::Envelope;
 use crate::op::Op;
-use crate::ways::Way;
+use crate::paths::Path;
 use std::time::Duration;
 
 /// A process of the job, by its number in `MPI_COMM_WORLD`.
@@ -218,22 +218,22 @@ pub trait Transport {
         0
     }
 
-    /// The way of a put, which may be alone between two flushes; and whether its time from the begin to the
+    /// The path of a put, which may be alone between two flushes; and whether its time from the begin to the
     /// end of the flush is to be [noted](Self::note_put).
     #[inline(always)]
-    fn put_way(&self, _to: Process, _bytes: u64, _is_alone: bool) -> (Way, bool) {
-        (Way::Packets, false)
+    fn put_path(&self, _to: Process, _bytes: u64, _is_alone: bool) -> (Path, bool) {
+        (Path::Packets, false)
     }
 
-    /// A put that was alone took so long; not at all, if it failed this way.
-    fn note_put(&self, _to: Process, _bytes: u64, _way: Way, _time: Option<Duration>) {}
+    /// A put that was alone took so long; not at all, if it failed.
+    fn note_put(&self, _to: Process, _bytes: u64, _way: Path, _time: Option<Duration>) {}
 
     /// Copies to exposed memory of another process; returns whether all has been copied.
     fn copy_to(&self, _to: Process, _data: Memory, _exposed: u64) -> bool {
         false
     }
 
-    /// The same from there, if it can be done at once, and is the fastest way.
+    /// The same from there, if it can be done at once, and is the fastest path.
     fn copy_from(&self, _from: Process, _exposed: u64, _space: Memory) -> bool {
         false
     }

@@ -50,11 +50,11 @@ const FIRST_LINE_B: usize = LINE_B - HEAD_B;
 /// Lines of a slot that are fetched when its first one says that the message has some of them: it is looked at
 /// later. Their number is no variable, which short messages would pay for.
 const LINES_AHEAD: usize = 4;
-/// How far ahead the writer takes slots from the reader's core, which looks at the next one all the time, and
-/// at more only while messages wait.
+/// How far ahead the writer takes slots from the reader's core, which polls the next one all the time, and
+/// prefetches others only while messages wait.
 const WRITE_AHEAD: u64 = 8;
-/// How far ahead the reader fetches slots when messages wait: a line takes as long as several messages. It does
-/// not look first whether there is a message, which would take as long.
+/// How far ahead the reader prefetches slots while messages wait: the transfer of a line takes as long as
+/// several messages. It does not first check whether a slot is written, which would wait for its line.
 const READ_AHEAD: u64 = 8;
 
 /// Error: the queue is full at present.
@@ -371,8 +371,8 @@ pub struct Reader<'a, const SLOTS: usize, const BEHIND: usize = 0> {
     head: u64,
     /// The head that writers see.
     published: u64,
-    /// How many messages ahead slots are fetched: more with each that was already there, 0 once none is. Who
-    /// sends one at a time would have to take back the lines of slots that are empty.
+    /// Messages that are prefetched ahead: one more with each message that is already there, 0 once none is.
+    /// A prefetched slot that is still empty costs its writer another transfer of the line.
     ahead: u64,
 }
 
@@ -444,7 +444,7 @@ impl<'a, const SLOTS: usize, const BEHIND: usize> Reader<'a, SLOTS, BEHIND> {
             self.ahead = 0;
             return;
         }
-        // Messages are probably as long as this one, and long ones fewer than would go once around.
+        // The next messages probably have the length of this one. Long ones would go once around the queue.
         let fetch = |message| self.queue.prepare_to_read(self.head.wrapping_add(message * slots));
         if self.ahead < READ_AHEAD && (self.ahead + 1) * slots < SLOTS as u64 / 2 {
             // One more than before.

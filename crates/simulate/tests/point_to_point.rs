@@ -73,7 +73,7 @@ fn every_machine_is_measured_and_threads_do_not_matter() {
         assert!((1.5..7.0).contains(&(three / one)), "{machine:?}: {three}, {one}");
         let neighbours = of("program = 'msgrate', window = 16, neighbours = 2");
         assert!(neighbours("injection_message_rate_million_per_s_at_8_B") > 0.0, "{machine:?}");
-        let ring = of("program = 'ring', orders = 2")("bandwidth_of_a_rank_GB_per_s_at_4096_B");
+        let ring = of("program = 'random_ring', rings = 2")("bandwidth_per_rank_GB_per_s_at_4096_B");
         // What a rank sends at once to two, and one at a time.
         assert!((0.2..2.1).contains(&(ring / bandwidth)), "{machine:?}: {ring}, {bandwidth}");
     }

@@ -24,9 +24,9 @@ use functions::*;
 use geometries::{Geometries, Settings};
 use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
+use netloom_mpi::paths::Path;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport};
-use netloom_mpi::ways::Way;
 use netloom_shm::launch::World;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -45,7 +45,7 @@ const FETCHED: usize = 2;
 const IMMEDIATE_B: usize = 512;
 /// Data of a message that PAMI sends whole where it can: 4 KiB, and the header of a put.
 const WHOLE_B: usize = 4096 + 256;
-/// Puts and gets that are shorter are natively messages, unless the kernel's copy is the faster way.
+/// Puts and gets that are shorter are natively messages, unless the kernel's copy is the faster path.
 const SHORT_B: u64 = IMMEDIATE_B as u64;
 /// Data of puts and gets that go natively through packets, if the target has a core to take them: more are
 /// faster in one copy by the kernel.
@@ -436,11 +436,11 @@ impl Transport for Pami {
         let header = envelope.to_bytes();
         let mut send = self.immediate(to, &header, data)?;
         let mut events = SendEvents { cookie: number as *mut c_void, local_fn: Some(sent), remote_fn: None };
-        let way = self.fetched.begin(to, data.bytes, self.copies.packets_max_bytes);
-        match way {
-            None | Some((Way::Packets, false)) => {}
-            Some((Way::Packets, true)) => events.remote_fn = Some(trial_arrived),
-            Some((Way::Copy, is_trial)) => {
+        let path = self.fetched.begin(to, data.bytes, self.copies.packets_max_bytes);
+        match path {
+            None | Some((Path::Packets, false)) => {}
+            Some((Path::Packets, true)) => events.remote_fn = Some(trial_arrived),
+            Some((Path::Copy, is_trial)) => {
                 send.dispatch = FETCHED;
                 events.local_fn = Some(if is_trial { trial_fetched } else { sent });
             }
@@ -449,7 +449,7 @@ impl Transport for Pami {
         match unsafe { PAMI_Send(self.context, &mut Send { send, events }) } {
             SUCCESS => Ok(()),
             _ => {
-                if way.is_some_and(|(_, is_trial)| is_trial) {
+                if path.is_some_and(|(_, is_trial)| is_trial) {
                     self.fetched.end(true);
                 }
                 Err(Refused(reason("PAMI_Send")))
@@ -501,13 +501,13 @@ impl Transport for Pami {
     }
 
     #[inline(always)]
-    fn put_way(&self, to: Process, bytes: u64, is_alone: bool) -> (Way, bool) {
-        self.copies.put_way(to, bytes, is_alone)
+    fn put_path(&self, to: Process, bytes: u64, is_alone: bool) -> (Path, bool) {
+        self.copies.put_path(to, bytes, is_alone)
     }
 
     #[cold]
-    fn note_put(&self, to: Process, bytes: u64, way: Way, time: Option<Duration>) {
-        self.copies.note_put(to, bytes, way, time);
+    fn note_put(&self, to: Process, bytes: u64, path: Path, time: Option<Duration>) {
+        self.copies.note_put(to, bytes, path, time);
     }
 
     #[inline(always)]
@@ -516,8 +516,8 @@ impl Transport for Pami {
     }
 
     fn copy_from(&self, from: Process, exposed: u64, space: Memory) -> bool {
-        // How long a get in packets takes is not noted: puts say which way is the faster one.
-        self.copies.put_way(from, space.bytes, false) == (Way::Copy, false)
+        // How long a get in packets takes is not noted: puts say which path is the faster one.
+        self.copies.put_path(from, space.bytes, false) == (Path::Copy, false)
             && self.copy(from, space, exposed, false)
     }
 

@@ -121,8 +121,8 @@ fn no_request(handle: usize) -> Error {
 }
 
 impl Library {
-    /// The handle of a new request. Inlined where one is made: its words are stored one by one, and a copy of it
-    /// would wait until all of them are in the cache.
+    /// Stores a new request and returns its handle. Inlined: a request is built word by word, and a copy by
+    /// longer words would wait until these stores have completed.
     #[inline(always)]
     pub fn insert(&mut self, request: Request) -> usize {
         self.collectives_under_way += usize::from(matches!(request, Request::Collective(_)));

@@ -1,10 +1,10 @@
 //! Puts that are alone between two flushes: their program waits for each, so that the kernel's copy, which
-//! takes longer to begin but needs no answer, may be the faster way. Of several the packets overlap. Which a
+//! takes longer to begin but needs no answer, may be the faster path. Of several the packets overlap. Which a
 //! put is, is only known at the next flush; until then it counts as the last one.
 
 use super::Window;
+use crate::paths::Path;
 use crate::transport::{Process, Transport};
-use crate::ways::Way;
 use std::cell::Cell;
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub(super) struct Puts {
 struct Trial {
     to: Process,
     bytes: u64,
-    way: Way,
+    path: Path,
     begin: Instant,
 }
 
@@ -47,8 +47,8 @@ impl Puts {
 
     /// The time from now to the next flush is to be noted, if this put stays alone.
     #[cold]
-    pub fn begin_trial(&self, to: Process, bytes: u64, way: Way) {
-        self.trial.set(Some(Trial { to, bytes, way, begin: Instant::now() }));
+    pub fn begin_trial(&self, to: Process, bytes: u64, path: Path) {
+        self.trial.set(Some(Trial { to, bytes, path, begin: Instant::now() }));
     }
 
     /// The time is of no use.
@@ -71,8 +71,8 @@ impl<T: Transport> Window<T> {
     /// All puts so far are at their targets.
     #[inline]
     pub(super) fn puts_have_arrived(&self) {
-        if let Some(Trial { to, bytes, way, begin }) = self.puts.have_arrived() {
-            self.point_to_point.transport().note_put(to, bytes, way, Some(begin.elapsed()));
+        if let Some(Trial { to, bytes, path, begin }) = self.puts.have_arrived() {
+            self.point_to_point.transport().note_put(to, bytes, path, Some(begin.elapsed()));
         }
     }
 }
@@ -101,11 +101,11 @@ mod tests {
     fn the_time_of_several_is_no_trial() {
         let puts = Puts::default();
         for count in [1, 2] {
-            puts.begin_trial(3, 8, Way::Copy);
+            puts.begin_trial(3, 8, Path::Copy);
             (0..count).for_each(|_| puts.begin());
             assert_eq!(
-                puts.have_arrived().map(|trial| (trial.to, trial.way)),
-                (count == 1).then_some((3, Way::Copy))
+                puts.have_arrived().map(|trial| (trial.to, trial.path)),
+                (count == 1).then_some((3, Path::Copy))
             );
             assert!(puts.have_arrived().is_none(), "it is noted once");
         }

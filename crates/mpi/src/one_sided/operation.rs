@@ -7,8 +7,8 @@ use super::{Window, wrong_synchronization};
 use crate::datatype::{Layout, Predefined};
 use crate::error::{Class, Error};
 use crate::op::Op;
+use crate::paths::Path;
 use crate::transport::{Memory, Process, Refused, Transport};
-use crate::ways::Way;
 
 /// Where an operation is carried out.
 #[derive(Clone, Debug)]
@@ -266,26 +266,26 @@ impl<T: Transport> Window<T> {
             return Ok(None);
         }
         let transport = self.point_to_point.transport();
-        let (way, is_trial) = transport.put_way(to, length as u64, self.puts.is_alone());
+        let (path, is_trial) = transport.put_path(to, length as u64, self.puts.is_alone());
         if let Data::Stays(bytes) = data
-            && (length >= transport.transfer_min_bytes().max(1) || way == Way::Copy)
+            && (length >= transport.transfer_min_bytes().max(1) || path == Path::Copy)
             && let Some(exposed) = self.piece(to, &at.layout, offset)
         {
             let memory = Memory { address: bytes.as_ptr() as u64, bytes: length as u64 };
-            if let Some(put) = self.put_to(to, memory, exposed, (way, is_trial), is_awaited) {
+            if let Some(put) = self.put_to(to, memory, exposed, (path, is_trial), is_awaited) {
                 return put;
             }
         }
         self.puts.begin();
-        if is_trial && way == Way::Packets {
-            self.puts.begin_trial(to, length as u64, way);
+        if is_trial && path == Path::Packets {
+            self.puts.begin_trial(to, length as u64, path);
         }
         self.operate(to, Kind::Put, None, Header::new(offset, PLAIN, at.layout), &[data.as_slice()]);
         Ok(None)
     }
 
     /// The same for one piece at both sides, if nothing has to be asked or waited for and nothing is wrong, else
-    /// `None`: what most puts of some length are. No function is called on the way to a copy by the kernel,
+    /// `None`: what most puts of some length are. No function is called on the path to a copy by the kernel,
     /// after which the processor predicts no return.
     #[inline(always)]
     pub fn put_known(
@@ -303,12 +303,12 @@ impl<T: Transport> Window<T> {
         let (bytes, unit) = self.extents.of(rank)?;
         let offset = u64::try_from(displacement).ok()?.checked_mul(u64::from(unit))?;
         let is_within = offset.checked_add(data.bytes)? <= bytes;
-        let way = transport.put_way(to, data.bytes, self.puts.is_alone());
+        let path = transport.put_path(to, data.bytes, self.puts.is_alone());
         let is_short = data.bytes < transport.transfer_min_bytes().max(1) as u64;
-        if !is_within || (is_short && way.0 == Way::Packets) {
+        if !is_within || (is_short && path.0 == Path::Packets) {
             return None;
         }
-        self.put_to(to, data, base.wrapping_add(offset), way, is_awaited)
+        self.put_to(to, data, base.wrapping_add(offset), path, is_awaited)
     }
 
     /// Writes data to exposed memory of another process; `None` if it is to be a message, as short data is
@@ -319,14 +319,14 @@ impl<T: Transport> Window<T> {
         to: Process,
         data: Memory,
         exposed: u64,
-        (way, is_trial): (Way, bool),
+        (path, is_trial): (Path, bool),
         is_awaited: bool,
     ) -> Option<Result<Option<Token>, Error>> {
         let transport = self.point_to_point.transport();
         if is_trial {
-            self.puts.begin_trial(to, data.bytes, way);
+            self.puts.begin_trial(to, data.bytes, path);
         }
-        if way == Way::Copy {
+        if path == Path::Copy {
             if transport.copy_to(to, data, exposed) {
                 self.puts.begin();
                 return Some(Ok(None));
@@ -340,12 +340,12 @@ impl<T: Transport> Window<T> {
         Some(self.transfer(to, is_awaited, |token| transport.put(to, data, exposed, token)).map(Some))
     }
 
-    /// The kernel did not copy the data of a put, which counts as endless.
+    /// The kernel refused to copy the data of a put: the trial counts as the slowest possible.
     #[cold]
     fn copy_failed(&self, to: Process, bytes: u64, is_trial: bool) {
         if is_trial {
             self.puts.end_trial();
-            self.point_to_point.transport().note_put(to, bytes, Way::Copy, None);
+            self.point_to_point.transport().note_put(to, bytes, Path::Copy, None);
         }
     }
 

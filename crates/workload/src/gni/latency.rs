@@ -33,7 +33,7 @@ impl Default for Latency {
 /// What is measured for each size.
 const PUT: u64 = 0;
 const GET: u64 = 1;
-const COMPLETED: u64 = 2;
+const COMPLETION: u64 = 2;
 
 /// The mark of a measurement for the size with this index.
 fn mark(size: usize, what: u64) -> u64 {
@@ -62,11 +62,11 @@ impl Latency {
             all.iter().sum::<f64>() / all.len() as f64 / second * 1e9
         };
         let row = |(i, &bytes): (usize, &u64)| {
-            [bytes as f64].into_iter().chain([PUT, GET, COMPLETED].map(|what| mean(mark(i, what)))).collect()
+            [bytes as f64].into_iter().chain([PUT, GET, COMPLETION].map(|what| mean(mark(i, what)))).collect()
         };
         Measured {
             title: "Latency".into(),
-            columns: columns(&[("", "B")], &[("put", "ns"), ("get", "ns"), ("put completed", "ns")]),
+            columns: columns(&[("", "B")], &[("put", "ns"), ("get", "ns"), ("put completion", "ns")]),
             rows: self.sizes_B.iter().enumerate().map(row).collect(),
         }
     }
@@ -145,7 +145,7 @@ pub(super) async fn run(gni: Gni, config: Latency) -> Outcome {
             put(&gni, other, bytes, value).await?;
             gni.fma_sync(d).await;
             if round > 0 {
-                gni.measure(mark(i, COMPLETED), gni.now() - begin);
+                gni.measure(mark(i, COMPLETION), gni.now() - begin);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Benchmarks of messages between ranks, on any machine: the point-to-point tests of the OSU micro-benchmarks
 //! (Panda et al., MVAPICH project), and the message rate of one rank and its neighbours, after Sandia's
-//! (Barrett and Hemmert, "An application based MPI message throughput benchmark", 2009), and HPCC's rings.
+//! (Barrett and Hemmert, "An application based MPI message throughput benchmark", 2009), and HPCC's
+//! random rings.
 //!
 //! They run on ranks, and so on any transport of ranks' messages. The benchmarks in `spi/`, `gni/` and
 //! `glex/` are written for one network interface and measure that interface by itself.
@@ -9,15 +10,15 @@ mod bandwidth;
 mod latency;
 mod pairs;
 mod partner;
+mod random_ring;
 mod rate;
-mod ring;
 
 pub use bandwidth::Bandwidth;
 pub use latency::Latency;
 pub use pairs::Pairs;
 pub use partner::Partner;
+pub use random_ring::RandomRing;
 pub use rate::MessageRate;
-pub use ring::Ring;
 
 use crate::ConfigError;
 use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
@@ -31,7 +32,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::future::Future;
 
-/// Configuration of such a benchmark, chosen by `program`; the names are OSU's, except `msgrate` and `ring`.
+/// Configuration of such a benchmark, chosen by `program`; the names are OSU's, except `msgrate` and
+/// `random_ring`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "program")]
 pub enum PointToPointConfig {
@@ -50,9 +52,9 @@ pub enum PointToPointConfig {
     /// A window of messages from one rank to each of its nearest neighbours at once.
     #[serde(rename = "msgrate")]
     MessageRate(MessageRate),
-    /// Messages between neighbours of rings of all ranks in random orders.
-    #[serde(rename = "ring")]
-    Ring(Ring),
+    /// Messages between neighbours in a ring of all ranks in random order.
+    #[serde(rename = "random_ring")]
+    RandomRing(RandomRing),
 }
 
 netloom_fabric::tagged_table!(
@@ -68,8 +70,8 @@ netloom_fabric::tagged_table!(
     Pairs(Pairs),
     #[serde(rename = "msgrate")]
     MessageRate(MessageRate),
-    #[serde(rename = "ring")]
-    Ring(Ring),
+    #[serde(rename = "random_ring")]
+    RandomRing(RandomRing),
 );
 
 /// A benchmark of messages between ranks.
@@ -232,7 +234,7 @@ macro_rules! each {
             }
             PointToPointConfig::Pairs($benchmark) => $what,
             PointToPointConfig::MessageRate($benchmark) => $what,
-            PointToPointConfig::Ring($benchmark) => $what,
+            PointToPointConfig::RandomRing($benchmark) => $what,
         }
     };
 }

@@ -59,29 +59,44 @@ fn a_window_takes_its_messages_and_an_acknowledgement() {
 #[test]
 fn rings_exchange_with_both_neighbours_in_the_time_of_one_message() {
     for ranks in [2, 3, 7] {
-        let config = r#"{"program": "ring", "sizes_B": [8, 5000], "orders": 3, "iterations": 2}"#;
+        let config = r#"{"program": "random_ring", "sizes_B": [8, 5000], "rings": 3, "iterations": 2}"#;
         let measured = run(config, ranks);
-        assert_eq!(measured.title, format!("Rings of {ranks} ranks in random orders"));
+        assert_eq!(measured.title, format!("Rings of {ranks} ranks in random order"));
         for (row, bytes) in measured.rows.iter().zip([8u64, 5000]) {
             assert!(close(row[1], 2.0 * bytes as f64 / message_ns(bytes)), "{ranks}: {row:?}");
         }
     }
 }
 
+/// The slowest rank determines a ring's rate, and the result is the mean of the rings.
+#[test]
+fn the_slowest_rank_counts_and_the_mean_of_the_rings() {
+    let ring = RandomRing { sizes_B: vec![1000], rings: 2, iterations: 1, ..RandomRing::default() };
+    // Ring 0 takes 1 and 4 us, ring 1 takes 2 and 2 us.
+    let times_ns = [[1000, 4000], [2000, 2000]];
+    let marks = (0..2u32).flat_map(|rank| {
+        let of_ring =
+            move |index: usize| [(rank, begin(index), 0), (rank, end(index), times_ns[index][rank as usize])];
+        (0..2).flat_map(of_ring)
+    });
+    let measured = ring.measured(&ring.partners(2, &line()), &line(), &Marks::new(2, marks, 1e9));
+    assert!(close(measured.rows[0][1], (0.5 + 1.0) / 2.0), "{:?}", measured.rows);
+}
+
 /// Each order is one ring of all ranks, and they differ.
 #[test]
 fn rings_have_all_ranks_in_different_orders() {
-    let ring = Ring { orders: 3, ..Ring::default() };
+    let ring = RandomRing { rings: 3, ..RandomRing::default() };
     let all = ring.partners(20, &line());
     let orders: Vec<Vec<u32>> = all
         .chunks(40)
         .map(|order| {
             let mut at = 0;
             let round = (0..20).map(|_| {
-                let behind = order[2 * at + 1];
-                assert_eq!(order[2 * behind as usize], at as u32, "the one before is the way back");
-                at = behind as usize;
-                behind
+                let next = order[2 * at + 1];
+                assert_eq!(order[2 * next as usize], at as u32, "the previous rank of the next one");
+                at = next as usize;
+                next
             });
             round.collect()
         })

@@ -5,8 +5,8 @@ use super::arrivals::transferred;
 use super::functions::*;
 use super::{ENDPOINTS, NO_RDMA, PACKETS_B, Pami, SHORT_B, SUCCESS, reason, symbol};
 use crate::pami_interface::abi::{MemoryRegion, Rma};
+use netloom_mpi::paths::{Path, Paths};
 use netloom_mpi::transport::{Memory, Process, Refused};
-use netloom_mpi::ways::{Way, Ways};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ pub struct Copies {
     copy: Option<Copy>,
     /// Most data that goes through packets although the memory can be reached.
     pub packets_max_bytes: u64,
-    /// The ways to other processes. Those with equal numbers modulo [`ENDPOINTS`] share what is known, so
+    /// The paths to other processes. Those with equal numbers modulo [`ENDPOINTS`] share what is known, so
     /// that memory does not grow with their number, and nothing is forgotten.
-    ways: [Ways; ENDPOINTS],
+    paths: [Paths; ENDPOINTS],
 }
 
 impl Copies {
@@ -31,39 +31,39 @@ impl Copies {
             // SAFETY: that symbol is such a function.
             copy: copy.map(|symbol| unsafe { std::mem::transmute::<*mut c_void, Copy>(symbol) }),
             packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
-            ways: std::array::from_fn(|_| Ways::default()),
+            paths: std::array::from_fn(|_| Paths::default()),
         }
     }
 
-    /// Whether there are two ways, and either may be the faster one.
+    /// Whether there are two paths, and either may be the faster one.
     pub fn tries(&self) -> bool {
         self.copy.is_some() && self.packets_max_bytes > 0
     }
 
-    fn ways(&self, to: Process) -> &Ways {
-        &self.ways[to as usize % ENDPOINTS]
+    fn paths(&self, to: Process) -> &Paths {
+        &self.paths[to as usize % ENDPOINTS]
     }
 
-    /// The way of a put, and whether its time is to be noted. Several short ones that are not waited for take
+    /// The path of a put, and whether its time is to be noted. Several short ones that are not waited for take
     /// less time in packets.
     #[inline(always)]
-    pub fn put_way(&self, to: Process, bytes: u64, is_alone: bool) -> (Way, bool) {
+    pub fn put_path(&self, to: Process, bytes: u64, is_alone: bool) -> (Path, bool) {
         let is_long = bytes > self.packets_max_bytes && bytes >= SHORT_B;
-        let is_message = !self.tries() || (bytes <= Ways::SHORT_BYTES && !is_alone) || bytes == 0;
+        let is_message = !self.tries() || (bytes <= Paths::SHORT_BYTES && !is_alone) || bytes == 0;
         match (is_long, is_message) {
-            (true, _) if self.copy.is_some() => (Way::Copy, false),
-            (_, true) => (Way::Packets, false),
-            _ => match self.ways(to).next(bytes) {
-                (_, true) if !is_alone => (Way::Packets, false),
+            (true, _) if self.copy.is_some() => (Path::Copy, false),
+            (_, true) => (Path::Packets, false),
+            _ => match self.paths(to).next(bytes) {
+                (_, true) if !is_alone => (Path::Packets, false),
                 next => next,
             },
         }
     }
 
-    /// Notes how long a trial took; its row is of no use if it failed.
+    /// Notes the time of a trial; `None` if it failed, which makes its row the slowest possible.
     #[cold]
-    pub fn note_put(&self, to: Process, bytes: u64, way: Way, time: Option<Duration>) {
-        self.ways(to).note(bytes, way, Some(time.map_or(u64::MAX, |time| time.as_nanos() as u64)));
+    pub fn note_put(&self, to: Process, bytes: u64, path: Path, time: Option<Duration>) {
+        self.paths(to).note(bytes, path, Some(time.map_or(u64::MAX, |time| time.as_nanos() as u64)));
     }
 }
 

@@ -1,23 +1,23 @@
 //! Messages of 8 to 64 KiB whose receiver fetches the data by one copy of the kernel, where this is faster than
-//! packets. Either way a receiver takes the data as soon as it hears of the message, whether a receive waits
+//! packets. On either path a receiver takes the data as soon as it hears of the message, whether a receive waits
 //! for it or not, so what a program may rely on is the same.
 
 use super::ENDPOINTS;
 use super::copies::Copies;
+use netloom_mpi::paths::{Path, Paths};
 use netloom_mpi::transport::Process;
-use netloom_mpi::ways::{Way, Ways};
 use std::cell::Cell;
 use std::time::Instant;
 
 /// Messages of a batch after which others no longer join it.
 const BATCH_MAX: u32 = 16;
 
-/// What is known of the ways of messages.
+/// What is known of the paths of messages.
 #[derive(Debug)]
 pub struct Fetched {
     is_tried: bool,
     /// As those of puts.
-    ways: [Ways; ENDPOINTS],
+    paths: [Paths; ENDPOINTS],
     batch: Cell<Option<Batch>>,
 }
 
@@ -26,7 +26,7 @@ pub struct Fetched {
 struct Batch {
     to: Process,
     bytes: u64,
-    way: Way,
+    path: Path,
     begin: Instant,
     begun: u32,
     arrived: u32,
@@ -39,33 +39,33 @@ impl Fetched {
     pub fn new(copies: &Copies) -> Self {
         let is_set = |name| std::env::var_os(name).is_some();
         let is_tried = copies.tries() && !is_set("PAMID_EAGER") && !is_set("PAMID_RZV");
-        Fetched { is_tried, ways: std::array::from_fn(|_| Ways::default()), batch: Cell::default() }
+        Fetched { is_tried, paths: std::array::from_fn(|_| Paths::default()), batch: Cell::default() }
     }
 
-    /// The way of a message, and whether its [arrival](Self::end) is to be told; `None` if its length leaves
+    /// The path of a message, and whether its [arrival](Self::end) is to be told; `None` if its length leaves
     /// nothing to choose.
     #[inline]
-    pub fn begin(&self, to: Process, bytes: u64, packets_max_bytes: u64) -> Option<(Way, bool)> {
-        if !self.is_tried || bytes <= Ways::SHORT_BYTES || bytes > packets_max_bytes {
+    pub fn begin(&self, to: Process, bytes: u64, packets_max_bytes: u64) -> Option<(Path, bool)> {
+        if !self.is_tried || bytes <= Paths::SHORT_BYTES || bytes > packets_max_bytes {
             return None;
         }
-        let (way, is_trial) = self.ways[to as usize % ENDPOINTS].next(bytes);
-        Some(if is_trial { self.join(to, bytes, way) } else { (way, false) })
+        let (path, is_trial) = self.paths[to as usize % ENDPOINTS].next(bytes);
+        Some(if is_trial { self.join(to, bytes, path) } else { (path, false) })
     }
 
     #[cold]
-    fn join(&self, to: Process, bytes: u64, way: Way) -> (Way, bool) {
+    fn join(&self, to: Process, bytes: u64, path: Path) -> (Path, bool) {
         let Some(mut batch) = self.batch.get() else {
             let begin = Instant::now();
-            self.batch.set(Some(Batch { to, bytes, way, begin, begun: 1, arrived: 0, is_spoilt: false }));
-            return (way, true);
+            self.batch.set(Some(Batch { to, bytes, path, begin, begun: 1, arrived: 0, is_spoilt: false }));
+            return (path, true);
         };
-        let is_alike = batch.to == to && Ways::are_alike(batch.bytes, bytes);
+        let is_alike = batch.to == to && Paths::are_alike(batch.bytes, bytes);
         let joins = is_alike && batch.begun < BATCH_MAX;
         batch.begun += u32::from(joins);
         batch.is_spoilt |= !is_alike;
         self.batch.set(Some(batch));
-        (if is_alike { batch.way } else { Way::Packets }, joins)
+        (if is_alike { batch.path } else { Path::Packets }, joins)
     }
 
     /// A message of the batch has arrived, or failed.
@@ -78,9 +78,9 @@ impl Fetched {
             return self.batch.set(Some(batch));
         }
         self.batch.set(None);
-        let ways = &self.ways[batch.to as usize % ENDPOINTS];
+        let paths = &self.paths[batch.to as usize % ENDPOINTS];
         let ns = batch.begin.elapsed().as_nanos() as u64 / u64::from(batch.begun);
-        ways.note(batch.bytes, batch.way, (!batch.is_spoilt).then_some(ns));
+        paths.note(batch.bytes, batch.path, (!batch.is_spoilt).then_some(ns));
     }
 }
 
@@ -92,56 +92,56 @@ mod tests {
     const MOST: u64 = 64 << 10;
 
     fn fetched() -> Fetched {
-        let ways = std::array::from_fn(|_| Ways::default());
-        Fetched { is_tried: true, ways, batch: Cell::default() }
+        let paths = std::array::from_fn(|_| Paths::default());
+        Fetched { is_tried: true, paths, batch: Cell::default() }
     }
 
-    /// Batches until there is nothing to try; the ways tried, and the one that is taken then.
-    fn decide(of: &Fetched, messages: u32, mut during: impl FnMut(Way)) -> (Vec<Way>, Way) {
+    /// Batches until there is nothing to try; the paths tried, and the one that is taken then.
+    fn decide(of: &Fetched, messages: u32, mut during: impl FnMut(Path)) -> (Vec<Path>, Path) {
         let mut tried = vec![];
         loop {
-            let (way, is_trial) = of.begin(1, LONG, MOST).unwrap();
+            let (path, is_trial) = of.begin(1, LONG, MOST).unwrap();
             if !is_trial {
-                return (tried, way);
+                return (tried, path);
             }
-            tried.push(way);
-            (1..messages).for_each(|_| assert_eq!(of.begin(1, LONG, MOST), Some((way, true))));
-            during(way);
+            tried.push(path);
+            (1..messages).for_each(|_| assert_eq!(of.begin(1, LONG, MOST), Some((path, true))));
+            during(path);
             (0..messages).for_each(|_| of.end(false));
         }
     }
 
     #[test]
     fn the_faster_way_is_taken_after_trials_of_both() {
-        for (messages, slow) in [(1, Way::Packets), (4, Way::Packets), (4, Way::Copy)] {
+        for (messages, slow) in [(1, Path::Packets), (4, Path::Packets), (4, Path::Copy)] {
             let of = fetched();
-            let (tried, way) = decide(&of, messages, |way| {
+            let (tried, path) = decide(&of, messages, |path| {
                 let begin = Instant::now();
-                while way == slow && begin.elapsed().as_micros() < 200 {}
+                while path == slow && begin.elapsed().as_micros() < 200 {}
             });
-            assert_ne!(way, slow);
-            assert!([Way::Packets, Way::Copy].iter().all(|way| tried.contains(way)));
+            assert_ne!(path, slow);
+            assert!([Path::Packets, Path::Copy].iter().all(|path| tried.contains(path)));
             // The other lengths and processes are tried by themselves.
-            assert_eq!(of.begin(2, LONG, MOST), Some((Way::Packets, true)));
+            assert_eq!(of.begin(2, LONG, MOST), Some((Path::Packets, true)));
         }
     }
 
     #[test]
     fn a_batch_with_others_in_between_says_nothing() {
         let of = fetched();
-        let (_, way) = decide(&of, 2, |way| {
+        let (_, path) = decide(&of, 2, |path| {
             // What is noted is never the shorter time, so packets stay.
-            if way == Way::Copy {
-                assert_eq!(of.begin(2, LONG, MOST), Some((Way::Packets, false)));
+            if path == Path::Copy {
+                assert_eq!(of.begin(2, LONG, MOST), Some((Path::Packets, false)));
             }
         });
-        assert_eq!(way, Way::Packets);
+        assert_eq!(path, Path::Packets);
     }
 
     #[test]
     fn short_and_long_messages_leave_nothing_to_choose() {
         let of = fetched();
-        assert_eq!([8, Ways::SHORT_BYTES, MOST + 1].map(|bytes| of.begin(1, bytes, MOST)), [None; 3]);
+        assert_eq!([8, Paths::SHORT_BYTES, MOST + 1].map(|bytes| of.begin(1, bytes, MOST)), [None; 3]);
         assert_eq!(Fetched { is_tried: false, ..of }.begin(1, LONG, MOST), None);
     }
 
