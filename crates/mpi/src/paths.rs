@@ -160,6 +160,18 @@ mod tests {
         assert_eq!(paths.next(64), (Path::Copy, false));
     }
 
+    /// The mean of a row is that of its usable times, however few they are.
+    #[test]
+    fn a_row_of_few_usable_times_is_not_a_fast_one() {
+        let paths = Paths::default();
+        for trial in 0..2 * TRIALS {
+            let (path, _) = paths.next(64);
+            let is_usable = path == Path::Packets || trial.is_multiple_of(IN_A_ROW);
+            paths.note(64, path, is_usable.then_some(if path == Path::Packets { 500 } else { 600 }));
+        }
+        assert_eq!(paths.next(64), (Path::Packets, false));
+    }
+
     #[test]
     fn a_row_is_not_mixed_and_trials_end() {
         let paths = Paths::default();
