@@ -38,9 +38,9 @@ impl<T> Arrivals<T> {
         }
     }
 
-    /// When the first packet may be processed.
-    pub fn first(&self) -> Option<Microticks> {
-        self.waiting.front().map(|&(there, _)| there)
+    /// The first packet, and when it may be processed.
+    pub fn first(&self) -> Option<(Microticks, &T)> {
+        self.waiting.front().map(|(there, item)| (*there, item))
     }
 
     /// Takes the first packet.
@@ -55,11 +55,13 @@ impl<T> Arrivals<T> {
         is_first
     }
 
-    /// Processing starts now.
-    pub fn called(&mut self, t: Microticks) {
-        if self.serve_at <= t {
+    /// Processing starts now; returns whether this is the earliest request for it.
+    pub fn called(&mut self, t: Microticks) -> bool {
+        let is_due = self.serve_at <= t;
+        if is_due {
             self.serve_at = Microticks::MAX;
         }
+        is_due
     }
 
     /// Reopens the class once half of its space is free.
@@ -82,7 +84,7 @@ mod tests {
             arrivals.push(Time::at(1), Microticks(500), n, (1, 4), &mut asks);
         }
         assert_eq!(
-            (std::mem::take(&mut asks.opens), arrivals.first()),
+            (std::mem::take(&mut asks.opens), arrivals.first().map(|(there, _)| there)),
             (vec![(1, false)], Some(Microticks(1_000_500)))
         );
         for n in 0..2 {
@@ -94,7 +96,8 @@ mod tests {
         assert_eq!(asks.opens, [(1, true)]);
         let calls = [9, 9, 8].map(|at| arrivals.is_first_call(Microticks(at)));
         assert_eq!(calls, [true, false, true]);
-        arrivals.called(Microticks(8));
+        assert!(!arrivals.called(Microticks(7)));
+        assert!(arrivals.called(Microticks(8)));
         assert!(arrivals.is_first_call(Microticks(9)));
     }
 }

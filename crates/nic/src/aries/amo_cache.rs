@@ -107,7 +107,7 @@ impl Nic {
         }
         self.amo.stalled.extend(left);
         if !self.amo.is_stalled() {
-            self.serve(c, t, 0);
+            self.serve(c, t, 0, false);
         }
     }
 

@@ -161,7 +161,7 @@ impl NetworkInterface for Nic {
         let answer = outgoing::pull(&mut port.list, &mut port.network_waits, now, signals);
         match answer {
             Pull::Packet(..) if fifo == 0 => self.feed(c, Microticks::at(now)),
-            Pull::Packet(..) => self.serve(c, Microticks::at(now), 0),
+            Pull::Packet(..) => self.serve(c, Microticks::at(now), 0, false),
             _ => {}
         }
         answer

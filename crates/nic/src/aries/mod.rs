@@ -246,8 +246,8 @@ impl Nic {
                 self.feed(c, t);
             }
             Action::Serve(class) => {
-                self.arrivals[class].called(t);
-                self.serve(c, t, class);
+                let has_waited = self.arrivals[class].called(t);
+                self.serve(c, t, class, has_waited);
             }
             Action::Commit(located) => self.commit(c, t, *located),
             Action::Deposit(deposit) => self.deposit(c, t, *deposit),

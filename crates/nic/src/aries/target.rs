@@ -64,16 +64,23 @@ impl Nic {
         let limit = (class, c.config.input_packets);
         let after = Microticks::of_milliticks(c.config.in_milliticks);
         self.arrivals[class].push(now, after, arrival, limit, &mut self.asks);
-        self.serve(c, Microticks::at(now), class);
+        self.serve(c, Microticks::at(now), class, false);
     }
 
-    /// Processes arrived packets at the rate of the data path and the host interface.
-    pub(super) fn serve(&mut self, c: &Common, t: Microticks, class: usize) {
+    /// Processes arrived packets at the rate of the data path and the host interface; `has_waited`: this was
+    /// requested earlier, for this time.
+    pub(super) fn serve(&mut self, c: &Common, t: Microticks, class: usize, mut has_waited: bool) {
         let slack = c.config.pcie.time(BACKLOG_B);
-        while let Some(there) = self.arrivals[class].first() {
-            let start = there.max(self.arrivals_free[class]);
-            let start = start.max(self.pcie.free(Direction::Up).saturating_sub(slack));
-            if start > t {
+        while let Some((there, first)) = self.arrivals[class].first() {
+            let path = there.max(self.arrivals_free[class]);
+            // A get waits for the data path's reads too. If it did not, the reads of all gets that have come would
+            // be before the next write, and two nodes that fetch from each other would read and write in turns.
+            let is_get = class == 0 && first.meta.kind == Op::Get as u8;
+            let reads = if is_get { self.read_free } else { Microticks::ZERO };
+            let start = path.max(reads).max(self.pcie.free(Direction::Up).saturating_sub(slack));
+            // The classes take turns: one that has waited until its time is next, whatever the other has done since.
+            let is_next = std::mem::take(&mut has_waited) && path <= t;
+            if start > t && !is_next {
                 if self.arrivals[class].is_first_call(start) {
                     self.schedule.at(start, Action::Serve(class));
                 }
@@ -91,12 +98,12 @@ impl Nic {
                     Op::Amo | Op::Join | Op::Result => data.as_ref().map_or(8, |d| d.len() as u32),
                     Op::Get | Op::Event | Op::Response => 0,
                 };
-                self.arrivals_free[class] = start + c.config.passage(bytes);
+                self.arrivals_free[class] = start.min(t) + c.config.passage(bytes);
                 let arrived = Arrived { request, source: meta.source, mode, data, is_damaged };
                 self.request_arrived(c, t, arrived);
             } else {
                 let mut response = Response::of(&meta);
-                self.arrivals_free[class] = start + c.config.passage(response.bytes);
+                self.arrivals_free[class] = start.min(t) + c.config.passage(response.bytes);
                 if is_damaged {
                     response.status = Status::Corrupt;
                 }

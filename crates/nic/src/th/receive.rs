@@ -50,7 +50,7 @@ impl Nic {
     /// Processes arrived packets at the rate of the host interface.
     pub(super) fn serve(&mut self, c: &Common, t: Microticks, class: usize) {
         let slack = c.config.pcie.time(BACKLOG_B);
-        while let Some(there) = self.arrivals[class].first() {
+        while let Some((there, _)) = self.arrivals[class].first() {
             let start = match class {
                 0 => there.max(self.pcie.free(Direction::Up).saturating_sub(slack)),
                 _ => there,
