@@ -14,6 +14,7 @@
 //! | programming interface of TH Express NICs, modelled on libglex | `glex/` |
 //! | programming interface of Aries NICs: uGNI; short messages over it; DMAPP, the library of SHMEM and compilers | `gni/`, `smsg.rs`, `dmapp/` |
 //! | PAMI: protocols of contexts, the queue of posted work | `pami/` |
+//! | the two links to a neighbour in E of Blue Gene/Q | `double_link.rs` |
 //! | MPI over PAMI, for ranks that are `async fn` | `mpi/` |
 //! | protocol cut-offs and the time of the library's instructions | `config.rs` |
 
@@ -22,6 +23,7 @@
 pub mod config;
 pub mod device;
 pub mod dmapp;
+mod double_link;
 pub mod glex;
 pub mod gni;
 pub mod matching;

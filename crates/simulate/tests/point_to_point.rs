@@ -76,6 +76,35 @@ fn every_machine_is_measured_and_threads_do_not_matter() {
         let ring = of("program = 'random_ring', rings = 2")("bandwidth_per_rank_GB_per_s_at_4096_B");
         // What a rank sends at once to two, and one at a time.
         assert!((0.2..2.1).contains(&(ring / bandwidth)), "{machine:?}: {ring}, {bandwidth}");
+        let shift = of("program = 'shift', distances = [3]")("bandwidth_per_rank_GB_per_s_at_4096_B");
+        assert!((0.1..1.1).contains(&(shift / bandwidth)), "{machine:?}: {shift}, {bandwidth}");
+    }
+}
+
+/// Nodes of Cray XC fetch long messages: of the 16 GB/s of their host interface, a 64 B line takes 128 B upwards,
+/// a write of 88, a read request of 24 and 16 for what comes down ("Aries Performance": "approximately 8 GB/s in each
+/// direction").
+#[test]
+fn nodes_that_fetch_from_each_other_fill_the_host_interface() {
+    let sets = ["machine=xc", "topology.groups=1", "topology.cables=1", "workload.sizes_B=[262144]"];
+    let program = "program = 'bibw', window = 8, partner = 4, warmup = 1";
+    let study = study(program, &sets);
+    let both = figure(&study, &run(&study, 2), "bidirectional_bandwidth_GB_per_s");
+    assert!((15.0..16.0).contains(&both), "{both}");
+}
+
+/// A get and a put of PAMI take what packets of 512 B take of a link, 288 ns each with the gap behind it
+/// (docs/validation-bgq.md), and less than 3 us at the ends.
+#[test]
+fn gets_and_puts_of_pami_fill_a_link() {
+    let text = "name = 'one-sided'\nmachine = 'bgq'\nset.topology.dims = [2, 2, 2, 2, 2]\n\
+                workload = { kind = 'pami', program = 'one-sided', bytes = 262144 }\nmeasure.until = 'finished'\n";
+    let study = resolve(SourceFile::new("one-sided.toml", text.to_owned()), Path::new("."), &[]).unwrap();
+    let result = run(&study, 1);
+    for call in ["PAMI_Rget", "PAMI_Rput"] {
+        let us = 262_144.0 / figure(&study, &result, &format!("{call}_MB_per_s"));
+        let wire_us = 512.0 * 0.288;
+        assert!((wire_us..wire_us + 3.0).contains(&us), "{call}: {us} us, {wire_us}");
     }
 }
 

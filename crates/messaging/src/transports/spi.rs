@@ -7,6 +7,7 @@ use super::collectives::RankCollectives;
 use super::packets::Placement;
 use crate::config::Steps;
 use crate::device::{MuDevice, Simulated};
+use crate::double_link;
 use crate::program::Collective;
 use crate::spi::Step;
 use crate::transport::{Envelope, Event, KINDS, Kind as What, Transport};
@@ -35,6 +36,7 @@ const BUFFER_B: u64 = 1 << 24;
 const BUFFERS: u32 = 64;
 const COUNTERS: u64 = 1 << 20;
 const DESCRIPTORS: u64 = 1 << 21;
+const DESCRIPTOR_B: u64 = 64;
 const FETCH_FIFO: u64 = 1 << 30;
 const FETCH_FIFO_B: u64 = 1 << 20;
 
@@ -210,18 +212,26 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
             prefetch_only: false,
         };
         self.device.set_counter(counter, bytes);
-        let payload = DESCRIPTORS + 64 * u64::from(request);
-        let length = self.device.store_descriptors(payload, &[put]);
-        let read = Descriptor {
-            payload,
-            length,
-            map: ANY_DIRECTION,
-            network: Network::in_order(self.placement.node(from)),
-            kind: Kind::RemoteGet { fifo: FETCHES + (self.device.node() % FIFOS) as u16 },
-            prefetch_only: false,
+        let (here, there) = (self.device.node(), self.placement.node(from));
+        let parts: SmallVec<[Descriptor; 2]> = match double_link::ports(self.device.torus(), there, here) {
+            Some(ports) if bytes >= double_link::DIVIDED_MIN_B => double_link::halves(&put, ports).into(),
+            _ => smallvec![put],
         };
+        for (n, put) in (0..).zip(parts) {
+            let payload = DESCRIPTORS + DESCRIPTOR_B * (2 * u64::from(request) + u64::from(n));
+            let length = self.device.store_descriptors(payload, &[put]);
+            let read = Descriptor {
+                payload,
+                length,
+                map: ANY_DIRECTION,
+                network: Network::in_order(there),
+                // The descriptors of one FIFO are executed one after the other.
+                kind: Kind::RemoteGet { fifo: FETCHES + ((here + n) % FIFOS) as u16 },
+                prefetch_only: false,
+            };
+            self.inject((from % FIFOS) as u16, read);
+        }
         self.fetches.insert(request, self.device.now().ticks());
-        self.inject((from % FIFOS) as u16, read);
     }
 
     fn collective_max_bytes(&self, _: Collective) -> Option<u64> {

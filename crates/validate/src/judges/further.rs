@@ -16,6 +16,9 @@ macro_rules! study {
 const MESSAGES: (&str, &str) = study!("further/messages");
 const RING: (&str, &str) = study!("further/random-ring");
 const ALL_TO_ALL: (&str, &str) = study!("further/all-to-all");
+const SHIFT: (&str, &str) = study!("further/shift");
+const ONE_SIDED: (&str, &str) = study!("further/one-sided");
+const PAIRINGS: (&str, &str) = study!("further/pairings");
 const ENDLESS: (&str, &str) = study!("further/endless-all-to-all");
 const BGL_ENDLESS: (&str, &str) = study!("further/bgl-all-to-all");
 const RECTANGLE: (&str, &str) = study!("pami/rectangle-broadcast");
@@ -30,6 +33,8 @@ pub fn judges() -> Vec<Judge> {
         Judge { table: "further.bgl_link_load", judge: bgl_link_load },
         Judge { table: "further.bgq_mpi", judge: bgq_mpi },
         Judge { table: "further.bgq_hop", judge: bgq_hop },
+        Judge { table: "further.bgq_shift", judge: bgq_shift },
+        Judge { table: "further.bgq_under_the_hood", judge: bgq_under_the_hood },
         Judge { table: "further.bgq_alltoall", judge: bgq_alltoall },
         Judge { table: "further.bgq_broadcast", judge: bgq_broadcast },
         Judge { table: "further.bgq_one_way", judge: bgq_one_way },
@@ -59,8 +64,9 @@ struct Pair<'a> {
     partner: &'a str,
 }
 
-/// Neighbours in D of a midplane of Blue Gene/Q.
-const BGQ: Pair = Pair { machine: &["machine=bgq"], partner: "2" };
+/// Neighbours in D of a midplane of Blue Gene/Q, and its neighbours in E.
+const BGQ: Pair = Pair { machine: &["machine=bgq"], partner: "64" };
+const IN_E: &str = "256";
 /// Nodes of neighbouring blades of a chassis of Cray XC, in a quiet system.
 const XC: Pair = Pair { machine: &["machine=xc", "topology.groups=1", "topology.cables=1"], partner: "4" };
 /// Messages on their way at once for a bandwidth: more change nothing.
@@ -107,7 +113,7 @@ const BGQ_128: &[&str] =
 fn bgq_mpi(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let among_128 = |partner| Pair { machine: BGQ_128, partner };
     let [nearest, farthest] = ["nearest", "farthest"].map(among_128);
-    let in_e = BGQ.with("1");
+    let in_e = BGQ.with(IN_E);
     let [long, long_in_e] = [&BGQ, &in_e].map(|pair| pair.bandwidth_GB_per_s(bench, 4 << 20));
     let (long, long_in_e) = (long?, long_in_e?);
     Ok(vec![
@@ -131,7 +137,60 @@ fn bgq_hop(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 
 fn bgq_one_way(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let long = BGQ.bandwidth_GB_per_s(bench, 4_000_000)?;
-    Ok(vec![BGQ.found("bgq_one_way[ARMCI, peak].MB_per_s", long * 1e3)])
+    let mut findings = vec![BGQ.found("bgq_one_way[ARMCI, peak].MB_per_s", long * 1e3)];
+    // To a neighbour in E there are two links.
+    let to = [BGQ.partner, IN_E].map(|to| format!("workload.to={to}"));
+    let [in_d, in_e] = to.map(|to| programs::rows(bench, ONE_SIDED, &[&to]));
+    let (in_d, in_e) = (in_d?, in_e?);
+    for (what, simulated) in [
+        ("PAMI_Rget", only(&in_d, 1)),
+        ("PAMI_Rget between neighbours in E", only(&in_e, 1)),
+        ("PAMI_Rput", only(&in_d, 2)),
+    ] {
+        findings.push(Finding::run(format!("further.bgq_one_way[{what}].MB_per_s"), simulated, ONE_SIDED.0));
+    }
+    Ok(findings)
+}
+
+/// All distances, of which the ends of the range were published.
+fn bgq_shift(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    if bench.quick {
+        return Ok(vec![]);
+    }
+    let distances: Vec<u32> = (1..128).collect();
+    let rows = programs::rows(bench, SHIFT, &[&format!("workload.distances={distances:?}")])?;
+    let mb_per_s = |row: &Vec<f64>| row[2] * 1e3;
+    let by_rate = |a: &&Vec<f64>, b: &&Vec<f64>| a[2].total_cmp(&b[2]);
+    let ends = [("lowest", rows.iter().min_by(by_rate)), ("highest", rows.iter().max_by(by_rate))];
+    let figure = |(which, row): (&str, Option<&Vec<f64>>)| {
+        let row = row?;
+        let note = format!("{}, all distances; this is {}", SHIFT.0, row[1]);
+        Some(Finding::run(format!("further.bgq_shift[{which}].MB_per_s"), mb_per_s(row), note))
+    };
+    Ok(ends.into_iter().filter_map(figure).collect())
+}
+
+/// The longest side, along which both patterns are limited.
+const PAIRINGS_LONGEST: f64 = 16.0;
+
+/// The network and its FIFOs, by the zone that suits each pattern: one dimension after the other where all go half-way round
+/// each ring. The share of what the links of the longest side carry, which nodes use on half of it (pairings) or a
+/// quarter (all-to-all).
+fn bgq_under_the_hood(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    if bench.quick {
+        return Ok(vec![]);
+    }
+    let mut findings = vec![];
+    for (pattern, sets, share) in [
+        ("all-to-all, at least", ["workload={kind='all-to-all'}", "traffic.zone=0"], 4.0),
+        ("bisection pairings, at least", ["workload.kind=shift", "traffic.zone=2"], 2.0),
+    ] {
+        let [mb_per_s] = programs::figures(bench, PAIRINGS, &sets, ["throughput.accepted"])?;
+        let fraction = mb_per_s / 1e3 * PAIRINGS_LONGEST / (2.0 * share * 1.8);
+        let id = format!("further.bgq_under_the_hood[{pattern}].fraction_of_peak");
+        findings.push(Finding::run(id, fraction, format!("{}, {}", PAIRINGS.0, sets[1])));
+    }
+    Ok(findings)
 }
 
 /// The times of PAMI's calls that its own authors measured, to which its steps are fitted.
@@ -220,11 +279,12 @@ fn bgl_link_load(_: &Bench) -> Result<Vec<Finding>, Problem> {
 
 /// The network's share in long messages, without MPI's software, for each torus by its ranks per node.
 fn bgq_alltoall(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    const ROWS: [(&str, f64, &[u32]); 4] = [
+    const ROWS: [(&str, f64, &[u32]); 5] = [
         ("4x4x4x4x2", 4.0, &[16, 4, 1]),
         ("4x4x4x8x2", 8.0, &[16, 4, 1]),
         ("4x4x4x16x2", 16.0, &[16, 4, 1]),
         ("4x4x8x16x2", 16.0, &[16]),
+        ("4x4x16x16x2", 16.0, &[16]),
     ];
     let mut findings = vec![];
     for (torus, longest, ranks) in ROWS {
@@ -272,10 +332,10 @@ fn xc_random_ring(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(findings)
 }
 
-/// More than 32 nodes take an hour.
+/// More than 64 nodes take an hour.
 fn xc_all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let mut findings = vec![];
-    for nodes in [2, 4, 8, 16, 32].into_iter().filter(|&nodes| !bench.quick || nodes <= 4) {
+    for nodes in [2, 4, 8, 16, 32, 64].into_iter().filter(|&nodes| !bench.quick || nodes <= 4) {
         let ranks = format!("workload.ranks={nodes}");
         let [us] = programs::figures(bench, ALL_TO_ALL, &[&ranks], ["simulated.run_time_us"])?;
         let note = format!("{}, the first nodes of a quiet machine", ALL_TO_ALL.0);

@@ -5,6 +5,7 @@ pub mod collective;
 pub mod latency;
 pub mod message_rate;
 pub mod neighbours;
+pub mod one_sided;
 
 use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::measured::Measured;
@@ -22,6 +23,7 @@ use netloom_messaging::pami::message_unit::collective::group::Members;
 use netloom_messaging::pami::task::Task;
 use netloom_messaging::pami::{Costs, Placement};
 use netloom_messaging::spi::Spi;
+use one_sided::OneSided;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::future::Future;
@@ -40,6 +42,8 @@ pub enum PamiProgram {
     MessageRate(MessageRate),
     /// All tasks take part in a collective operation, again and again.
     Collective(Collective),
+    /// A task reads another's memory and writes it.
+    OneSided(OneSided),
 }
 
 netloom_fabric::tagged_table!(
@@ -50,6 +54,7 @@ netloom_fabric::tagged_table!(
     Neighbours(Neighbours),
     MessageRate(MessageRate),
     Collective(Collective),
+    OneSided(OneSided),
 );
 
 impl Workload for PamiProgram {
@@ -67,6 +72,7 @@ impl Workload for PamiProgram {
             PamiProgram::Neighbours(c) => c.check(shape.lengths()),
             PamiProgram::MessageRate(c) => c.check(),
             PamiProgram::Collective(c) => c.check(),
+            PamiProgram::OneSided(c) => c.check(shape.nodes()),
         }
         .map_err(of_workload)
     }
@@ -95,7 +101,7 @@ impl PamiProgram {
     /// Processes on a node.
     pub fn processes(&self) -> u32 {
         match self {
-            PamiProgram::Latency(_) | PamiProgram::Neighbours(_) => 1,
+            PamiProgram::Latency(_) | PamiProgram::Neighbours(_) | PamiProgram::OneSided(_) => 1,
             PamiProgram::MessageRate(c) => c.processes,
             PamiProgram::Collective(c) => c.processes,
         }
@@ -109,6 +115,7 @@ impl PamiProgram {
                 [0].into_iter().chain(neighbours_of_first(torus)).collect()
             }
             PamiProgram::Collective(_) => (0..torus.nodes()).collect(),
+            PamiProgram::OneSided(c) => vec![0, c.to],
         };
         let (tasks, processes) = (nodes.len() as u32 * self.processes(), self.processes() as u8);
         let placement = Placement { nodes, processes, tasks };
@@ -134,6 +141,7 @@ impl PamiProgram {
         match self {
             PamiProgram::Latency(c) => Box::pin(latency::run(job.task(&spi), c.clone())),
             PamiProgram::Neighbours(c) => Box::pin(neighbours::run(spi, job.clone(), c.clone())),
+            PamiProgram::OneSided(c) => Box::pin(one_sided::run(job.task(&spi), c.clone())),
             PamiProgram::MessageRate(c) => {
                 Box::pin(message_rate::run(job.task(&spi), c.clone(), job.placement.nodes.len() as u32))
             }
@@ -154,6 +162,7 @@ impl PamiProgram {
             PamiProgram::Neighbours(c) => neighbours::measured(c, measurements, tick_ns),
             PamiProgram::MessageRate(c) => message_rate::measured(c, measurements, tick_ns),
             PamiProgram::Collective(c) => collective::measured(c, measurements, tick_ns),
+            PamiProgram::OneSided(c) => one_sided::measured(c, measurements, tick_ns),
         }
     }
 }

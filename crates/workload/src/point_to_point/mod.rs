@@ -1,7 +1,7 @@
 //! Benchmarks of messages between ranks, on any machine: the point-to-point tests of the OSU micro-benchmarks
 //! (Panda et al., MVAPICH project), and the message rate of one rank and its neighbours, after Sandia's
 //! (Barrett and Hemmert, "An application based MPI message throughput benchmark", 2009), and HPCC's
-//! random rings.
+//! random rings, and shifts.
 //!
 //! They run on ranks, and so on any transport of ranks' messages. The benchmarks in `spi/`, `gni/` and
 //! `glex/` are written for one network interface and measure that interface by itself.
@@ -12,6 +12,7 @@ mod pairs;
 mod partner;
 mod random_ring;
 mod rate;
+mod shift;
 
 pub use bandwidth::Bandwidth;
 pub use latency::Latency;
@@ -19,6 +20,7 @@ pub use pairs::Pairs;
 pub use partner::Partner;
 pub use random_ring::RandomRing;
 pub use rate::MessageRate;
+pub use shift::Shift;
 
 use crate::ConfigError;
 use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
@@ -32,8 +34,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::future::Future;
 
-/// Configuration of such a benchmark, chosen by `program`; the names are OSU's, except `msgrate` and
-/// `random_ring`.
+/// Configuration of such a benchmark, chosen by `program`; the names are OSU's, except `msgrate`,
+/// `random_ring` and `shift`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "program")]
 pub enum PointToPointConfig {
@@ -55,6 +57,9 @@ pub enum PointToPointConfig {
     /// Messages between neighbours in a ring of all ranks in random order.
     #[serde(rename = "random_ring")]
     RandomRing(RandomRing),
+    /// Messages of all ranks at once, each to the rank at the same distance.
+    #[serde(rename = "shift")]
+    Shift(Shift),
 }
 
 netloom_fabric::tagged_table!(
@@ -72,6 +77,7 @@ netloom_fabric::tagged_table!(
     MessageRate(MessageRate),
     #[serde(rename = "random_ring")]
     RandomRing(RandomRing),
+    Shift(Shift),
 );
 
 /// A benchmark of messages between ranks.
@@ -235,6 +241,7 @@ macro_rules! each {
             PointToPointConfig::Pairs($benchmark) => $what,
             PointToPointConfig::MessageRate($benchmark) => $what,
             PointToPointConfig::RandomRing($benchmark) => $what,
+            PointToPointConfig::Shift($benchmark) => $what,
         }
     };
 }

@@ -68,6 +68,19 @@ fn rings_exchange_with_both_neighbours_in_the_time_of_one_message() {
     }
 }
 
+/// Each rank's messages arrive as if they were alone.
+#[test]
+fn a_shift_takes_the_time_of_its_messages() {
+    let config = r#"{"program": "shift", "sizes_B": [8, 5000], "distances": [1, 4], "window": 3}"#;
+    let measured = run(config, 7);
+    let settings = [(8, 1), (8, 4), (5000, 1), (5000, 4)];
+    assert_eq!(measured.rows.len(), settings.len());
+    for (row, (bytes, distance)) in measured.rows.iter().zip(settings) {
+        let rate = 3.0 * bytes as f64 / message_ns(bytes);
+        assert!(row[..2] == [bytes as f64, f64::from(distance)] && close(row[2], rate), "{row:?}");
+    }
+}
+
 /// The slowest rank determines a ring's rate, and the result is the mean of the rings.
 #[test]
 fn the_slowest_rank_counts_and_the_mean_of_the_rings() {
@@ -144,6 +157,8 @@ fn invalid_values_are_rejected() {
         (r#"{"program": "bibw", "iterations": 0}"#, 8, "workload.iterations", "at least 1"),
         (r#"{"program": "bw", "ranks": 9}"#, 8, "workload.ranks", "2 to 8 ranks"),
         (r#"{"program": "mbw_mr", "pairs": 5}"#, 8, "workload.pairs", "2 to 8 ranks"),
+        (r#"{"program": "shift", "distances": [8]}"#, 8, "workload.distances", "1 to 7, found [8]"),
+        (r#"{"program": "shift", "distances": []}"#, 8, "workload.distances", "1 to 7, found []"),
         (
             r#"{"program": "msgrate", "neighbours": 8}"#,
             8,

@@ -2,7 +2,7 @@
 //!
 //! A read is a remote get: a packet with descriptors, which the target's unit executes; each is an RDMA write
 //! into this task's memory, by any route, and all of them decrement one counter here. One packet holds the
-//! descriptors of [`GET_PIECES`] pieces.
+//! descriptors of [`GET_PIECES`] pieces. A neighbour in E sends the halves of a long piece over one link each.
 //!
 //! A write is a descriptor per piece in the FIFO of sends to its target, on the fixed route of its packets.
 //! It ends here when it has been injected. Nothing reports its end there, so an acknowledgement follows it: a
@@ -18,6 +18,7 @@
 
 use super::resources::bulk_map;
 use super::*;
+use crate::double_link;
 
 /// Descriptors in a packet of a remote get.
 const GET_PIECES: usize = 512 / DESCRIPTOR_B as usize;
@@ -51,16 +52,38 @@ impl UnitContext {
     pub(super) fn read(&mut self, with: Endpoint, pieces: &[Piece]) -> Begun {
         let counter = self.counter();
         self.device.set_counter(counter, pieces.iter().map(|(local, _)| local.bytes).sum());
-        for some in pieces.chunks(GET_PIECES) {
-            let of = |&(local, remote): &Piece| {
-                self.reply(with, (remote, local.bytes), self.physical(local), counter)
-            };
-            let replies: SmallVec<[Descriptor; GET_PIECES]> = some.iter().map(of).collect();
-            self.remote_get(with, &replies).expect("it has room");
+        let of = |unit: &Self, &(local, remote): &Piece| {
+            unit.reply(with, (remote, local.bytes), unit.physical(local), counter)
+        };
+        if let Some(ports) = self.two_links(with, pieces) {
+            for (port, half) in ports.into_iter().zip(double_link::halves(&of(self, &pieces[0]), ports)) {
+                self.remote_get(with, port, &[half]).expect("it has room");
+            }
+        } else {
+            let port = self.pin_at(with);
+            for some in pieces.chunks(GET_PIECES) {
+                let replies: SmallVec<[Descriptor; GET_PIECES]> =
+                    some.iter().map(|piece| of(self, piece)).collect();
+                self.remote_get(with, port, &replies).expect("it has room");
+            }
         }
         let begun = self.ticket(Pending::Counter(counter, self.device.now().ticks()));
         self.note_read(with, pieces.iter().map(|(local, _)| local.bytes).sum());
         begun
+    }
+
+    /// The ports of the links over which a task's node sends the halves of a read, if it has two of them to this node.
+    fn two_links(&self, with: Endpoint, pieces: &[Piece]) -> Option<[u16; 2]> {
+        let [(local, _)] = pieces else { return None };
+        let is_long = local.bytes >= double_link::DIVIDED_MIN_B && self.room_of(self.fifo(with)) >= 2;
+        let there = self.placement.of_task(with.task()).0;
+        double_link::ports(self.device.torus(), there, self.device.node()).filter(|_| is_long)
+    }
+
+    /// This process's number at a task's node.
+    fn pin_at(&self, with: Endpoint) -> u16 {
+        let here = (self.device.node(), self.device.process());
+        pin(self.device.torus(), self.placement.of_task(with.task()).0, here)
     }
 
     /// The operation that has just begun reads data of a task.
@@ -83,7 +106,7 @@ impl UnitContext {
         let scratch = *self.scratch.get_or_insert_with(|| self.device.allocate_memory(8));
         // Any byte of the node's will do.
         let reply = self.reply(with, (0, 1), scratch, counter);
-        self.remote_get(with, &[reply]).expect("it has room");
+        self.remote_get(with, self.pin_at(with), &[reply]).expect("it has room");
         let begun = self.ticket(Pending::Counter(counter, self.device.now().ticks()));
         self.note_read(with, 1);
         Ok(begun)
@@ -103,12 +126,11 @@ impl UnitContext {
         }
     }
 
-    /// Lets the unit of a task's node execute descriptors.
-    fn remote_get(&mut self, with: Endpoint, replies: &[Descriptor]) -> Result<(), Full> {
+    /// Lets the unit of a task's node execute descriptors, in the FIFO of this number among those for reads.
+    fn remote_get(&mut self, with: Endpoint, number: u16, replies: &[Descriptor]) -> Result<(), Full> {
         let fifo = self.fifo(with);
         let (node, process) = self.placement.of_task(with.task());
-        let here = (self.device.node(), self.device.process());
-        let number = self.resources.fetch(process, pin(self.device.torus(), node, here));
+        let number = self.resources.fetch(process, number);
         let slot = self.slot(fifo);
         let length = replies.len() as u64 * DESCRIPTOR_B;
         let get = self.describe((node, process), slot, length, Kind::RemoteGet { fifo: number });
