@@ -193,7 +193,7 @@ fn bgq_under_the_hood(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(findings)
 }
 
-/// The times of PAMI's calls that its own authors measured, to which its steps are fitted.
+/// The times of PAMI's calls that its own authors measured, to which its steps are fitted; and a get of 8 B.
 fn bgq_short(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let of_the_paper = pami::latency(bench)?.into_iter().filter_map(|finding| match finding {
         Finding::Figure { id, simulated, note, .. } => {
@@ -202,7 +202,17 @@ fn bgq_short(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         }
         _ => None,
     });
-    Ok(of_the_paper.collect())
+    let mut findings: Vec<Finding> = of_the_paper.collect();
+    const BYTES: f64 = 8.0;
+    let sets = [
+        format!("workload.to={}", BGQ.partner),
+        format!("workload.bytes={BYTES}"),
+        "workload.rounds=20".into(),
+    ];
+    let mb_per_s = only(&programs::rows(bench, ONE_SIDED, &sets.each_ref().map(String::as_str))?, 1);
+    let note = format!("{}, PAMI_Rget of {BYTES} B, without ARMCI", ONE_SIDED.0);
+    findings.push(Finding::run("further.bgq_short[ARMCI get].us", BYTES / mb_per_s, note));
+    Ok(findings)
 }
 
 fn xc_ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
@@ -298,16 +308,17 @@ fn bgq_alltoall(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(findings)
 }
 
-/// The settings of a partition of Blue Gene/Q of these sides within a midplane: its link chips close a
-/// dimension into a ring that is as long as the midplane's, and leave a shorter one open [Q II.G].
+/// The settings of a partition of Blue Gene/Q of these sides: within a midplane its link chips leave a
+/// dimension open that is shorter than the midplane's; rings are as long as one or several [Q II.G].
 fn partition(torus: &str) -> [String; 2] {
-    let closes: Vec<bool> = torus.split('x').zip(["4", "4", "4", "4", "2"]).map(|(a, b)| a == b).collect();
+    let sides = torus.split('x').zip([4, 4, 4, 4, 2]);
+    let closes: Vec<bool> = sides.map(|(a, whole)| a.parse::<u32>().is_ok_and(|a| a >= whole)).collect();
     [dims(torus), format!("topology.wrap={closes:?}")]
 }
 
-/// 32 MiB over all links. More than 512 nodes take a quarter of an hour.
+/// 32 MiB over all links. More than 1,024 nodes take a quarter of an hour.
 fn bgq_broadcast(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let tori = ["2x2x4x4x2", "4x2x4x4x2", "4x4x4x4x2"];
+    let tori = ["2x2x4x4x2", "4x2x4x4x2", "4x4x4x4x2", "4x4x4x8x2"];
     let mut findings = vec![];
     for torus in &tori[..if bench.quick { 1 } else { tori.len() }] {
         let [dims, wrap] = partition(torus);
@@ -387,5 +398,6 @@ mod tests {
         let wrap = |torus| partition(torus)[1].clone();
         assert_eq!(wrap("2x2x4x4x2"), "topology.wrap=[false, false, true, true, true]");
         assert_eq!(wrap("4x4x4x4x2"), "topology.wrap=[true, true, true, true, true]");
+        assert_eq!(wrap("4x4x4x8x2"), "topology.wrap=[true, true, true, true, true]");
     }
 }
