@@ -81,7 +81,8 @@ pub(super) async fn run(mut task: Task, config: OneSided) {
 async fn await_address(task: &mut Task) -> u64 {
     loop {
         if let Event::Message(message) = task.event().await {
-            let bytes = &task.context().device().bytes(message.payload)[message.header_from..];
+            // The packet that was polled.
+            let bytes = &task.context().device().bytes(())[message.header_from..];
             let address = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
             task.context().consumed();
             return address;

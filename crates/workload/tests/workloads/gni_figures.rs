@@ -83,7 +83,7 @@ fn latencies() {
 fn bandwidths() {
     // By direction, between two nodes of a blade and from one blade to another, as the paper has it.
     for (both_ways, blades, to, seen) in
-        [(false, 2, 1, 9.8), (false, 16, 4, 9.7), (true, 2, 1, 14.4), (true, 16, 4, 15.6)]
+        [(false, 2, 1, 9.8), (false, 16, 4, 9.7), (true, 2, 1, 14.6), (true, 16, 4, 15.3)]
     {
         let config = Bandwidth { both_ways, to, ..Bandwidth::default() };
         let rate = run(&GniConfig::Bandwidth(config), blades, 1)[0][1];
