@@ -1,6 +1,7 @@
-//! The two links between neighbours in dimension E of Blue Gene/Q, which has length two. IBM's PAMI fetches long data
-//! from such a neighbour by two remote gets, half over each (the public sources of its Message Unit device,
-//! `DmaModelBase.h`).
+//! The two links between neighbours in dimension E of Blue Gene/Q, which has length two. IBM's PAMI fetches
+//! long data from such a neighbour by two remote gets, half over each, in one public version of its Message
+//! Unit device (`DmaModelBase.h`); in another that is switched off. The 3,481 MB/s that were measured
+//! (`further.bgq_one_way`) take both links. Its halves have a fixed route, here any.
 
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
@@ -10,8 +11,8 @@ pub const DIVIDED_MIN_B: u64 = 2048;
 /// Dimension E.
 const E: usize = 4;
 
-/// The ports of a node's links in the minus and the plus direction, if both lead to another one and nothing else
-/// lies between.
+/// The ports of a node's links in the minus and the plus direction, if the two nodes are neighbours in E and
+/// both links work.
 pub fn ports(torus: &Torus, from: u32, to: u32) -> Option<[u16; 2]> {
     let (a, b) = (torus.coordinates(from), torus.coordinates(to));
     let is_neighbour = (0..torus.dimensions()).all(|d| (d == E) == (a[d] != b[d]));
@@ -62,6 +63,13 @@ mod tests {
         let [here, e, far] = [[1, 0, 2, 3, 0], [1, 0, 2, 3, 1], [1, 1, 2, 3, 1]].map(|at| torus.node(at));
         assert_eq!(ports(&torus, here, e), Some([9, 8]));
         assert_eq!((ports(&torus, here, far), ports(&torus, here, here)), (None, None));
+        // Without the link that closes the ring there is only one.
+        let open = Torus::new(&Topology {
+            dims: vec![2, 2, 4, 4, 2],
+            wrap: vec![true, true, true, true, false],
+            ..Topology::default()
+        });
+        assert_eq!(ports(&open, here, e), None);
         // A ring of four has one link between neighbours.
         let longer = with(&[2, 2, 2, 2, 4]);
         assert_eq!(ports(&longer, 0, longer.neighbour(0, 8).unwrap()), None);

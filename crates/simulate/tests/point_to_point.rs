@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 fn study(program: &str, machine: &[&str]) -> ResolvedStudy {
-    // The pairs set their number of ranks.
-    let ranks = if program.contains("mbw_mr") { "" } else { "ranks = 8, " };
+    // The pairs set their number of ranks, and some programs give it.
+    let ranks = if program.contains("mbw_mr") || program.contains("ranks = ") { "" } else { "ranks = 8, " };
     let text = format!(
         "name = 'p2p'\nmachine = 'bgl'\nnodes = 8\n\
          workload = {{ kind = 'point-to-point', iterations = 3, sizes_B = [8, 4096], {ranks}{program} }}\n"
@@ -81,9 +81,9 @@ fn every_machine_is_measured_and_threads_do_not_matter() {
     }
 }
 
-/// Nodes of Cray XC fetch long messages: of the 16 GB/s of their host interface, a 64 B line takes 128 B upwards,
-/// a write of 88, a read request of 24 and 16 for what comes down ("Aries Performance": "approximately 8 GB/s in each
-/// direction").
+/// Nodes of Cray XC fetch long messages: of the 16 GB/s of their host interface, a 64 B line takes 128 B
+/// upwards, a write of 88, a read request of 24 and 16 for what comes down ("Aries Performance":
+/// "approximately 8 GB/s in each direction").
 #[test]
 fn nodes_that_fetch_from_each_other_fill_the_host_interface() {
     let sets = ["machine=xc", "topology.groups=1", "topology.cables=1", "workload.sizes_B=[262144]"];
@@ -94,18 +94,36 @@ fn nodes_that_fetch_from_each_other_fill_the_host_interface() {
 }
 
 /// A get and a put of PAMI take what packets of 512 B take of a link, 288 ns each with the gap behind it
-/// (docs/validation-bgq.md), and less than 3 us at the ends.
+/// (docs/validation-bgq.md), and less than 3 us at the ends. A get from a neighbour in E uses both links.
 #[test]
-fn gets_and_puts_of_pami_fill_a_link() {
-    let text = "name = 'one-sided'\nmachine = 'bgq'\nset.topology.dims = [2, 2, 2, 2, 2]\n\
-                workload = { kind = 'pami', program = 'one-sided', bytes = 262144 }\nmeasure.until = 'finished'\n";
-    let study = resolve(SourceFile::new("one-sided.toml", text.to_owned()), Path::new("."), &[]).unwrap();
-    let result = run(&study, 1);
-    for call in ["PAMI_Rget", "PAMI_Rput"] {
-        let us = 262_144.0 / figure(&study, &result, &format!("{call}_MB_per_s"));
-        let wire_us = 512.0 * 0.288;
-        assert!((wire_us..wire_us + 3.0).contains(&us), "{call}: {us} us, {wire_us}");
+fn gets_and_puts_of_pami_fill_their_links() {
+    let wire_us = 512.0 * 0.288;
+    for (neighbour, get_us, put_us) in [(1, wire_us, wire_us), (16, wire_us / 2.0, wire_us)] {
+        let text = format!(
+            "name = 'one-sided'\nmachine = 'bgq'\nset.topology.dims = [2, 2, 2, 2, 2]\n\
+             workload = {{ kind = 'pami', program = 'one-sided', to = {neighbour}, bytes = 262144 }}\n\
+             measure.until = 'finished'\n"
+        );
+        let study = resolve(SourceFile::new("one-sided.toml", text), Path::new("."), &[]).unwrap();
+        let result = run(&study, 1);
+        for (call, expected_us) in [("PAMI_Rget", get_us), ("PAMI_Rput", put_us)] {
+            let us = 262_144.0 / figure(&study, &result, &format!("{call}_MB_per_s"));
+            let range = expected_us..expected_us + 3.0;
+            assert!(range.contains(&us), "{call} of node {neighbour}: {us} us, {expected_us}");
+        }
     }
+}
+
+/// The same for ranks' messages, which are fetched: neighbours in A and in E.
+#[test]
+fn messages_from_a_neighbour_in_e_use_both_links() {
+    let sets = ["machine=bgq", "topology.dims=[2, 2, 2, 2, 2]", "workload.sizes_B=[262144]"];
+    let gb_per_s = |partner: u32| {
+        let study = study(&format!("program = 'bw', window = 4, ranks = 32, partner = {partner}"), &sets);
+        figure(&study, &run(&study, 1), "bandwidth_GB_per_s")
+    };
+    let (in_a, in_e) = (gb_per_s(1), gb_per_s(16));
+    assert!((1.9..2.05).contains(&(in_e / in_a)), "{in_e}, {in_a}");
 }
 
 /// A benchmark beside other traffic is one of several jobs, and measures that it is not alone.

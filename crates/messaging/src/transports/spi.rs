@@ -22,9 +22,11 @@ use std::sync::Arc;
 
 /// Injection FIFOs for messages, to which destinations are pinned; and, from this number on, as many for the
 /// descriptors of RDMA reads by others, to which the readers are pinned: a FIFO's descriptors are executed
-/// one after the other, each over the links to one reader.
+/// one after the other, each over the links to one reader. Behind them are two for the halves of reads by a
+/// neighbour with two links.
 const FIFOS: u32 = 8;
 const FETCHES: u16 = 32;
+const HALVES: u16 = FETCHES + FIFOS as u16;
 /// The reception FIFO.
 const RECEPTION: u16 = 0;
 
@@ -163,7 +165,7 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
 
     fn start(&mut self) {
         self.device.set_base_address(0, 0);
-        for fifo in 0..FIFOS {
+        for fifo in 0..FIFOS + 2 {
             let fetches = InjectionFifo {
                 start: FETCH_FIFO + u64::from(fifo) * FETCH_FIFO_B,
                 size_B: FETCH_FIFO_B,
@@ -212,21 +214,23 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
             prefetch_only: false,
         };
         self.device.set_counter(counter, bytes);
-        let (here, there) = (self.device.node(), self.placement.node(from));
-        let parts: SmallVec<[Descriptor; 2]> = match double_link::ports(self.device.torus(), there, here) {
-            Some(ports) if bytes >= double_link::DIVIDED_MIN_B => double_link::halves(&put, ports).into(),
-            _ => smallvec![put],
-        };
-        for (n, put) in (0..).zip(parts) {
-            let payload = DESCRIPTORS + DESCRIPTOR_B * (2 * u64::from(request) + u64::from(n));
+        let (own, target) = (self.device.node(), self.placement.node(from));
+        let parts: SmallVec<[(u16, Descriptor); 2]> =
+            match double_link::ports(self.device.torus(), target, own) {
+                Some(ports) if bytes >= double_link::DIVIDED_MIN_B => {
+                    (HALVES..).zip(double_link::halves(&put, ports)).collect()
+                }
+                _ => smallvec![(FETCHES + (own % FIFOS) as u16, put)],
+            };
+        for (n, (fifo, put)) in (0..).zip(parts) {
+            let payload = DESCRIPTORS + DESCRIPTOR_B * (2 * u64::from(request) + n);
             let length = self.device.store_descriptors(payload, &[put]);
             let read = Descriptor {
                 payload,
                 length,
                 map: ANY_DIRECTION,
-                network: Network::in_order(there),
-                // The descriptors of one FIFO are executed one after the other.
-                kind: Kind::RemoteGet { fifo: FETCHES + ((here + n) % FIFOS) as u16 },
+                network: Network::in_order(target),
+                kind: Kind::RemoteGet { fifo },
                 prefetch_only: false,
             };
             self.inject((from % FIFOS) as u16, read);

@@ -20,7 +20,7 @@ pub struct OneSided {
     pub to: u32,
     /// Data of an operation, bytes.
     pub bytes: u64,
-    /// Gets that are measured, and puts, after one of each that is not.
+    /// Measured gets, and measured puts, after a warm-up of one each.
     pub rounds: u32,
 }
 
@@ -121,7 +121,7 @@ pub(super) fn measured(config: &OneSided, measurements: &Measurements, tick_ns: 
         config.bytes as f64 * times.len() as f64 / (times.iter().sum::<f64>() * tick_ns) * 1e3
     };
     Measured {
-        title: "Gets and puts one way".into(),
+        title: "Bandwidth of gets and puts".into(),
         columns: columns(&[("data", "B")], &[("PAMI_Rget", "MB/s"), ("PAMI_Rput", "MB/s")]),
         rows: vec![vec![config.bytes as f64, rate(Transfer::Get), rate(Transfer::Put)]],
     }

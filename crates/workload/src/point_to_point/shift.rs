@@ -1,6 +1,6 @@
-//! `shift`: all ranks send at once, each to the rank at the same distance, as Kerbyson et al. measured Blue Gene/Q
-//! ("Comparing the Performance of Blue Gene/Q with Leading Cray XE6 and InfiniBand Systems", ICPADS 2012,
-//! section IV.E): how much a rank gets depends on the links that the shift shares.
+//! `shift`: all ranks send at once, each to the rank at the same distance, as Kerbyson et al. measured Blue
+//! Gene/Q ("Comparing the Performance of Blue Gene/Q with Leading Cray XE6 and InfiniBand Systems", ICPADS
+//! 2012, section IV.E). A rank's bandwidth depends on the links that the messages share.
 
 use super::{Benchmark, DATA, barrier, begin, check_window, end, seconds, skeleton};
 use crate::ConfigError;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub struct Shift {
     /// Data of a message, bytes: one size after the other.
     pub sizes_B: Vec<u64>,
-    /// How much greater the receiver's number is; after the last rank comes the first.
+    /// Distances: rank i sends to rank (i + distance) mod ranks.
     pub distances: Vec<u32>,
     /// Ranks. If omitted: one on each node.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,8 @@
 //!
 //! A read is a remote get: a packet with descriptors, which the target's unit executes; each is an RDMA write
 //! into this task's memory, by any route, and all of them decrement one counter here. One packet holds the
-//! descriptors of [`GET_PIECES`] pieces. A neighbour in E sends the halves of a long piece over one link each.
+//! descriptors of [`GET_PIECES`] pieces. A neighbour in E sends the halves of a single long piece over one
+//! link each, if there is room for two descriptors.
 //!
 //! A write is a descriptor per piece in the FIFO of sends to its target, on the fixed route of its packets.
 //! It ends here when it has been injected. Nothing reports its end there, so an acknowledgement follows it: a
@@ -52,18 +53,19 @@ impl UnitContext {
     pub(super) fn read(&mut self, with: Endpoint, pieces: &[Piece]) -> Begun {
         let counter = self.counter();
         self.device.set_counter(counter, pieces.iter().map(|(local, _)| local.bytes).sum());
-        let of = |unit: &Self, &(local, remote): &Piece| {
+        let reply_of = |unit: &Self, &(local, remote): &Piece| {
             unit.reply(with, (remote, local.bytes), unit.physical(local), counter)
         };
         if let Some(ports) = self.two_links(with, pieces) {
-            for (port, half) in ports.into_iter().zip(double_link::halves(&of(self, &pieces[0]), ports)) {
+            for (port, half) in ports.into_iter().zip(double_link::halves(&reply_of(self, &pieces[0]), ports))
+            {
                 self.remote_get(with, port, &[half]).expect("it has room");
             }
         } else {
             let port = self.pin_at(with);
             for some in pieces.chunks(GET_PIECES) {
                 let replies: SmallVec<[Descriptor; GET_PIECES]> =
-                    some.iter().map(|piece| of(self, piece)).collect();
+                    some.iter().map(|piece| reply_of(self, piece)).collect();
                 self.remote_get(with, port, &replies).expect("it has room");
             }
         }
@@ -72,12 +74,13 @@ impl UnitContext {
         begun
     }
 
-    /// The ports of the links over which a task's node sends the halves of a read, if it has two of them to this node.
+    /// The ports of the links over which a task's node sends the halves of a read, if it has two of them to
+    /// this node.
     fn two_links(&self, with: Endpoint, pieces: &[Piece]) -> Option<[u16; 2]> {
         let [(local, _)] = pieces else { return None };
         let is_long = local.bytes >= double_link::DIVIDED_MIN_B && self.room_of(self.fifo(with)) >= 2;
-        let there = self.placement.of_task(with.task()).0;
-        double_link::ports(self.device.torus(), there, self.device.node()).filter(|_| is_long)
+        let target = self.placement.of_task(with.task()).0;
+        double_link::ports(self.device.torus(), target, self.device.node()).filter(|_| is_long)
     }
 
     /// This process's number at a task's node.
