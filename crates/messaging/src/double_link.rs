@@ -1,7 +1,8 @@
 //! The two links between neighbours in dimension E of Blue Gene/Q, which has length two. IBM's PAMI fetches
 //! long data from such a neighbour by two remote gets, half over each, in one public version of its Message
 //! Unit device (`DmaModelBase.h`); in another that is switched off. The 3,481 MB/s that were measured
-//! (`further.bgq_one_way`) take both links. Its halves have a fixed route, here any.
+//! (`further.bgq_one_way`) take both links. The halves' packets have a fixed route there, and any here, which
+//! is the same over one link.
 
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};

@@ -119,6 +119,19 @@ fn a_mebibyte_takes_as_long_as_its_packets() {
     assert!(slower.iter().all(|ns| (0.0..15.0 * 3000.0).contains(ns)), "16 pieces: {slower:?} ns more");
 }
 
+/// A get from a neighbour in E comes over both links, a put goes over one. The data is checked.
+#[test]
+fn a_get_from_a_neighbour_in_e_takes_half_as_long() {
+    let get_and_put = |dims: &[u32]| {
+        let at_once = |spi| mebibytes(spi, Limits::default());
+        let measurements = run(&network(dims, false), &unit(), at_once, &[], 1).0;
+        [GET, PUT].map(|key| measured(&measurements, key))
+    };
+    let ([get, put], [get_in_e, put_in_e]) = (get_and_put(&[4]), get_and_put(&[1, 1, 1, 1, 2]));
+    assert!((0.5..0.51).contains(&(get_in_e / get)), "{get_in_e} ns, {get}");
+    assert!((0.99..1.01).contains(&(put_in_e / put)), "{put_in_e} ns, {put}");
+}
+
 /// A get from far away is read in parts: with enough of them on their way it takes as long as one; with one
 /// at a time each waits for the one before it.
 #[test]

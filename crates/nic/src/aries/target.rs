@@ -73,14 +73,13 @@ impl Nic {
         let slack = c.config.pcie.time(BACKLOG_B);
         while let Some((there, first)) = self.arrivals[class].first() {
             let path = there.max(self.arrivals_free[class]);
-            // A get waits for the data path's reads too. If it did not, the reads of all gets that have arrived
-            // would be before the next write, and two nodes that fetch from each other would read and write
-            // in turns.
+            // A get waits for the data path's reads too. If it did not, the reads of all arrived gets would be
+            // before the next write, and two nodes that fetch from each other would read and write in turns.
             let is_get = class == 0 && first.meta.kind == Op::Get as u8;
             let reads = if is_get { self.read_free } else { Microticks::ZERO };
             let start = path.max(reads).max(self.pcie.free(Direction::Up).saturating_sub(slack));
-            // The classes take turns: one that has waited until its time is next, even if the other has used the
-            // host interface in the meantime.
+            // The classes take turns: one that has waited until its time is next, even if the other has used
+            // the host interface in the meantime.
             let is_next = std::mem::take(&mut has_waited) && path <= t;
             if start > t && !is_next {
                 if self.arrivals[class].is_first_call(start) {

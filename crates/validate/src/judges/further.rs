@@ -174,8 +174,8 @@ fn bgq_shift(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 const PAIRINGS_LONGEST: f64 = 16.0;
 
 /// The network and its FIFOs, without a library. A node's peak is what the two links of the longest dimension
-/// carry, 2 x 1.8 GB/s, over its packets' mean hops along it: a quarter of its length for an all-to-all, half of
-/// it for pairings.
+/// carry, 2 x 1.8 GB/s, over its packets' mean hops along it: a quarter of its length for an all-to-all, half
+/// of it for pairings.
 fn bgq_under_the_hood(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     if bench.quick {
         return Ok(vec![]);

@@ -61,9 +61,8 @@ impl Resources {
 
 /// A number for a process of a node, as another node sees it, which tells the ten directions of the first hop
 /// apart: messages to it, and reads by it, always use the FIFO of this number, except halves of reads, which
-/// use those of their links. So neighbours on different
-/// links never share a FIFO, where there are ten. Where both directions are as short, the processes of the
-/// node take turns.
+/// use those of their links. So neighbours on different links never share a FIFO, where there are ten. Where
+/// both directions are as short, the processes of the node take turns.
 pub fn pin(torus: &Torus, here: u32, (there, process): (u32, u8)) -> u16 {
     let (from, to) = (torus.coordinates(here), torus.coordinates(there));
     let first = (0..torus.dimensions()).find_map(|d| {
