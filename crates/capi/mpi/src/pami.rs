@@ -137,8 +137,9 @@ fn reason(call: &str) -> String {
 }
 
 impl Pami {
-    /// Takes part in the job.
-    pub fn start() -> Result<Self, String> {
+    /// Takes part in the job. Whether the program asks for `MPI_THREAD_MULTIPLE` may decide about
+    /// communication threads.
+    pub fn start(is_multiple: bool) -> Result<Self, String> {
         let mut client = null_mut();
         let ask =
             |name| Configuration { name, value: crate::pami_interface::abi::AttributeValue { intval: 0 } };
@@ -153,7 +154,8 @@ impl Pami {
             }
             let [own, processes] = facts.map(|fact| fact.value.intval as u32);
             let is_simulated = place(client).0.contains(ON_MACHINE);
-            let settings = contexts::Settings::new(is_simulated, Self::most_contexts(client), own);
+            let settings =
+                contexts::Settings::new(is_simulated, Self::most_contexts(client), own, is_multiple);
             settings.check_alike(client)?;
             let mut all = vec![null_mut(); settings.contexts];
             if PAMI_Context_createv(client, null_mut(), 0, all.as_mut_ptr(), all.len()) != SUCCESS {

@@ -60,7 +60,7 @@ pub fn is_world_model() -> bool {
 
 /// Begins the library; returns the level of threads that is provided.
 pub fn begin_library(name: &'static str, level: c_int) -> c_int {
-    let pami = Pami::start().unwrap_or_else(|why| {
+    let pami = Pami::start(level == THREAD_MULTIPLE).unwrap_or_else(|why| {
         tell(&format!("{name}: {why}"));
         std::process::exit(1);
     });

@@ -154,14 +154,17 @@ fn messages_are_spread_over_contexts_and_handed_to_their_threads() {
     assert!(run(VARIANTS[2]).iter().all(|&[contexts, posts]| contexts == 3 && posts >= 6));
 }
 
-/// Short messages of one thread: communication threads take work off it. How much of the paper's 2.4 that is
-/// depends on all that it leaves to the thread, so the bound is low.
+/// `MPI_THREAD_MULTIPLE` enables communication threads on a simulated machine, as the paper says. Short
+/// messages of one thread: they take work off it. How much of the paper's 2.4 that is depends on all that it
+/// leaves to the thread, so the bound is low.
 #[test]
-fn communication_threads_raise_the_message_rate_of_a_guest() {
+fn thread_multiple_enables_communication_threads_which_raise_the_message_rate_of_a_guest() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();
     let program = compile("tests/mpi/message_rate.c", folder.path());
-    let rates = [(&[][..], "1"), (VARIANTS[2], "1"), (VARIANTS[2], "2")].map(|(variables, threads)| {
+    const NONE: Variables = &[("PAMID_THREAD_MULTIPLE", "0")];
+    let runs = [(NONE, "1"), (&[], "1"), (&[], "2"), (VARIANTS[2], "2")];
+    let rates = runs.map(|(variables, threads)| {
         let job = Job { arguments: vec![threads.into()], ..with(variables, job(&program, 6)) };
         let (outcome, out, err) = run_guests(&machine(1, 1), job);
         assert_eq!(outcome.processes.status(), 0, "{out}{err}");
@@ -170,6 +173,38 @@ fn communication_threads_raise_the_message_rate_of_a_guest() {
     assert!(rates[1] > 1.3 * rates[0], "{rates:?}");
     // Two threads hold the lock for what they share only.
     assert!(rates[2] > 1.3 * rates[1], "{rates:?}");
+    assert!(rates[2] == rates[3], "{rates:?}");
+}
+
+/// Ranks that ask for different levels would have other contexts, unless a variable decides for all.
+#[test]
+fn ranks_that_ask_for_different_levels_of_threads_are_told_what_to_set() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let text = folder.path().join("levels.c");
+    std::fs::write(
+        &text,
+        r#"
+        #include <mpi.h>
+        #include <stdlib.h>
+        int main(int argc, char ** argv)
+        {
+          int provided, own = atoi(getenv("NETLOOM_TASK")), sum;
+          MPI_Init_thread(&argc, &argv, own == 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+          MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+          MPI_Finalize();
+          return sum == 3 ? 0 : 1;
+        }"#,
+    )
+    .unwrap();
+    let program = compile(text.to_str().unwrap(), folder.path());
+    let (status, _, output) = simulated(&machine(1, 1), &program, 3, &[]);
+    assert!(status != 0 && output.contains("set PAMID_THREAD_MULTIPLE to 0 or 1 for all"), "{output}");
+    for value in [&[("PAMID_THREAD_MULTIPLE", "0")], &[("PAMID_THREAD_MULTIPLE", "1")]] {
+        let (status, _, output) = simulated(&machine(1, 1), &program, 3, value);
+        assert_eq!(status, 0, "{value:?}: {output}");
+    }
+    assert_eq!(native(&program, 3, &[]).0, 0);
 }
 
 /// A rank with fewer contexts would never look at some that messages to it take.

@@ -50,12 +50,14 @@ fn number(name: &str, own: Process) -> Option<u64> {
 }
 
 impl Settings {
-    /// Reads it for a process that may have this number of contexts.
-    pub fn new(is_simulated: bool, most: usize, own: Process) -> Self {
+    /// Reads it for a process that may have this number of contexts, and whose program asks for
+    /// `MPI_THREAD_MULTIPLE` or not. On a simulated machine that enables communication threads, as the paper
+    /// says; natively they would take cores from the program.
+    pub fn new(is_simulated: bool, most: usize, own: Process, is_multiple: bool) -> Self {
         let number = |name| number(name, own);
         let is_on = |name| number(name).map(|value| value > 0);
-        let is_multiple = is_on("PAMID_THREAD_MULTIPLE").unwrap_or(false);
-        let is_asked = is_on("PAMID_ASYNC_PROGRESS").unwrap_or(is_multiple);
+        let variable = is_on("PAMID_ASYNC_PROGRESS").or_else(|| is_on("PAMID_THREAD_MULTIPLE"));
+        let is_asked = variable.unwrap_or(is_simulated && is_multiple);
         let usual = match (is_asked, is_simulated) {
             (false, _) => 1,
             (true, false) => NATIVE_CONTEXTS,
@@ -65,7 +67,8 @@ impl Settings {
         let set = number("PAMID_CONTEXT_MAX").map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         let contexts = set.unwrap_or(usual).clamp(1, most);
         let have_threads = is_asked && contexts > 1;
-        if is_asked && !have_threads && own == 0 {
+        // Without a variable there are as many as the machine gives.
+        if variable == Some(true) && !have_threads && own == 0 {
             let why = match most {
                 1 => "a process has one context of PAMI here",
                 _ => "PAMID_CONTEXT_MAX is 1",
@@ -93,7 +96,8 @@ impl Settings {
         };
         Err(format!(
             "this rank would have {}, and another one has {}: PAMID_CONTEXT_MAX, PAMID_ASYNC_PROGRESS and \
-             PAMID_THREAD_MULTIPLE have to be the same for all",
+             PAMID_THREAD_MULTIPLE have to be the same for all; if only some ranks ask for \
+             MPI_THREAD_MULTIPLE, set PAMID_THREAD_MULTIPLE to 0 or 1 for all",
             in_words(self.contexts, self.have_threads),
             in_words(first as usize / 2, first % 2 == 1),
         ))
