@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// How a file begins.
-const MAGIC: &[u8; 20] = b"netloom checkpoint 1";
+const MAGIC: &[u8; 20] = b"netloom checkpoint 2";
 
 /// The state of a run.
 #[derive(BorshSerialize, BorshDeserialize)]

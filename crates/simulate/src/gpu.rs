@@ -110,8 +110,13 @@ fn supported(study: &ResolvedStudy) -> Result<(TorusConfig, Traffic), Problem> {
     }
     let pattern = match &s.workload {
         WorkloadConfig::Uniform {} => Pattern::Uniform,
-        WorkloadConfig::AllToAll(of) if of.dims.is_empty() => Pattern::AllToAll,
-        _ => return unsupported("workload.kind", "\"uniform\", or an \"all-to-all\" of all nodes"),
+        WorkloadConfig::AllToAll(of) if of.dims.is_empty() && of.first_phase.is_empty() => Pattern::AllToAll,
+        _ => {
+            return unsupported(
+                "workload.kind",
+                "\"uniform\", or an \"all-to-all\" of all nodes in one phase",
+            );
+        }
     };
     let of = &s.traffic;
     if of.packets_per_node.is_some() || of.load == workload::Load::Burst {

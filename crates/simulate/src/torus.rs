@@ -14,9 +14,9 @@ use netloom_study::diagnose::Problem;
 use netloom_study::machine::TorusNetwork;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
-use netloom_workload::config::Runs;
+use netloom_workload::config::{Runs, WorkloadConfig};
 use netloom_workload::shape::Shape;
-use netloom_workload::traffic::{Pattern, TorusPlan, TorusTraffic};
+use netloom_workload::traffic::{Pattern, Phases, TorusPlan, TorusTraffic};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -42,6 +42,11 @@ fn run<F: RouterFamily>(family: &F, study: &ResolvedStudy, how: RunOptions) -> R
     let payload = payload_of_full_packet(network);
     let workload = beside_the_study(study);
     let problem = |e: ConfigError| study.impossible(e);
+    if let WorkloadConfig::AllToAll(all) = &workload
+        && !all.first_phase.is_empty()
+    {
+        Phases::check(&s.traffic, network, nic).map_err(problem)?;
+    }
     let Some(pattern) = Pattern::new(&workload, &shape, payload, s.seed).map_err(problem)? else {
         return match workload.runs() {
             Runs::OnInterface(program) => nics::on_torus(family, study, program, how),

@@ -204,8 +204,9 @@ mod tests {
 
     #[test]
     fn planes_and_lines_name_their_dimensions() {
-        let over =
-            |over, dims: &str| WorkloadConfig::AllToAll(AllToAll { over, dims: dims.into(), bytes: None });
+        let over = |over, dims: &str| {
+            WorkloadConfig::AllToAll(AllToAll { over, dims: dims.into(), ..AllToAll::default() })
+        };
         let (cube, square) = (torus(&[4, 4, 4]), torus(&[4, 4]));
         assert!(over(Over::Planes, "xz").check(&cube).is_ok());
         assert!(over(Over::Planes, "xx").check(&cube).is_err());

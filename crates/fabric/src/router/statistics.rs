@@ -262,9 +262,12 @@ impl Recorder {
         sum
     }
 
-    /// A packet of `chunks` has been delivered.
+    /// A packet of `chunks` has been delivered, unless it is to be sent on.
     #[inline]
     pub(super) fn delivered(&mut self, now: Time, chunks: u32, meta: &Meta) {
+        if meta.is_sent_on {
+            return;
+        }
         self.current.delivered += 1;
         self.current.delivered_chunks += u64::from(chunks);
         self.current.latency += now - meta.made;

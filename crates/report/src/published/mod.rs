@@ -149,6 +149,10 @@ fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String
         all.push(base);
         return Ok(());
     }
+    let settings: Vec<&str> = list("settings").iter().filter_map(Tree::text).collect();
+    if let Some(unknown) = settings.iter().find(|name| !columns.contains(name)) {
+        return Err(format!("settings names no column: {unknown}"));
+    }
     let fitted: Vec<String> = list("calibrate_rows").iter().map(plain).collect();
     let keys = match rows.len() {
         1 => 0,
@@ -170,7 +174,8 @@ fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String
         if let Some(i) = is_fitted {
             found[i] = true;
         }
-        for (column, cell) in columns.iter().zip(row).skip(keys) {
+        let results = columns.iter().zip(row).skip(keys).filter(|(column, _)| !settings.contains(column));
+        for (column, cell) in results {
             all.push(Entry {
                 id: format!("{row_id}.{column}"),
                 quantity: (*column).to_owned(),

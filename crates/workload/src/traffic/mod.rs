@@ -10,6 +10,7 @@
 //! | `order.rs` | an order of destinations that is computed, not stored |
 //! | `permutation.rs` | permutations, drawn or read |
 //! | `jobs.rs` | jobs side by side, and their nodes |
+//! | `phases.rs` | an all-to-all in two phases: packets that nodes send on |
 //! | `plan.rs` | the traffic of a machine: pattern, sizes, and the rates of each job |
 //! | `source.rs` | a sequence of packets of a node: the next one |
 //! | `torus.rs`, `torus_plan.rs` | nodes of tori: FIFOs, hint bits, priorities |
@@ -24,6 +25,7 @@ pub mod jobs;
 pub mod order;
 pub mod pattern;
 pub(crate) mod permutation;
+mod phases;
 pub mod plan;
 pub mod reordering;
 pub mod source;
@@ -36,6 +38,7 @@ pub use beside::Beside;
 pub use counts::{ClassCounts, Counts, JobCounts};
 pub use jobs::Jobs;
 pub use pattern::Pattern;
+pub use phases::Phases;
 pub use plan::{Plan, Rate};
 pub use switched::SwitchedTraffic;
 pub use switched_plan::SwitchedPlan;

@@ -2,7 +2,8 @@
 
 use super::counts::JobCounts;
 use super::order::Order;
-use super::source::{Next, Source};
+use super::phases::{SentOn, Waiting};
+use super::source::{Next, Request, Source};
 use super::torus_plan::TorusPlan;
 use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::checkpoint::{State, load_each, store_each};
@@ -38,6 +39,8 @@ pub struct TorusTraffic {
     pub delivered: u64,
     /// Payload that arrived, bytes.
     pub payload_bytes: u64,
+    /// Packets that nodes send on.
+    sent_on: SentOn,
     /// Arrivals of each job since the statistics were restarted; empty without jobs.
     jobs: Vec<JobCounts>,
 }
@@ -59,6 +62,7 @@ impl TorusTraffic {
             senders: numbers.iter().map(sender).collect(),
             orders: numbers.iter().filter_map(|&number| plan.plan.order(number)).collect(),
             sources: sources.collect(),
+            sent_on: plan.phases.as_ref().map_or(SentOn::default(), |_| SentOn::new(numbers.len())),
             delivered: 0,
             payload_bytes: 0,
             jobs: vec![JobCounts::default(); plan.plan.jobs().map_or(0, |_| plan.plan.rates().len())],
@@ -121,6 +125,50 @@ impl TorusTraffic {
         }
     }
 
+    /// The next packet of a lane where packets have two phases.
+    #[inline(never)]
+    fn next_in_phases(&mut self, now: Time, node: u32, lane: usize, calls: &mut Calls) -> Pull {
+        if self.plan.lanes[lane].sends_on {
+            let Some(Waiting { to, chunks, made, source }) = self.sent_on.pop(node) else {
+                return Pull::Empty;
+            };
+            let (to, hints) = self.plan.compass.to(&self.senders[node as usize].origin, to);
+            let header = Header::new(to, hints, chunks, self.plan.lanes[lane].flags).in_zone(self.plan.zone);
+            return Pull::Packet(header, Meta { made, source, ..Meta::default() });
+        }
+        loop {
+            let plan = Arc::clone(&self.plan);
+            let phases = plan.phases.as_ref().expect("it is called with them only");
+            let sender = &self.senders[node as usize];
+            let dealt = &plan.lanes[sender.lanes as usize + lane];
+            let source = &mut self.sources[node as usize * plan.lanes_each + lane];
+            let from = (sender.number, self.orders.get(node as usize));
+            let Request { made, to, size } = match source.next(now, &plan.plan, &dealt.share, from, |_| true)
+            {
+                Next::Packet(request) => request,
+                Next::NotBefore(time) => return Pull::NotBefore(time),
+                Next::Nothing => return Pull::Empty,
+            };
+            let (by, source) = (phases.by(sender.number, to), sender.number);
+            if by == source {
+                self.send_on(node, Waiting { to, chunks: size, made, source }, calls);
+                continue;
+            }
+            let (next, hints) = plan.compass.to(&sender.origin, by);
+            let header = Header::new(next, hints, size, dealt.flags).in_zone(plan.zone);
+            let is_sent_on = by != to;
+            return Pull::Packet(header, Meta { made, source, auxiliary: to, is_sent_on, ..Meta::default() });
+        }
+    }
+
+    /// A node has a packet to send on.
+    fn send_on(&mut self, node: u32, waiting: Waiting, calls: &mut Calls) {
+        if self.sent_on.push(node, waiting) {
+            let lanes = self.plan.lanes[..self.plan.lanes_each].iter().enumerate();
+            lanes.filter(|(_, lane)| lane.sends_on).for_each(|(lane, _)| calls.fill(node, lane));
+        }
+    }
+
     /// Counts a packet of a job.
     #[cold]
     fn count(&mut self, now: Time, delivery: &Delivery, payload_bytes: u64) {
@@ -132,13 +180,16 @@ impl TorusTraffic {
 
 impl State for TorusTraffic {
     fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
-        let TorusTraffic { plan: _, senders: _, orders: _, sources, delivered, payload_bytes, jobs } = self;
+        let TorusTraffic { plan: _, senders: _, orders: _, sources, sent_on, delivered, payload_bytes, jobs } =
+            self;
         store_each(sources, to)?;
+        sent_on.store(to)?;
         (delivered, payload_bytes, jobs).serialize(to)
     }
 
     fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
         load_each(&mut self.sources, from)?;
+        self.sent_on.load(from)?;
         (self.delivered, self.payload_bytes, self.jobs) = BorshDeserialize::deserialize(from)?;
         Ok(())
     }
@@ -147,7 +198,10 @@ impl State for TorusTraffic {
 impl Software for TorusTraffic {
     // Called from several places of the interface, one of which is on the path of every packet.
     #[inline(always)]
-    fn next(&mut self, now: Time, node: u32, lane: usize, _: &mut Calls) -> Pull {
+    fn next(&mut self, now: Time, node: u32, lane: usize, calls: &mut Calls) -> Pull {
+        if self.plan.phases.is_some() {
+            return self.next_in_phases(now, node, lane, calls);
+        }
         // Whether lanes accept packets by direction is the same for all nodes.
         match self.plan.lanes[lane].fifo {
             None => self.candidate(now, node, lane),
@@ -162,7 +216,11 @@ impl Software for TorusTraffic {
         self.orders.get(node as usize).into_iter().for_each(prefetch);
     }
 
-    fn arrived(&mut self, now: Time, _: u32, delivery: &Delivery, _: &mut Calls) {
+    fn arrived(&mut self, now: Time, node: u32, delivery: &Delivery, calls: &mut Calls) {
+        if delivery.meta.is_sent_on {
+            let Meta { made, source, auxiliary: to, .. } = delivery.meta;
+            return self.send_on(node, Waiting { to, chunks: delivery.header.chunks(), made, source }, calls);
+        }
         let bytes = delivery.header.chunks() * self.plan.chunk_bytes;
         let payload_bytes = u64::from(bytes.saturating_sub(self.plan.header_bytes));
         self.delivered += 1;

@@ -6,6 +6,7 @@
 //! others.
 
 use super::pattern::Pattern;
+use super::phases::Phases;
 use super::plan::{Plan, Rate, Streams};
 use super::source::Share;
 use super::torus::TorusTraffic;
@@ -31,6 +32,8 @@ pub struct TorusPlan {
     /// Reachability, if anything has failed.
     pub(super) planner: Option<Planner>,
     pub(super) zone: u8,
+    /// The phases of an all-to-all, if it has several.
+    pub(super) phases: Option<Phases>,
     /// Bytes of a chunk, and of a packet's headers.
     pub(super) chunk_bytes: u32,
     pub(super) header_bytes: u32,
@@ -49,6 +52,8 @@ pub(super) struct Lane {
     pub fifo: Option<(usize, usize)>,
     /// Flags of a header.
     pub flags: u16,
+    /// Whether it is for packets that the node sends on, and not for its own.
+    pub sends_on: bool,
 }
 
 impl Lane {
@@ -74,7 +79,8 @@ impl TorusPlan {
             Rate { offered, interval: offered.map_or(0.0, |rate| 1.0 / rate), ..Rate::default() }
         };
         let plan = Plan::new(pattern, (workload, traffic), sizes.0.clone(), (seed, STREAMS), rate);
-        let deal = dealt(traffic, nic);
+        let phases = Phases::new(workload, &torus);
+        let deal = dealt(traffic, nic, phases.is_some());
         let mut lanes = vec![];
         for rate in plan.rates() {
             lanes.extend(deal.iter().map(|lane| lane_at(lane, rate, &deal, traffic, nic)));
@@ -86,6 +92,7 @@ impl TorusPlan {
             compass: Compass::new(&torus, network.halfway_tie),
             torus,
             zone: traffic.zone,
+            phases,
             chunk_bytes: packet.chunk_B,
             header_bytes: packet.header_B + packet.software_header_B,
             lanes,
@@ -128,7 +135,7 @@ fn is_by_direction(nic: &FifoConfig) -> bool {
 }
 
 /// The lanes of a silent node: their FIFOs, and the first packet of each in a sequence.
-fn dealt(traffic: &TrafficConfig, nic: &FifoConfig) -> Vec<Lane> {
+fn dealt(traffic: &TrafficConfig, nic: &FifoConfig, in_phases: bool) -> Vec<Lane> {
     let is_high = |lane: usize| {
         if nic.injection_fifo_B.is_some() {
             lane % 2 == 1
@@ -145,12 +152,17 @@ fn dealt(traffic: &TrafficConfig, nic: &FifoConfig) -> Vec<Lane> {
         peers[usize::from(high)] += 1;
         let fifos = of_set[usize::from(high)];
         let fifo = by_direction.then(|| (place % fifos, fifos));
-        let start = if by_direction { place / fifos } else { place };
+        let start = match (by_direction, in_phases) {
+            (true, _) => place / fifos,
+            (false, true) => place / 2,
+            (false, false) => place,
+        };
+        let sends_on = in_phases && place % 2 == 1;
         let mut flags = if high { Header::HIGH } else { 0 };
         if traffic.routing == Routing::Static {
             flags |= Header::STATIC;
         }
-        Lane { share: Share { start: start as u64, ..Share::default() }, fifo, flags }
+        Lane { share: Share { start: start as u64, ..Share::default() }, fifo, flags, sends_on }
     };
     (0..FifoNic::<TorusTraffic>::lanes(nic)).map(lane).collect()
 }
@@ -165,7 +177,7 @@ fn lane_at(lane: &Lane, rate: &Rate, all: &[Lane], traffic: &TrafficConfig, nic:
     let high = lane.is_high();
     let step = match is_by_direction(nic) {
         true => nic.sets().into(),
-        false => all.iter().filter(|peer| peer.is_high() == high).count() as u64,
+        false => all.iter().filter(|peer| peer.is_high() == high && !peer.sends_on).count() as u64,
     };
     let interval = rate.offered.map_or(0.0, |offered| 1.0 / (offered * shares[usize::from(high)]));
     let share = Share {

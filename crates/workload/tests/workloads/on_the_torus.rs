@@ -54,6 +54,28 @@ fn all_to_all() -> WorkloadConfig {
     WorkloadConfig::AllToAll(AllToAll::default())
 }
 
+/// Rows, then planes: on a torus four times as long in x, packets of x no longer
+/// wait behind others. Each packet is counted where it ends, whatever the threads.
+#[test]
+fn an_all_to_all_in_two_phases_delivers_each_packet_once_and_sooner() {
+    let burst = TrafficConfig { load: Load::Burst, ..TrafficConfig::default() };
+    let in_phases = |first_phase: &str, nic: &FifoConfig, threads: usize| {
+        let all = AllToAll { first_phase: first_phase.into(), ..AllToAll::default() };
+        let options = BuildOptions { block: vec![4, 4, 4], ..BuildOptions::default() };
+        drain(&[16, 4, 4], &WorkloadConfig::AllToAll(all), &burst, nic, options, threads)
+    };
+    let fifo = FifoConfig::default();
+    let (direct, rows) = (in_phases("", &fifo, 2), in_phases("x", &fifo, 2));
+    assert_eq!(rows, in_phases("x", &fifo, 1));
+    assert_eq!((rows.0, rows.1), (256 * 255, direct.1));
+    assert!((rows.2 as f64) < 0.95 * direct.2 as f64, "{} and {}", rows.2, direct.2);
+    let virtual_node = FifoConfig { mode: NodeMode::VirtualNode, ..fifo.clone() };
+    let slow = FifoConfig { reception_fifo_B: Some(1024), drain_bytes_per_tick: Some(0.7), ..fifo };
+    for nic in [virtual_node, slow] {
+        assert_eq!(in_phases("zy", &nic, 2).0, 256 * 255, "{nic:?}");
+    }
+}
+
 #[test]
 fn every_kind_of_interface_delivers_an_all_to_all() {
     let burst = TrafficConfig { load: Load::Burst, ..TrafficConfig::default() };

@@ -31,6 +31,11 @@ pub struct AllToAll {
     pub over: Over,
     /// The dimensions that a plane or line spans, as letters: `"xy"`, `"z"`. Empty for the whole machine.
     pub dims: String,
+    /// Dimensions of the first of two phases, as letters: `"x"`. A packet goes first along these to the node
+    /// that has its destination's coordinates there, whose software sends it on in the other dimensions.
+    /// Empty: it goes directly. Tori only.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub first_phase: String,
     /// Data for each pair of nodes, bytes. If omitted: what one full packet carries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -49,6 +54,7 @@ impl Workload for AllToAll {
         if self.bytes == Some(0) {
             return refuse("workload.bytes", "expected at least 1 byte");
         }
+        self.check_phases(shape)?;
         let spans = match (self.over, shape.torus()) {
             (Over::Machine, _) => 0,
             (Over::Planes, Some(_)) => 2,
@@ -84,6 +90,37 @@ impl Workload for AllToAll {
         }
         let members = dims.iter().map(|&d| u64::from(lengths[d])).product();
         Ok(Some(Arc::new(Along { shape: shape.clone(), dims, members, rounds })))
+    }
+}
+
+impl AllToAll {
+    fn check_phases(&self, shape: &Shape) -> Result<(), ConfigError> {
+        if self.first_phase.is_empty() {
+            return Ok(());
+        }
+        let refuse = |message: String| refuse("workload.first_phase", message);
+        if shape.torus().is_none() {
+            return refuse("expected none: the nodes have no dimensions".into());
+        }
+        if self.over != Over::Machine {
+            return refuse("expected none: only an all-to-all over the whole machine has two phases".into());
+        }
+        let n = shape.dimensions();
+        let is_dimension = |c: char| (0..n).any(|d| letter(d) == c);
+        let is_twice = |(at, c): (usize, char)| self.first_phase[..at].contains(c);
+        let letters = self.first_phase.chars();
+        if letters.clone().all(is_dimension)
+            && !self.first_phase.char_indices().any(is_twice)
+            && letters.count() < n
+        {
+            return Ok(());
+        }
+        let all: String = (0..n).map(letter).collect();
+        refuse(format!(
+            "expected some of the machine's dimensions {all}, each once and not all of them, such as \"x\"; \
+             found \"{}\"",
+            self.first_phase
+        ))
     }
 }
 

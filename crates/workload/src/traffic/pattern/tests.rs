@@ -97,7 +97,7 @@ proptest! {
 #[test]
 fn an_all_to_all_reaches_every_node_once_per_round() {
     for (over, dims, members) in [(Over::Machine, "", 24), (Over::Planes, "xz", 8), (Over::Lines, "y", 3)] {
-        let config = AllToAll { over, dims: dims.into(), bytes: Some(500) };
+        let config = AllToAll { over, dims: dims.into(), bytes: Some(500), ..AllToAll::default() };
         let shape = torus(&[2, 3, 4]);
         let p = pattern(&WorkloadConfig::AllToAll(config), &shape);
         for node in 0..24 {
