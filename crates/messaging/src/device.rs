@@ -57,6 +57,9 @@ pub trait MuDevice: Device<Step = crate::spi::Step> {
     /// Sets an entry of the base address table.
     fn set_base_address(&self, entry: u16, address: u64);
 
+    /// Sets the end of the buffer at an entry, until the entry is set again: what does not fit is refused.
+    fn set_base_end(&self, entry: u16, end: u64);
+
     /// Sets up an injection FIFO.
     fn set_injection_fifo(&self, fifo: u16, settings: InjectionFifo);
 

@@ -169,7 +169,7 @@ pub unsafe fn create_from_group(
     made: *mut usize,
 ) -> Result<(), Error> {
     crate::info::check(info)?;
-    crate::errhandlers::check(library, errhandler)?;
+    crate::errhandlers::check(errhandler)?;
     let handle = if group.size() == 0 {
         COMM_NULL
     } else {

@@ -60,26 +60,40 @@ pub unsafe fn handle(raised: Raised) -> c_int {
     }
 }
 
-impl Library {
-    /// The program's function of a handler.
-    pub fn user_handler(&self, handle: usize) -> Option<usize> {
-        self.errhandlers.get(handle.wrapping_sub(USER_ERRHANDLER)).map(|handler| handler.0)
-    }
+/// The program's handlers: function, and how often it has to be freed. They may be made before there is a
+/// library, and outlive it.
+static MADE: Mutex<Vec<(usize, u32)>> = Mutex::new(vec![]);
+
+fn made() -> MutexGuard<'static, Vec<(usize, u32)>> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub unsafe fn create(library: &mut Library, function: usize, errhandler: *mut usize) -> Result<(), Error> {
-    if function == 0 {
-        return Err(Error::new(Class::Arg, "comm_errhandler_fn is NULL"));
-    }
-    library.errhandlers.push((function, 1));
+/// The program's function of a handler.
+pub fn user_handler(handle: usize) -> Option<usize> {
+    made().get(handle.wrapping_sub(USER_ERRHANDLER)).map(|handler| handler.0)
+}
+
+/// Of communicators, windows and files.
+pub unsafe fn create(_: &mut Library, function: usize, errhandler: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave the place.
-    unsafe { *errhandler = USER_ERRHANDLER | (library.errhandlers.len() - 1) };
+    unsafe { create_early(function, errhandler) }
+}
+
+/// Of sessions: there may be no library.
+pub unsafe fn create_early(function: usize, errhandler: *mut usize) -> Result<(), Error> {
+    if function == 0 {
+        return Err(Error::new(Class::Arg, "the function of the error handler is NULL"));
+    }
+    let mut made = made();
+    made.push((function, 1));
+    // SAFETY: the program gave the place.
+    unsafe { *errhandler = USER_ERRHANDLER | (made.len() - 1) };
     Ok(())
 }
 
 /// A handler that the program may name.
-pub fn check(library: &mut Library, handle: usize) -> Result<(), Error> {
-    let made = library.errhandlers.get(handle.wrapping_sub(USER_ERRHANDLER));
+pub fn check(handle: usize) -> Result<(), Error> {
+    let made = made().get(handle.wrapping_sub(USER_ERRHANDLER)).copied();
     match handle {
         ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN => Ok(()),
         _ if made.is_some_and(|handler| handler.1 > 0) => Ok(()),
@@ -91,20 +105,20 @@ pub fn check(library: &mut Library, handle: usize) -> Result<(), Error> {
 }
 
 pub unsafe fn set(library: &mut Library, comm: CommId, errhandler: usize) -> Result<(), Error> {
-    check(library, errhandler)?;
+    check(errhandler)?;
     library.of(comm).errhandler = errhandler;
     Ok(())
 }
 
 pub unsafe fn set_of_win(library: &mut Library, win: WinId, errhandler: usize) -> Result<(), Error> {
-    check(library, errhandler)?;
+    check(errhandler)?;
     library.of_win(win).errhandler = errhandler;
     Ok(())
 }
 
 /// That of `MPI_FILE_NULL` is that of files which are opened later.
 pub unsafe fn set_of_file(library: &mut Library, file: usize, errhandler: usize) -> Result<(), Error> {
-    check(library, errhandler)?;
+    check(errhandler)?;
     *library.errhandler_place("file", file)? = errhandler;
     Ok(())
 }
@@ -112,26 +126,26 @@ pub unsafe fn set_of_file(library: &mut Library, file: usize, errhandler: usize)
 pub unsafe fn get(library: &mut Library, comm: CommId, errhandler: *mut usize) -> Result<(), Error> {
     let handle = library.of(comm).errhandler;
     // SAFETY: the program gave the place.
-    unsafe { hand_out(library, handle, errhandler) }
+    unsafe { hand_out(handle, errhandler) }
 }
 
 pub unsafe fn get_of_win(library: &mut Library, win: WinId, errhandler: *mut usize) -> Result<(), Error> {
     let handle = library.of_win(win).errhandler;
     // SAFETY: the program gave the place.
-    unsafe { hand_out(library, handle, errhandler) }
+    unsafe { hand_out(handle, errhandler) }
 }
 
 pub unsafe fn get_of_file(library: &mut Library, file: usize, errhandler: *mut usize) -> Result<(), Error> {
     let handle = *library.errhandler_place("file", file)?;
     // SAFETY: the program gave the place.
-    unsafe { hand_out(library, handle, errhandler) }
+    unsafe { hand_out(handle, errhandler) }
 }
 
 /// # Safety
 /// The program gave the place.
-pub unsafe fn hand_out(library: &mut Library, handle: usize, errhandler: *mut usize) -> Result<(), Error> {
+pub unsafe fn hand_out(handle: usize, errhandler: *mut usize) -> Result<(), Error> {
     // It is as if it were made again: the program frees it once more.
-    if let Some(handler) = library.errhandlers.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
+    if let Some(handler) = made().get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
         handler.1 += 1;
     }
     // SAFETY: the caller's promise.
@@ -140,11 +154,11 @@ pub unsafe fn hand_out(library: &mut Library, handle: usize, errhandler: *mut us
 }
 
 /// What has it keeps it.
-pub unsafe fn free(library: &mut Library, errhandler: *mut usize) -> Result<(), Error> {
+pub unsafe fn free(errhandler: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave it.
     let handle = unsafe { &mut *errhandler };
-    check(library, *handle)?;
-    if let Some(handler) = library.errhandlers.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
+    check(*handle)?;
+    if let Some(handler) = made().get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
         handler.1 -= 1;
     }
     *handle = ERRHANDLER_NULL;
@@ -195,7 +209,7 @@ pub unsafe fn call_of(
             return unsafe { self::handle(raised) };
         }
         let handler = library.errhandler_of(handle).expect("it was found");
-        match library.user_handler(handler) {
+        match user_handler(handler) {
             Some(function) => function,
             None if handler == ERRORS_RETURN => return SUCCESS,
             None => {

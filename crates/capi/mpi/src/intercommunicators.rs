@@ -109,7 +109,7 @@ pub unsafe fn create_from_groups(
     /// Keeps the leaders' messages apart from those within the groups.
     const ACROSS: u32 = 1 << 30;
     crate::info::check(info)?;
-    crate::errhandlers::check(library, errhandler)?;
+    crate::errhandlers::check(errhandler)?;
     let group = members(library, &local)?;
     for (name, leader, size) in
         [("local_leader", local_leader, local.size()), ("remote_leader", remote_leader, remote.size())]

@@ -141,8 +141,6 @@ pub struct State {
     pub type_attributes: BTreeMap<usize, Vec<(c_int, usize)>>,
     /// Keys of attributes.
     pub keyvals: Vec<Keyval>,
-    /// Error handlers that the program made: the function, and how often the program may free it.
-    pub errhandlers: Vec<(usize, u32)>,
     /// Open files.
     pub files: Handles<File>,
     /// The error handler of `MPI_FILE_NULL`, which files have at first.
@@ -279,7 +277,6 @@ impl State {
             sessions: Handles::new(USER_SESSION),
             type_attributes: BTreeMap::new(),
             keyvals: vec![],
-            errhandlers: vec![],
             files: Handles::new(USER_FILE),
             null_file_errhandler: ERRORS_RETURN,
             operations: Handles::new(USER_OP),
@@ -545,7 +542,7 @@ impl Library {
             // Since MPI 4.0; before, that of MPI_COMM_WORLD.
             None => (COMM_SELF, own.errhandler),
         };
-        if let Some(function) = self.user_handler(handler) {
+        if let Some(function) = crate::errhandlers::user_handler(handler) {
             return Raised::Handler { function, comm, code: class };
         }
         if handler == ERRORS_RETURN {

@@ -91,7 +91,7 @@ pub unsafe fn init(info: usize, errhandler: usize, session: *mut usize) -> c_int
     // the library is borrowed for the first statement alone.
     unsafe {
         let Err(error) = begin(info, errhandler, session) else { return SUCCESS };
-        let function = library().and_then(|library| library.user_handler(errhandler));
+        let function = errhandlers::user_handler(errhandler);
         match function {
             Some(function) => {
                 errhandlers::handle(Raised::Handler { function, comm: SESSION_NULL, code: error.code() })
@@ -114,7 +114,7 @@ unsafe fn begin(info: usize, errhandler: usize, session: *mut usize) -> Result<(
     // SAFETY: the program makes one call at a time, and gave the place.
     unsafe {
         let mut library = library().expect("it runs now");
-        errhandlers::check(&mut library, errhandler)?;
+        errhandlers::check(errhandler)?;
         info.set(THREAD_LEVEL, name_of(library.thread_level));
         *session = library.sessions.insert(Session { errhandler, info });
     }
@@ -221,7 +221,7 @@ pub unsafe fn set_errhandler(
     session: SessionId,
     errhandler: usize,
 ) -> Result<(), Error> {
-    errhandlers::check(library, errhandler)?;
+    errhandlers::check(errhandler)?;
     library.of_session(session).errhandler = errhandler;
     Ok(())
 }
@@ -233,16 +233,13 @@ pub unsafe fn get_errhandler(
 ) -> Result<(), Error> {
     let handle = library.of_session(session).errhandler;
     // SAFETY: the program gave the place.
-    unsafe { errhandlers::hand_out(library, handle, errhandler) }
+    unsafe { errhandlers::hand_out(handle, errhandler) }
 }
 
-/// Handlers may be made before there is a library to keep them, which begins then.
+/// Handlers may be made before there is a library.
 pub unsafe fn create_errhandler(function: usize, errhandler: *mut usize) -> Result<(), Error> {
-    if !is_running() {
-        start::begin_library("MPI_Session_create_errhandler", THREAD_SERIALIZED);
-    }
-    // SAFETY: the program makes one call at a time, and gave the place.
-    unsafe { errhandlers::create(&mut library().expect("it runs now"), function, errhandler) }
+    // SAFETY: the program gave the place.
+    unsafe { errhandlers::create_early(function, errhandler) }
 }
 
 pub unsafe fn call_errhandler(session: usize, errorcode: c_int) -> c_int {

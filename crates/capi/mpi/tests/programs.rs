@@ -226,6 +226,19 @@ fn errors_end_the_job_with_rank_call_argument_and_value() {
     assert!(status == 1 && output.contains("rank 0 ends without MPI_Finalize"), "{status}\n{output}");
 }
 
+/// An error handler of sessions begins no library that would have to be ended.
+#[test]
+fn a_program_that_only_makes_an_error_handler_ends_as_it_says() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    let program = compile(&source("early_handlers"), folder.path());
+    let job = || Job { arguments: vec!["only".into()], ..job(&program, 2) };
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = launch(&job(), &mut out, &mut err).expect("the job starts");
+    assert_eq!(outcome.status(), 0, "{}", String::from_utf8_lossy(&err));
+    let (guests, _, err) = run_guests(&machine(1, 1), job());
+    assert_eq!(guests.processes.status(), 0, "{err}");
+}
+
 /// PAMI's algorithms natively, which programs take there only if they are asked to; and MPI's own on a
 /// simulated machine.
 #[test]

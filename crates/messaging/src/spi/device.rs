@@ -181,6 +181,12 @@ impl UnitDevice {
         self.set(call, Setting::Base(entry, address));
     }
 
+    /// Sets the end of the buffer at an entry of the base address table until the entry is set again: packets
+    /// that do not fit are refused. The hardware has no such end (not timed).
+    pub fn set_base_end(&self, entry: u16, end: u64) {
+        self.set("set_base_end", Setting::BaseEnd(entry, end));
+    }
+
     /// Sets a reception counter to the number of expected bytes. One store: not timed.
     pub fn set_counter(&self, address: u64, bytes: u64) {
         self.set("set_counter", Setting::Counter(address, bytes as i64));
@@ -455,6 +461,10 @@ impl MuDevice for UnitDevice {
 
     fn set_base_address(&self, entry: u16, address: u64) {
         UnitDevice::set_base_address(self, entry, address);
+    }
+
+    fn set_base_end(&self, entry: u16, end: u64) {
+        UnitDevice::set_base_end(self, entry, end);
     }
 
     fn set_injection_fifo(&self, fifo: u16, settings: InjectionFifo) {

@@ -355,6 +355,7 @@ mod tests {
         }
 
         fn set_base_address(&self, _: u16, _: u64) {}
+        fn set_base_end(&self, _: u16, _: u64) {}
 
         fn set_injection_fifo(&self, _: u16, _: InjectionFifo) {}
 

@@ -55,6 +55,9 @@ pub enum Watch {
 pub enum Setting {
     /// An entry of the base address table.
     Base(u16, u64),
+    /// The end of the buffer at an entry, beyond which nothing is stored. The hardware has none **(ours)**: it
+    /// would write over what lies there if tasks of a collective operation give different lengths.
+    BaseEnd(u16, u64),
     /// A counter, and its initial value.
     Counter(u64, i64),
     /// A class route.

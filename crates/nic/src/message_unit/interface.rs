@@ -165,6 +165,10 @@ impl MessageUnit {
         match setting {
             Setting::Base(entry, address) => {
                 unit.base.insert(entry, address);
+                unit.base_ends.remove(entry);
+            }
+            Setting::BaseEnd(entry, end) => {
+                unit.base_ends.insert(entry, end);
             }
             Setting::Counter(address, bytes) => {
                 unit.memory_counters.insert(address, bytes);

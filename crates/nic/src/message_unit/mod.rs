@@ -94,6 +94,8 @@ struct Unit {
     add_free: Time,
     /// The base address table.
     base: Numbered<u64>,
+    /// The ends of buffers at its entries, where software has set any.
+    base_ends: Numbered<u64>,
     /// Words of memory that serve as counters.
     /// By hash: a process may wait for thousands of them, and each is looked at when a wait begins.
     memory_counters: HashMap<u64, i64, FxBuildHasher>,
@@ -124,6 +126,7 @@ impl Unit {
             adding: VecDeque::new(),
             add_free: Time::ZERO,
             base: Numbered::default(),
+            base_ends: Numbered::default(),
             memory_counters: HashMap::default(),
             ranges: protection::Ranges::default(),
             interrupts: interrupts::Interrupts::default(),

@@ -190,7 +190,11 @@ impl Unit {
                 let (Some(start), Some(_)) = (self.base.get(base), self.base.get(counter_base)) else {
                     return Began::Refused(Violation::BaseAddress);
                 };
-                (start + offset, u64::from(valid))
+                let (address, bytes) = (start + offset, u64::from(valid));
+                if self.base_ends.get(base).is_some_and(|&end| address + bytes > end) {
+                    return Began::Refused(Violation::Range);
+                }
+                (address, bytes)
             }
             UnitHeader::MemoryFifo(Queued { fifo, .. }) => {
                 let bytes = u64::from((chunks + 1) * CHUNK);

@@ -110,6 +110,7 @@ pub const CHECKED: &[&str] = &[
     "collective_network",
     "communicators",
     "datatypes",
+    "early_handlers",
     "epochs",
     "errors",
     "external",

@@ -78,6 +78,7 @@ impl Member {
         let is_here = self.device.node() == at.node;
         if self.group.is_master() && !is_here {
             self.device.set_base_address(self.base(), own);
+            self.device.set_base_end(self.base(), own + data.bytes);
             for (colour, slice, (_, bytes)) in parts.in_order() {
                 self.device.set_counter(self.slice_counter(colour, slice), bytes);
             }

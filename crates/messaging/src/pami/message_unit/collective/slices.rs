@@ -52,6 +52,7 @@ impl Member {
     /// The master prepares to receive the slices at a node's address.
     pub(super) fn expect(&self, slices: &Slices, target: u64) {
         self.device.set_base_address(self.base(), target);
+        self.device.set_base_end(self.base(), target + slices.bytes);
         for slice in 0..slices.count() {
             self.device.set_counter(self.counter(slice), slices.of(slice).1);
         }
