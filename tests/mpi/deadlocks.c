@@ -42,6 +42,15 @@ int main(int argc, char ** argv)
       if (rank != 3) MPI_Barrier(half);
       else MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       break;
+    case 7: /* The root of a broadcast has more than another rank's room. */
+      if (rank == 0) memset(data, 1, LONG);
+      MPI_Bcast(data, rank == 2 ? 100 : 1000, MPI_CHAR, 0, MPI_COMM_WORLD);
+      break;
+    case 8: /* The same, by whole packets: nobody waits. */
+      if (rank == 0) memset(data, 1, LONG);
+      MPI_Bcast(data, rank == 2 ? 512 : 1024, MPI_CHAR, 0, MPI_COMM_WORLD);
+      CHECK(rank != 2 || (data[511] == 1 && data[512] == 0));
+      break;
   }
   MPI_Comm_free(&half);
   MPI_Finalize();

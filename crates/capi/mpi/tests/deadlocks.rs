@@ -146,6 +146,17 @@ fn ranks_that_wait_in_collectives_are_reported() {
         &["MPI_", "MPI_", "MPI_Bcast: other ranks of MPI_COMM_WORLD", "MPI_"],
         &[sentence],
     );
+    // Nothing is written beyond a buffer that is too short.
+    let sentence = "MPI_Bcast of MPI_COMM_WORLD: tasks 0, 1 and 3 give 1000 B, task 2 gives 100 B; the length must be the same at all ranks";
+    check(
+        &run(&deadlocks, "7", 4),
+        &["MPI_", "MPI_", "MPI_Bcast: other ranks of MPI_COMM_WORLD", "MPI_"],
+        &[sentence],
+    );
+    let job = Job { arguments: vec!["8".into()], ..job(&deadlocks, 4) };
+    let (outcome, _, err) = run_guests(&machine(1, 1), job);
+    let why = outcome.ended_early.unwrap_or_default();
+    assert!(outcome.processes.status() == 0 && why.contains("refused 1 packets"), "{why}\n{err}");
     // A message with another tag, in a communicator with a name.
     let even = "receive from rank 1 (task 2) with tag 7 of communicator \"even\" of 2 ranks";
     let sentences = [
