@@ -225,8 +225,8 @@ pub struct Meta {
     pub auxiliary: u32,
     /// Of nodes with several processes: the one that sent it, and the one that it is for.
     pub processes: [u8; 2],
-    /// Whether the node that it goes to sends it on: its arrival there is not counted as a delivery.
-    pub is_sent_on: bool,
+    /// Whether the node that it goes to forwards it: its arrival there is not counted as a delivery.
+    pub is_forwarded: bool,
     /// Free for use by the layer above: a message, and the part of it that this packet carries.
     pub message: [u64; 2],
 }
@@ -247,7 +247,7 @@ impl Default for Meta {
             kind: 0,
             auxiliary: Meta::NOWHERE,
             processes: [0; 2],
-            is_sent_on: false,
+            is_forwarded: false,
             message: [0; 2],
         }
     }

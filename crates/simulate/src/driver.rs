@@ -15,6 +15,11 @@ pub(crate) trait Driver {
     /// Payload that has arrived, bytes; packets that have.
     fn arrived_so_far(&self) -> (u64, u64);
 
+    /// Packets on their way that no router has: nodes are to forward them.
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// Its counts of packets in flits, if it counts them.
     fn counts(&self) -> Option<&Counted> {
         None
@@ -80,6 +85,11 @@ pub(crate) trait Counts: Software {
     /// See [`Driver::arrived_so_far`].
     fn arrived_so_far(&self) -> (u64, u64);
 
+    /// See [`Driver::held`].
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// See [`Driver::jobs`].
     fn jobs(&self) -> &[JobCounts] {
         &[]
@@ -115,6 +125,10 @@ impl<S: Counts> Driver for FifoNic<S> {
 
     fn arrived_so_far(&self) -> (u64, u64) {
         self.software().arrived_so_far()
+    }
+
+    fn held(&self) -> u64 {
+        self.software().held()
     }
 
     fn jobs(&self) -> &[JobCounts] {
@@ -199,6 +213,10 @@ impl Driver for SwitchedTraffic {
 impl Counts for TorusTraffic {
     fn arrived_so_far(&self) -> (u64, u64) {
         (self.payload_bytes, self.delivered)
+    }
+
+    fn held(&self) -> u64 {
+        self.forwarded()
     }
 
     fn jobs(&self) -> &[JobCounts] {

@@ -73,13 +73,13 @@ pub fn user_handler(handle: usize) -> Option<usize> {
     made().get(handle.wrapping_sub(USER_ERRHANDLER)).map(|handler| handler.0)
 }
 
-/// Of communicators, windows and files.
+/// Makes a handler of communicators, windows or files.
 pub unsafe fn create(_: &mut Library, function: usize, errhandler: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave the place.
     unsafe { create_early(function, errhandler) }
 }
 
-/// Of sessions: there may be no library.
+/// Makes one of sessions: there may be no library.
 pub unsafe fn create_early(function: usize, errhandler: *mut usize) -> Result<(), Error> {
     if function == 0 {
         return Err(Error::new(Class::Arg, "the function of the error handler is NULL"));
@@ -93,7 +93,11 @@ pub unsafe fn create_early(function: usize, errhandler: *mut usize) -> Result<()
 
 /// A handler that the program may name.
 pub fn check(handle: usize) -> Result<(), Error> {
-    let made = made().get(handle.wrapping_sub(USER_ERRHANDLER)).copied();
+    check_in(&made(), handle)
+}
+
+fn check_in(made: &[(usize, u32)], handle: usize) -> Result<(), Error> {
+    let made = made.get(handle.wrapping_sub(USER_ERRHANDLER));
     match handle {
         ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN => Ok(()),
         _ if made.is_some_and(|handler| handler.1 > 0) => Ok(()),
@@ -157,8 +161,9 @@ pub unsafe fn hand_out(handle: usize, errhandler: *mut usize) -> Result<(), Erro
 pub unsafe fn free(errhandler: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave it.
     let handle = unsafe { &mut *errhandler };
-    check(*handle)?;
-    if let Some(handler) = made().get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
+    let mut made = made();
+    check_in(&made, *handle)?;
+    if let Some(handler) = made.get_mut(handle.wrapping_sub(USER_ERRHANDLER)) {
         handler.1 -= 1;
     }
     *handle = ERRHANDLER_NULL;

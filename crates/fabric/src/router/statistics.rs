@@ -159,7 +159,7 @@ pub struct Totals {
     pub latency: Histogram,
     /// Network latency, from leaving the injection FIFO, ticks.
     pub network_latency: Histogram,
-    /// Waiting time of packets in a VC, ticks, by class of VC: dynamic, escape, high-priority.
+    /// Held time of packets in a VC, ticks, by class of VC: dynamic, escape, high-priority.
     pub waits: [Histogram; 3],
 }
 
@@ -262,10 +262,10 @@ impl Recorder {
         sum
     }
 
-    /// A packet of `chunks` has been delivered, unless it is to be sent on.
+    /// A packet of `chunks` has been delivered, unless it is to be forwarded.
     #[inline]
     pub(super) fn delivered(&mut self, now: Time, chunks: u32, meta: &Meta) {
-        if meta.is_sent_on {
+        if meta.is_forwarded {
             return;
         }
         self.current.delivered += 1;

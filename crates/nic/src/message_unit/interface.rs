@@ -187,6 +187,7 @@ impl MessageUnit {
             }
             Setting::FreeBase(entry) => {
                 unit.base.remove(entry);
+                unit.base_ends.remove(entry);
             }
             Setting::FreeInjection(fifo) => {
                 unit.free_injection_fifo(fifo)?;

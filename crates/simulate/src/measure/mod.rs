@@ -48,7 +48,9 @@ pub(crate) fn common<B: RouterBlock<Host: Driver>>(
     span: Span,
 ) -> RunResult {
     let (payload, delivered) = arrived_so_far(network);
-    let in_flight = network.in_flight();
+    let held = network.blocks().map(|b| b.host().held()).sum();
+    let held: u64 = network.gather((held, 0)).into_iter().map(|of_rank: (u64, u64)| of_rank.0).sum();
+    let in_flight = network.in_flight() + held as i64;
     let totals = network.totals();
     let mut result = RunResult {
         title: study.heading(),

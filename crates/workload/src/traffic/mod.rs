@@ -10,7 +10,7 @@
 //! | `order.rs` | an order of destinations that is computed, not stored |
 //! | `permutation.rs` | permutations, drawn or read |
 //! | `jobs.rs` | jobs side by side, and their nodes |
-//! | `phases.rs` | an all-to-all in two phases: packets that nodes send on |
+//! | `phases.rs` | an all-to-all in two phases: packets that nodes forward |
 //! | `plan.rs` | the traffic of a machine: pattern, sizes, and the rates of each job |
 //! | `source.rs` | a sequence of packets of a node: the next one |
 //! | `torus.rs`, `torus_plan.rs` | nodes of tori: FIFOs, hint bits, priorities |

@@ -3,8 +3,8 @@
 //! others, ICPP 2008, and of IBM RC24327, name such schedules; "rows, then planes"). Packets of both phases
 //! are on their way at once.
 //!
-//! Which injection FIFOs they use no source tells that we have: every second one is for packets that are
-//! sent on **(ours)**, or packets of one phase would keep those of the other from links that are free.
+//! No source that we have states which injection FIFOs they use: every second one is for packets that are
+//! forwarded **(ours)**, or packets of one phase would keep those of the other from links that are free.
 //! Software takes no time, and its memory has no end, as with all synthetic traffic.
 
 use crate::config::{Priority, TrafficConfig, WorkloadConfig, letter, refuse};
@@ -33,8 +33,8 @@ impl Phases {
         (!all.first_phase.is_empty()).then(|| Phases { torus: torus.clone(), first })
     }
 
-    /// The node that sends a packet on: it may be the sender or the destination.
-    pub fn by(&self, from: u32, to: u32) -> u32 {
+    /// The node that forwards a packet: it may be the sender or the destination.
+    pub fn intermediate(&self, from: u32, to: u32) -> u32 {
         let (mut at, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
         self.first.iter().for_each(|&d| at[d] = to[d]);
         self.torus.node(at)
@@ -69,9 +69,9 @@ impl Phases {
     }
 }
 
-/// A packet that a node is to send on.
+/// A packet that a node is to forward.
 #[derive(Clone, Copy, Debug, BorshSerialize, BorshDeserialize)]
-pub struct Waiting {
+pub struct Held {
     /// Its destination.
     pub to: u32,
     /// Its size in chunks.
@@ -80,38 +80,55 @@ pub struct Waiting {
     pub made: Time,
     /// Its sender.
     pub source: u32,
+    /// Whether that is the node itself: the packet needs its second phase only.
+    pub is_own: bool,
 }
 
-/// Those of a block's nodes, in the order of their arrival; empty without phases.
+/// The packets that the nodes of a block are to forward, in the order of their arrival; empty without phases.
 #[derive(Debug, Default)]
-pub struct SentOn(Vec<VecDeque<Waiting>>);
+pub struct Forwarded {
+    by_node: Vec<VecDeque<Held>>,
+    /// Those among them that another node has sent.
+    arrived: u64,
+}
 
-impl SentOn {
+impl Forwarded {
     /// Of this many nodes.
     pub fn new(nodes: usize) -> Self {
-        SentOn(vec![VecDeque::new(); nodes])
+        Forwarded { by_node: vec![VecDeque::new(); nodes], arrived: 0 }
     }
 
-    /// A node gets one. Returns whether it had none.
-    pub fn push(&mut self, node: u32, waiting: Waiting) -> bool {
-        let queue = &mut self.0[node as usize];
-        queue.push_back(waiting);
+    /// A node gets one, from another node or its own. Returns whether it had none.
+    pub fn push(&mut self, node: u32, held: Held) -> bool {
+        self.arrived += u64::from(!held.is_own);
+        let queue = &mut self.by_node[node as usize];
+        queue.push_back(held);
         queue.len() == 1
     }
 
     /// A node's next one.
-    pub fn pop(&mut self, node: u32) -> Option<Waiting> {
-        self.0[node as usize].pop_front()
+    pub fn pop(&mut self, node: u32) -> Option<Held> {
+        let held = self.by_node[node as usize].pop_front()?;
+        self.arrived -= u64::from(!held.is_own);
+        Some(held)
+    }
+
+    /// The number of packets that have left their sender and wait in another node.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
     }
 }
 
-impl State for SentOn {
+impl State for Forwarded {
     fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
-        store_each(&self.0, to)
+        store_each(&self.by_node, to)?;
+        self.arrived.serialize(to)
     }
 
     fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
-        load_each(&mut self.0, from)
+        load_each(&mut self.by_node, from)?;
+        self.arrived = BorshDeserialize::deserialize(from)?;
+        Ok(())
     }
 }
 
@@ -133,7 +150,7 @@ mod tests {
         #[test]
         fn each_phase_changes_its_own_dimensions(from in 0u32..60, to in 0u32..60, first in "x|y|z|xy|zx|yz") {
             let phases = phases(&[3, 4, 5], &first);
-            let by = phases.by(from, to);
+            let by = phases.intermediate(from, to);
             let [from, by, to] = [from, by, to].map(|node| phases.torus.coordinates(node));
             for d in 0..3 {
                 let expected = if first.contains(letter(d)) { to[d] } else { from[d] };

@@ -2,7 +2,7 @@
 
 use super::counts::JobCounts;
 use super::order::Order;
-use super::phases::{SentOn, Waiting};
+use super::phases::{Forwarded, Held};
 use super::source::{Next, Request, Source};
 use super::torus_plan::TorusPlan;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -39,8 +39,8 @@ pub struct TorusTraffic {
     pub delivered: u64,
     /// Payload that arrived, bytes.
     pub payload_bytes: u64,
-    /// Packets that nodes send on.
-    sent_on: SentOn,
+    /// Packets that nodes forward.
+    forwarded: Forwarded,
     /// Arrivals of each job since the statistics were restarted; empty without jobs.
     jobs: Vec<JobCounts>,
 }
@@ -62,7 +62,7 @@ impl TorusTraffic {
             senders: numbers.iter().map(sender).collect(),
             orders: numbers.iter().filter_map(|&number| plan.plan.order(number)).collect(),
             sources: sources.collect(),
-            sent_on: plan.phases.as_ref().map_or(SentOn::default(), |_| SentOn::new(numbers.len())),
+            forwarded: plan.phases.as_ref().map_or(Forwarded::default(), |_| Forwarded::new(numbers.len())),
             delivered: 0,
             payload_bytes: 0,
             jobs: vec![JobCounts::default(); plan.plan.jobs().map_or(0, |_| plan.plan.rates().len())],
@@ -73,6 +73,11 @@ impl TorusTraffic {
     /// Arrivals of each job since the statistics were restarted; empty without jobs.
     pub fn jobs(&self) -> &[JobCounts] {
         &self.jobs
+    }
+
+    /// Packets that have left their sender and wait in the node that forwards them.
+    pub fn forwarded(&self) -> u64 {
+        self.forwarded.arrived()
     }
 
     /// Restarts the statistics of jobs.
@@ -128,8 +133,8 @@ impl TorusTraffic {
     /// The next packet of a lane where packets have two phases.
     #[inline(never)]
     fn next_in_phases(&mut self, now: Time, node: u32, lane: usize, calls: &mut Calls) -> Pull {
-        if self.plan.lanes[lane].sends_on {
-            let Some(Waiting { to, chunks, made, source }) = self.sent_on.pop(node) else {
+        if self.plan.lanes[lane].forwards {
+            let Some(Held { to, chunks, made, source, .. }) = self.forwarded.pop(node) else {
                 return Pull::Empty;
             };
             let (to, hints) = self.plan.compass.to(&self.senders[node as usize].origin, to);
@@ -149,23 +154,26 @@ impl TorusTraffic {
                 Next::NotBefore(time) => return Pull::NotBefore(time),
                 Next::Nothing => return Pull::Empty,
             };
-            let (by, source) = (phases.by(sender.number, to), sender.number);
-            if by == source {
-                self.send_on(node, Waiting { to, chunks: size, made, source }, calls);
+            let (intermediate, source) = (phases.intermediate(sender.number, to), sender.number);
+            if intermediate == source {
+                self.forward(node, Held { to, chunks: size, made, source, is_own: true }, calls);
                 continue;
             }
-            let (next, hints) = plan.compass.to(&sender.origin, by);
+            let (next, hints) = plan.compass.to(&sender.origin, intermediate);
             let header = Header::new(next, hints, size, dealt.flags).in_zone(plan.zone);
-            let is_sent_on = by != to;
-            return Pull::Packet(header, Meta { made, source, auxiliary: to, is_sent_on, ..Meta::default() });
+            let is_forwarded = intermediate != to;
+            return Pull::Packet(
+                header,
+                Meta { made, source, auxiliary: to, is_forwarded, ..Meta::default() },
+            );
         }
     }
 
-    /// A node has a packet to send on.
-    fn send_on(&mut self, node: u32, waiting: Waiting, calls: &mut Calls) {
-        if self.sent_on.push(node, waiting) {
+    /// A node has a packet to forward.
+    fn forward(&mut self, node: u32, held: Held, calls: &mut Calls) {
+        if self.forwarded.push(node, held) {
             let lanes = self.plan.lanes[..self.plan.lanes_each].iter().enumerate();
-            lanes.filter(|(_, lane)| lane.sends_on).for_each(|(lane, _)| calls.fill(node, lane));
+            lanes.filter(|(_, lane)| lane.forwards).for_each(|(lane, _)| calls.fill(node, lane));
         }
     }
 
@@ -180,16 +188,24 @@ impl TorusTraffic {
 
 impl State for TorusTraffic {
     fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
-        let TorusTraffic { plan: _, senders: _, orders: _, sources, sent_on, delivered, payload_bytes, jobs } =
-            self;
+        let TorusTraffic {
+            plan: _,
+            senders: _,
+            orders: _,
+            sources,
+            forwarded,
+            delivered,
+            payload_bytes,
+            jobs,
+        } = self;
         store_each(sources, to)?;
-        sent_on.store(to)?;
+        forwarded.store(to)?;
         (delivered, payload_bytes, jobs).serialize(to)
     }
 
     fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
         load_each(&mut self.sources, from)?;
-        self.sent_on.load(from)?;
+        self.forwarded.load(from)?;
         (self.delivered, self.payload_bytes, self.jobs) = BorshDeserialize::deserialize(from)?;
         Ok(())
     }
@@ -217,9 +233,13 @@ impl Software for TorusTraffic {
     }
 
     fn arrived(&mut self, now: Time, node: u32, delivery: &Delivery, calls: &mut Calls) {
-        if delivery.meta.is_sent_on {
+        if delivery.meta.is_forwarded {
             let Meta { made, source, auxiliary: to, .. } = delivery.meta;
-            return self.send_on(node, Waiting { to, chunks: delivery.header.chunks(), made, source }, calls);
+            return self.forward(
+                node,
+                Held { to, chunks: delivery.header.chunks(), made, source, is_own: false },
+                calls,
+            );
         }
         let bytes = delivery.header.chunks() * self.plan.chunk_bytes;
         let payload_bytes = u64::from(bytes.saturating_sub(self.plan.header_bytes));

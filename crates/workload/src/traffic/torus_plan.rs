@@ -52,8 +52,8 @@ pub(super) struct Lane {
     pub fifo: Option<(usize, usize)>,
     /// Flags of a header.
     pub flags: u16,
-    /// Whether it is for packets that the node sends on, and not for its own.
-    pub sends_on: bool,
+    /// Whether it is for packets that the node forwards, and not for its own.
+    pub forwards: bool,
 }
 
 impl Lane {
@@ -152,17 +152,18 @@ fn dealt(traffic: &TrafficConfig, nic: &FifoConfig, in_phases: bool) -> Vec<Lane
         peers[usize::from(high)] += 1;
         let fifos = of_set[usize::from(high)];
         let fifo = by_direction.then(|| (place % fifos, fifos));
+        let in_phases = in_phases && !high;
         let start = match (by_direction, in_phases) {
             (true, _) => place / fifos,
             (false, true) => place / 2,
             (false, false) => place,
         };
-        let sends_on = in_phases && place % 2 == 1;
+        let forwards = in_phases && place % 2 == 1;
         let mut flags = if high { Header::HIGH } else { 0 };
         if traffic.routing == Routing::Static {
             flags |= Header::STATIC;
         }
-        Lane { share: Share { start: start as u64, ..Share::default() }, fifo, flags, sends_on }
+        Lane { share: Share { start: start as u64, ..Share::default() }, fifo, flags, forwards }
     };
     (0..FifoNic::<TorusTraffic>::lanes(nic)).map(lane).collect()
 }
@@ -177,7 +178,7 @@ fn lane_at(lane: &Lane, rate: &Rate, all: &[Lane], traffic: &TrafficConfig, nic:
     let high = lane.is_high();
     let step = match is_by_direction(nic) {
         true => nic.sets().into(),
-        false => all.iter().filter(|peer| peer.is_high() == high && !peer.sends_on).count() as u64,
+        false => all.iter().filter(|peer| peer.is_high() == high && !peer.forwards).count() as u64,
     };
     let interval = rate.offered.map_or(0.0, |offered| 1.0 / (offered * shares[usize::from(high)]));
     let share = Share {

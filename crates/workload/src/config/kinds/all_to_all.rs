@@ -32,7 +32,7 @@ pub struct AllToAll {
     /// The dimensions that a plane or line spans, as letters: `"xy"`, `"z"`. Empty for the whole machine.
     pub dims: String,
     /// Dimensions of the first of two phases, as letters: `"x"`. A packet goes first along these to the node
-    /// that has its destination's coordinates there, whose software sends it on in the other dimensions.
+    /// that has its destination's coordinates there, whose software forwards it in the other dimensions.
     /// Empty: it goes directly. Tori only.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub first_phase: String,
