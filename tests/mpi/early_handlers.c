@@ -1,5 +1,5 @@
-/* Error handlers of sessions, made before there is a library: they begin none, and decide no level of threads. Argument "only":
-   the program makes no other call, and ends. */
+/* Error handlers of sessions, made before there is a library: they begin none, and decide no level of threads.
+   Argument "only": the program makes no other call, and ends. */
 #include "common.h"
 
 static void ignore(MPI_Session *session, int *code, ...) { (void)session, (void)code; }

@@ -147,7 +147,8 @@ fn ranks_that_wait_in_collectives_are_reported() {
         &[sentence],
     );
     // Nothing is written beyond a buffer that is too short.
-    let sentence = "MPI_Bcast of MPI_COMM_WORLD: tasks 0, 1 and 3 give 1000 B, task 2 gives 100 B; the length must be the same at all ranks";
+    let sentence = "MPI_Bcast of MPI_COMM_WORLD: tasks 0, 1 and 3 give 1000 B, task 2 gives 100 B; the length \
+                    must be the same at all ranks";
     check(
         &run(&deadlocks, "7", 4),
         &["MPI_", "MPI_", "MPI_Bcast: other ranks of MPI_COMM_WORLD", "MPI_"],

@@ -159,7 +159,7 @@ pub struct Totals {
     pub latency: Histogram,
     /// Network latency, from leaving the injection FIFO, ticks.
     pub network_latency: Histogram,
-    /// Held time of packets in a VC, ticks, by class of VC: dynamic, escape, high-priority.
+    /// Waiting time of packets in a VC, ticks, by class of VC: dynamic, escape, high-priority.
     pub waits: [Histogram; 3],
 }
 

@@ -55,8 +55,8 @@ pub enum Watch {
 pub enum Setting {
     /// An entry of the base address table.
     Base(u16, u64),
-    /// The end of the buffer at an entry, beyond which nothing is stored. The hardware has none **(ours)**: it
-    /// would write over what lies there if tasks of a collective operation give different lengths.
+    /// The end of the buffer at an entry, beyond which nothing is stored **(ours)**. The hardware has none: if
+    /// tasks of a collective operation give different lengths, it writes over what lies there.
     BaseEnd(u16, u64),
     /// A counter, and its initial value.
     Counter(u64, i64),

@@ -80,55 +80,43 @@ pub struct Held {
     pub made: Time,
     /// Its sender.
     pub source: u32,
-    /// Whether that is the node itself: the packet needs its second phase only.
-    pub is_own: bool,
 }
 
 /// The packets that the nodes of a block are to forward, in the order of their arrival; empty without phases.
 #[derive(Debug, Default)]
-pub struct Forwarded {
-    by_node: Vec<VecDeque<Held>>,
-    /// Those among them that another node has sent.
-    arrived: u64,
-}
+pub struct Forwarded(Vec<VecDeque<Held>>);
 
 impl Forwarded {
     /// Of this many nodes.
     pub fn new(nodes: usize) -> Self {
-        Forwarded { by_node: vec![VecDeque::new(); nodes], arrived: 0 }
+        Forwarded(vec![VecDeque::new(); nodes])
     }
 
-    /// A node gets one, from another node or its own. Returns whether it had none.
+    /// A node gets one. Returns whether it had none.
     pub fn push(&mut self, node: u32, held: Held) -> bool {
-        self.arrived += u64::from(!held.is_own);
-        let queue = &mut self.by_node[node as usize];
+        let queue = &mut self.0[node as usize];
         queue.push_back(held);
         queue.len() == 1
     }
 
     /// A node's next one.
     pub fn pop(&mut self, node: u32) -> Option<Held> {
-        let held = self.by_node[node as usize].pop_front()?;
-        self.arrived -= u64::from(!held.is_own);
-        Some(held)
+        self.0[node as usize].pop_front()
     }
 
-    /// The number of packets that have left their sender and wait in another node.
-    pub fn arrived(&self) -> u64 {
-        self.arrived
+    /// The packets of each node.
+    pub fn by_node(&self) -> &[VecDeque<Held>] {
+        &self.0
     }
 }
 
 impl State for Forwarded {
     fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
-        store_each(&self.by_node, to)?;
-        self.arrived.serialize(to)
+        store_each(&self.0, to)
     }
 
     fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
-        load_each(&mut self.by_node, from)?;
-        self.arrived = BorshDeserialize::deserialize(from)?;
-        Ok(())
+        load_each(&mut self.0, from)
     }
 }
 
@@ -148,13 +136,17 @@ mod tests {
     proptest! {
         /// The first phase changes its dimensions alone, and the second one the others.
         #[test]
-        fn each_phase_changes_its_own_dimensions(from in 0u32..60, to in 0u32..60, first in "x|y|z|xy|zx|yz") {
+        fn each_phase_changes_its_own_dimensions(
+            from in 0u32..60,
+            to in 0u32..60,
+            first in "x|y|z|xy|zx|yz",
+        ) {
             let phases = phases(&[3, 4, 5], &first);
-            let by = phases.intermediate(from, to);
-            let [from, by, to] = [from, by, to].map(|node| phases.torus.coordinates(node));
+            let nodes = [from, phases.intermediate(from, to), to];
+            let [from, intermediate, to] = nodes.map(|node| phases.torus.coordinates(node));
             for d in 0..3 {
                 let expected = if first.contains(letter(d)) { to[d] } else { from[d] };
-                prop_assert_eq!(by[d], expected);
+                prop_assert_eq!(intermediate[d], expected);
             }
         }
     }

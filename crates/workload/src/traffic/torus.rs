@@ -12,6 +12,7 @@ use netloom_fabric::host::{Delivery, Pull};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints::Origin;
 use netloom_nic::fifo::{Calls, Software};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -77,7 +78,10 @@ impl TorusTraffic {
 
     /// Packets that have left their sender and wait in the node that forwards them.
     pub fn forwarded(&self) -> u64 {
-        self.forwarded.arrived()
+        let of_others = |(sender, held): (&Sender, &VecDeque<Held>)| {
+            held.iter().filter(|packet| packet.source != sender.number).count() as u64
+        };
+        self.senders.iter().zip(self.forwarded.by_node()).map(of_others).sum()
     }
 
     /// Restarts the statistics of jobs.
@@ -134,16 +138,16 @@ impl TorusTraffic {
     #[inline(never)]
     fn next_in_phases(&mut self, now: Time, node: u32, lane: usize, calls: &mut Calls) -> Pull {
         if self.plan.lanes[lane].forwards {
-            let Some(Held { to, chunks, made, source, .. }) = self.forwarded.pop(node) else {
+            let Some(Held { to, chunks, made, source }) = self.forwarded.pop(node) else {
                 return Pull::Empty;
             };
             let (to, hints) = self.plan.compass.to(&self.senders[node as usize].origin, to);
             let header = Header::new(to, hints, chunks, self.plan.lanes[lane].flags).in_zone(self.plan.zone);
             return Pull::Packet(header, Meta { made, source, ..Meta::default() });
         }
+        let plan = Arc::clone(&self.plan);
+        let phases = plan.phases.as_ref().expect("it is called with them only");
         loop {
-            let plan = Arc::clone(&self.plan);
-            let phases = plan.phases.as_ref().expect("it is called with them only");
             let sender = &self.senders[node as usize];
             let dealt = &plan.lanes[sender.lanes as usize + lane];
             let source = &mut self.sources[node as usize * plan.lanes_each + lane];
@@ -156,7 +160,7 @@ impl TorusTraffic {
             };
             let (intermediate, source) = (phases.intermediate(sender.number, to), sender.number);
             if intermediate == source {
-                self.forward(node, Held { to, chunks: size, made, source, is_own: true }, calls);
+                self.forward(node, Held { to, chunks: size, made, source }, calls);
                 continue;
             }
             let (next, hints) = plan.compass.to(&sender.origin, intermediate);
@@ -235,11 +239,7 @@ impl Software for TorusTraffic {
     fn arrived(&mut self, now: Time, node: u32, delivery: &Delivery, calls: &mut Calls) {
         if delivery.meta.is_forwarded {
             let Meta { made, source, auxiliary: to, .. } = delivery.meta;
-            return self.forward(
-                node,
-                Held { to, chunks: delivery.header.chunks(), made, source, is_own: false },
-                calls,
-            );
+            return self.forward(node, Held { to, chunks: delivery.header.chunks(), made, source }, calls);
         }
         let bytes = delivery.header.chunks() * self.plan.chunk_bytes;
         let payload_bytes = u64::from(bytes.saturating_sub(self.plan.header_bytes));
