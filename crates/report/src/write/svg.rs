@@ -46,6 +46,15 @@ impl Svg {
         );
     }
 
+    /// Adds text that reads upwards and ends below this place.
+    fn upright(&mut self, x: f64, y: f64, text: &str) {
+        let (text, x) = (escape(text), x + 4.0);
+        let _ = writeln!(
+            self.body,
+            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="end" transform="rotate(-90 {x:.1} {y:.1})" class="s">{text}</text>"#
+        );
+    }
+
     /// Adds a line.
     pub fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, class: &str) {
         let _ = writeln!(
@@ -236,10 +245,18 @@ impl Frame {
             svg.text(self.left - 8.0, y + 4.0, "end", "s", &label);
         }
         let room = (self.right - self.left) / self.x.names.len().max(1) as f64 - 10.0;
+        // Names with a word that is wider than its place would run into each other: they stand upright.
+        let is_wide = |name: &String| wrapped(name, room).iter().any(|line| text_width(line) > room + 8.0);
+        let are_upright = self.x.names.iter().any(is_wide);
         let mut rows = 1;
         for (value, label) in self.x.ticks(across) {
             let (x, _) = self.at(value, self.y.low);
             svg.line(x, self.bottom, x, self.bottom + 5.0, "a");
+            if are_upright {
+                svg.upright(x, self.bottom + 10.0, &label);
+                rows = rows.max((text_width(&label) / ROW).ceil() as usize);
+                continue;
+            }
             let lines = if self.x.names.is_empty() { vec![label] } else { wrapped(&label, room) };
             for (row, line) in lines.iter().enumerate() {
                 // A wide label at the right end stays inside the drawing.
@@ -344,5 +361,21 @@ mod tests {
         assert_eq!(super::wrapped("window 8", 200.0), ["window 8"]);
         assert_eq!(super::wrapped("paced at 0.90 of the peak", 70.0), ["paced at", "0.90 of", "the peak"]);
         assert_eq!(super::wrapped("unbreakable", 10.0), ["unbreakable"]);
+    }
+
+    /// A long word stands upright where many names share the axis, and not where few do.
+    #[test]
+    fn names_that_are_wider_than_their_place_stand_upright() {
+        let drawn = |count: usize| {
+            let names = (0..count).map(|n| format!("non-minimal {n}")).collect();
+            let x = super::Axis { high: count as f64, names, ..Default::default() };
+            let y = super::Axis { high: 1.0, ..Default::default() };
+            let frame = super::Frame { left: 90.0, right: 1070.0, top: 80.0, bottom: 330.0, x, y };
+            let mut svg = super::Svg::new(400.0);
+            frame.draw(&mut svg);
+            svg.finish("names")
+        };
+        assert!(drawn(25).contains("rotate(-90"));
+        assert!(!drawn(3).contains("rotate(-90"));
     }
 }
