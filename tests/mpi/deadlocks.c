@@ -51,6 +51,17 @@ int main(int argc, char ** argv)
       MPI_Bcast(data, rank == 2 ? 512 : 1024, MPI_CHAR, 0, MPI_COMM_WORLD);
       CHECK(rank != 2 || (data[511] == 1 && data[512] == 0));
       break;
+    case 9: /* One rank leaves out a partition, and another one has another tag. */
+    {
+      MPI_Request both[2];
+      int         next = (rank + 1) % size, last = (rank + size - 1) % size, ready = rank == 1 ? 2 : 3;
+      MPI_Psend_init(data, 4, 10, MPI_CHAR, next, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &both[0]);
+      MPI_Precv_init(data + 100, 2, 20, MPI_CHAR, last, 3 + (rank == 1), MPI_COMM_WORLD, MPI_INFO_NULL, &both[1]);
+      MPI_Startall(2, both);
+      MPI_Pready_range(0, ready, both[0]);
+      MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+      break;
+    }
   }
   MPI_Comm_free(&half);
   MPI_Finalize();

@@ -44,6 +44,28 @@ int main(int argc, char **argv)
   /* What is known of the start. */
   MPI_Info_get_nkeys(MPI_INFO_ENV, &keys);
   CHECK(keys >= 0);
+  /* Each resource that is told of divides a communicator, and this rank is restricted to one of it. */
+  MPI_Get_hw_resource_info(&used);
+  MPI_Info_get_nkeys(used, &keys);
+  for (int n = 0; n < keys; n++)
+  {
+    char value[16];
+    int  length = sizeof value;
+    MPI_Info_get_nthkey(used, n, key);
+    MPI_Info_get_string(used, key, &length, value, &flag);
+    CHECK(flag && (!strcmp(value, "true") || !strcmp(value, "false")));
+    if (!strcmp(key, "mpi_shared_memory"))
+    {
+      MPI_Info kind;
+      MPI_Info_create(&kind);
+      MPI_Info_set(kind, "mpi_hw_resource_type", key);
+      MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, kind, &comm);
+      MPI_Info_free(&kind);
+      CHECK(comm != MPI_COMM_NULL);
+      MPI_Comm_free(&comm);
+    }
+  }
+  MPI_Info_free(&used);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   CHECK(class_of(MPI_Info_delete(copy, "color")) == MPI_ERR_INFO_NOKEY);

@@ -55,6 +55,23 @@ static void statuses(void)
   CHECK(class_of(of[1].MPI_ERROR) == MPI_ERR_TRUNCATE && of[1].MPI_TAG == 5 && of[1].MPI_SOURCE == 0);
 }
 
+/* Together partitions are as long at both ends. */
+static void partitions(void)
+{
+  double      data[2] = {1, 2}, received[1];
+  int         next = (rank + 1) % size, last = (rank + size - 1) % size;
+  MPI_Request send, receive;
+  MPI_Psend_init(data, 2, 1, MPI_DOUBLE, next, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &send);
+  MPI_Precv_init(received, 1, 1, MPI_DOUBLE, last, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &receive);
+  MPI_Start(&receive), MPI_Start(&send);
+  CHECK(class_of(MPI_Cancel(&receive)) == MPI_ERR_REQUEST);
+  MPI_Pready_range(0, 1, send);
+  CHECK(class_of(MPI_Pready(1, send)) == MPI_ERR_ARG);
+  CHECK(class_of(MPI_Wait(&receive, MPI_STATUS_IGNORE)) == MPI_ERR_TRUNCATE);
+  MPI_Wait(&send, MPI_STATUS_IGNORE);
+  MPI_Request_free(&send), MPI_Request_free(&receive);
+}
+
 int main(int argc, char ** argv)
 {
   MPI_Info    info;
@@ -67,6 +84,7 @@ int main(int argc, char ** argv)
   buffers();
   places();
   statuses();
+  partitions();
   /* The error handler of the call is asked. */
   MPI_Info_create(&info);
   MPI_Info_set(info, "thread_level", "no such level");

@@ -12,8 +12,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 mod begun;
+mod partitions;
 mod pending;
 mod reports;
+
+pub use partitions::is_partitioned;
 
 /// A request by number. The number of one that has been taken is used again.
 pub type Number = u32;
@@ -78,6 +81,7 @@ struct Tables {
     buffers: BTreeMap<Number, Box<[u8]>>,
     free: Vec<Number>,
     unexpected: Messages,
+    partitions: partitions::Partitions,
 }
 
 /// Where the data of a message goes that is longer than a packet.

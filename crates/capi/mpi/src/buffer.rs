@@ -66,6 +66,12 @@ impl Buffer {
         Buffer { count, ..self.clone() }
     }
 
+    /// So many of its elements, from one on.
+    pub fn elements(&self, from: i64, count: i64) -> Result<Self, Error> {
+        let by = (from as isize).wrapping_mul(self.of()?.extent() as isize);
+        Ok(Buffer { address: self.address.wrapping_byte_offset(by), count, ..self.clone() })
+    }
+
     /// The number of elements that the program gave.
     pub fn count(&self) -> i64 {
         self.count
@@ -493,6 +499,17 @@ impl Unpacking {
         let received = &self.packed[..bytes.min(self.packed.len())];
         // SAFETY: the caller's promise.
         unsafe { self.scattered.layout.unpack(received, self.scattered.address as *mut u8) };
+    }
+
+    /// Unpacks a part, whose data begins at this byte.
+    ///
+    /// # Safety
+    /// The program has the memory of the part.
+    pub unsafe fn finish_part(&self, start: usize, part: &Buffer) -> Result<(), Error> {
+        let Place { address, layout } = part.place()?;
+        // SAFETY: the caller's promise.
+        unsafe { layout.unpack(&self.packed[start..start + layout.bytes()], address as *mut u8) };
+        Ok(())
     }
 }
 

@@ -106,10 +106,12 @@ pub unsafe fn of_abi(info: *mut usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Resources that processes can be told to: none.
+/// Resources that `MPI_Comm_split_type` divides processes by: memory that they share, of which each has one.
 pub unsafe fn of_hardware(info: *mut usize) -> Result<(), Error> {
+    let mut resources = Info::default();
+    resources.set("mpi_shared_memory", "true");
     // SAFETY: the program gave the place.
-    unsafe { *info = add(Info::default()) };
+    unsafe { *info = add(resources) };
     Ok(())
 }
 

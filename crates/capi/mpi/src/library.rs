@@ -87,7 +87,7 @@ impl Comm {
             attributes: vec![],
             name: None,
             info: Info::default(),
-            planned: Planned::new(),
+            planned: Planned::default(),
         }
     }
 

@@ -1,58 +1,122 @@
-//! Partitioned messages (MPI 5.0, chapter 4): a persistent send whose partitions become ready one by one. The
-//! message leaves in one piece when all are, so the partitions of a receive arrive together.
+//! Partitioned messages (MPI 5.0, chapter 4): persistent messages whose partitions become ready, and arrive, one by
+//! one. Each partition of the send is a message of its own, which leaves when it is ready. The receive may have
+//! another number of partitions: when the send is planned, a header tells which messages will come. Headers match in
+//! the order in which sends and receives of a tag are planned, whatever is started first.
+
+mod receive;
+mod send;
+
+pub use receive::{Arrivals, Headers};
+pub use send::Active;
 
 use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library, PARTITIONED};
 use crate::persistent::Plan;
 use crate::requests::Request;
-use crate::sends::Mode;
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::matching::Pattern;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::rc::Rc;
 
 /// A message that is planned.
 #[derive(Clone)]
 pub struct Message {
+    /// All partitions.
     buf: Buffer,
     partitions: u32,
+    /// Elements of each.
+    count: i64,
     /// The other rank, or `MPI_PROC_NULL`.
     peer: c_int,
     tag: c_int,
-    /// The tag that it has on its way: messages match in the order in which they were planned, not in that in
-    /// which they are started.
-    number: c_int,
     comm: CommId,
+    way: Way,
 }
 
-/// A send that is started.
-pub struct Active {
-    message: Message,
-    ready: Vec<bool>,
-    /// The whole message, when all partitions are ready.
-    pub sent: Option<Request>,
+#[derive(Clone)]
+enum Way {
+    /// The tag of the first partition; those of the others follow.
+    Sent { first: c_int },
+    Received {
+        headers: Rc<RefCell<Headers>>,
+        /// The number of the header among them.
+        number: usize,
+        arrivals: Rc<RefCell<Arrivals>>,
+    },
 }
 
-/// How many messages of a tag were planned with a rank of a communicator: to it and from it.
-pub type Planned = std::collections::BTreeMap<(c_int, c_int, bool), u32>;
+/// What is planned on a communicator.
+#[derive(Default)]
+pub struct Planned {
+    /// Partitions of all sends.
+    partitions: u32,
+    /// Receives, by source and tag.
+    headers: BTreeMap<(c_int, c_int), Rc<RefCell<Headers>>>,
+}
 
-/// A tag of its own for the n-th message of a tag, alike at both ranks.
-fn number(tag: c_int, count: u32) -> c_int {
-    let mixed = (u64::from(tag as u32) << 32 | u64::from(count)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 33) as c_int
+/// The lowest tag of a partition: programs have those from 0 on, and wildcards are -1 and -2.
+const FIRST_TAG: c_int = c_int::MIN;
+const TAGS: u32 = FIRST_TAG.unsigned_abs() - 2;
+
+impl Planned {
+    /// Tags of so many partitions: the first one.
+    fn tags(&mut self, partitions: u32) -> Result<c_int, Error> {
+        if partitions > TAGS {
+            return Err(Error::new(
+                Class::Arg,
+                format!("partitions is {partitions}, and may be at most {TAGS}"),
+            ));
+        }
+        if self.partitions > TAGS - partitions {
+            // Those of the first sends again.
+            self.partitions = 0;
+        }
+        let first = FIRST_TAG.wrapping_add_unsigned(self.partitions);
+        self.partitions += partitions;
+        Ok(first)
+    }
+}
+
+/// What a send tells when it is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    /// The tag of the first partition.
+    first: c_int,
+    partitions: u32,
+    /// Data of each, bytes.
+    bytes: u64,
+}
+
+impl Header {
+    const BYTES: usize = 16;
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        let low = u64::from(self.first as u32) | u64::from(self.partitions) << 32;
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&low.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes
+    }
+
+    fn of_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        Header { first: word(0) as c_int, partitions: (word(0) >> 32) as u32, bytes: word(8) }
+    }
 }
 
 impl Message {
     /// # Errors
     /// If the arguments are wrong.
-    fn plan(
+    fn check(
         library: &mut Library,
         buf: &Buffer,
         partitions: c_int,
         (name, peer): (&str, c_int),
         tag: c_int,
         comm: CommId,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Buffer, u32), Error> {
         let Ok(partitions) = u32::try_from(partitions) else {
             return Err(Error::new(Class::Arg, format!("partitions is {partitions}, which is negative")));
         };
@@ -63,76 +127,37 @@ impl Message {
             library.check_rank(name, comm, peer, 0)?;
         }
         let too_long = || Error::new(Class::Count, "the partitions are longer than memory");
-        let buf = buf.of_count(buf.count().checked_mul(partitions.into()).ok_or_else(too_long)?);
-        buf.check()?;
-        let count = library.of(comm).planned.entry((peer, tag, name == "dest")).or_default();
-        *count += 1;
-        let number = number(tag, *count);
-        Ok(Message { buf, partitions, peer, tag, number, comm })
+        let all = buf.of_count(buf.count().checked_mul(partitions.into()).ok_or_else(too_long)?);
+        all.check()?;
+        Ok((all, partitions))
     }
 
     pub fn comm(&self) -> CommId {
         self.comm
     }
 
-    /// The tag that the program gave.
-    pub fn tag(&self) -> c_int {
-        self.tag
+    /// One of its partitions.
+    fn partition(&self, at: u32) -> Result<Buffer, Error> {
+        self.buf.elements(i64::from(at) * self.count, self.count)
+    }
+
+    /// A partition that the program names.
+    fn check_partition(&self, partition: c_int) -> Result<u32, Error> {
+        let partitions = self.partitions;
+        match u32::try_from(partition) {
+            Ok(at) if at < partitions => Ok(at),
+            _ => {
+                let text = format!("partition is {partition}, and there are {partitions}, from 0 on");
+                Err(Error::new(Class::Arg, text))
+            }
+        }
     }
 }
 
 impl Library {
-    /// A partitioned send waits for its partitions.
-    pub fn start_partitioned_send(&mut self, message: Message) -> Result<Request, Error> {
-        let ready = vec![false; message.partitions as usize];
-        let mut active = Active { message, ready, sent: None };
-        self.mark(&mut active, 0..0)?;
-        Ok(Request::Partitioned(Box::new(active)))
-    }
-
-    pub fn start_partitioned_receive(&mut self, message: &Message) -> Result<Request, Error> {
-        let context = self.of(message.comm).group.context + PARTITIONED;
-        let pattern = Pattern { context, source: message.peer, tag: message.number };
-        self.start_receive_of((message.peer != PROC_NULL).then_some(pattern), &message.buf)
-    }
-
-    /// Partitions are ready; the message leaves with the last.
-    fn mark(&mut self, active: &mut Active, ready: impl Iterator<Item = c_int>) -> Result<(), Error> {
-        for partition in ready {
-            let count = active.ready.len();
-            let place = usize::try_from(partition).ok().and_then(|at| active.ready.get_mut(at));
-            let Some(place) = place else {
-                let text = format!("partition is {partition}, and there are {count}, from 0 on");
-                return Err(Error::new(Class::Arg, text));
-            };
-            if std::mem::replace(place, true) {
-                return Err(Error::new(Class::Arg, format!("partition {partition} is ready already")));
-            }
-        }
-        if active.sent.is_none() && active.ready.iter().all(|&ready| ready) {
-            let &Message { ref buf, peer, number, comm, .. } = &active.message;
-            let context = self.of(comm).group.context + PARTITIONED;
-            active.sent = Some(self.start_send_in(context, Mode::Standard, buf, (peer, number), comm)?);
-        }
-        Ok(())
-    }
-
-    fn ready(&mut self, handle: usize, partitions: impl Iterator<Item = c_int>) -> Result<(), Error> {
-        let text = || format!("request is {handle:#x}, which is no partitioned send that is started");
-        let wrong = || Error::new(Class::Request, text());
-        let at = self.request_at(handle)?.ok_or_else(wrong)?;
-        // Another thread may wait for the whole.
-        crate::threads::note_change();
-        let mut request = self.requests[at].take().expect("it was found");
-        let end = match &mut request {
-            Request::Persistent(_, Some(active)) => match &mut **active {
-                Request::Partitioned(active) => self.mark(active, partitions),
-                _ => Err(wrong()),
-            },
-            _ => Err(wrong()),
-        };
-        self.requests[at] = Some(request);
-        end
+    /// The context of partitioned messages and their headers.
+    fn partitioned_context(&mut self, comm: CommId) -> u32 {
+        self.of(comm).group.context + PARTITIONED
     }
 }
 
@@ -147,7 +172,7 @@ pub unsafe fn send_init(
     request: *mut usize,
 ) -> Result<(), Error> {
     crate::info::check(info)?;
-    let message = Message::plan(library, &buf, partitions, ("dest", dest), tag, comm)?;
+    let message = Message::plan_send(library, &buf, partitions, dest, tag, comm)?;
     // SAFETY: the program gave the place.
     unsafe { library.hand_out(Request::Persistent(Box::new(Plan::PartitionedSend(message)), None), request) }
 }
@@ -163,7 +188,7 @@ pub unsafe fn receive_init(
     request: *mut usize,
 ) -> Result<(), Error> {
     crate::info::check(info)?;
-    let message = Message::plan(library, &buf, partitions, ("source", source), tag, comm)?;
+    let message = Message::plan_receive(library, &buf, partitions, source, tag, comm)?;
     // SAFETY: the program gave the place.
     unsafe {
         library.hand_out(Request::Persistent(Box::new(Plan::PartitionedReceive(message)), None), request)
@@ -195,25 +220,38 @@ pub unsafe fn ready_list(
     library.ready(request, list.into_iter())
 }
 
-/// Whether a partition of a receive is there: all are, when the message is.
+/// Whether a partition of a receive is there.
 pub unsafe fn arrived(
     library: &mut Library,
     request: usize,
     partition: c_int,
     flag: *mut c_int,
 ) -> Result<(), Error> {
-    let wrong =
-        || Error::new(Class::Request, format!("request is {request:#x}, which is no partitioned receive"));
-    let at = library.request_at(request)?.ok_or_else(wrong)?;
-    let Some(Request::Persistent(plan, _)) = library.requests[at].as_ref() else { return Err(wrong()) };
-    let Plan::PartitionedReceive(Message { partitions, .. }) = **plan else { return Err(wrong()) };
-    if partition < 0 || partition as u32 >= partitions {
-        let text = format!("partition is {partition}, and there are {partitions}, from 0 on");
-        return Err(Error::new(Class::Arg, text));
-    }
-    library.poll();
-    let end = library.end_of(request)?;
+    let has_arrived = library.has_arrived(request, partition)?;
     // SAFETY: the program gave the place.
-    unsafe { *flag = end.is_some().into() };
+    unsafe { *flag = has_arrived.into() };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_bytes() {
+        let header = Header { first: FIRST_TAG + 5, partitions: u32::MAX, bytes: 1 << 40 };
+        assert_eq!(Header::of_bytes(header.to_bytes()), header);
+    }
+
+    /// No two sends share tags until all have been used, and none of a program's is used.
+    #[test]
+    fn tags_follow_each_other() {
+        let mut planned = Planned::default();
+        assert_eq!(planned.tags(6).unwrap(), FIRST_TAG);
+        assert_eq!(planned.tags(0).unwrap(), FIRST_TAG + 6);
+        assert_eq!(planned.tags(TAGS - 6).unwrap(), FIRST_TAG + 6);
+        assert!(FIRST_TAG.wrapping_add_unsigned(TAGS - 1) < ANY_TAG.min(ANY_SOURCE));
+        assert_eq!(planned.tags(1).unwrap(), FIRST_TAG);
+        assert!(planned.tags(TAGS + 1).is_err());
+    }
 }

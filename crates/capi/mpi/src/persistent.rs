@@ -40,7 +40,7 @@ impl Library {
             Plan::Send(mode, buf, dest, tag, comm) => self.start_send(mode, buf, dest, tag, comm),
             Plan::Receive(buf, source, tag, comm) => self.start_receive(buf, source, tag, comm),
             Plan::PartitionedSend(message) => self.start_partitioned_send(message),
-            Plan::PartitionedReceive(message) => self.start_partitioned_receive(&message),
+            Plan::PartitionedReceive(message) => self.start_partitioned_receive(message),
             Plan::Collective(comm, number, plan) => {
                 self.of(comm).repeated = Some(number);
                 let planned = plan(self);

@@ -197,15 +197,15 @@ impl Library {
             Request::Persistent(plan, Some(active)) => {
                 let end = self.ended(active)?;
                 Some(match &**plan {
-                    // A partitioned message has another tag on its way.
-                    Plan::PartitionedReceive(message) => end.map(|end| Ended {
-                        tag: if end.source < 0 { end.tag } else { message.tag() },
-                        ..end
-                    }),
+                    Plan::PartitionedReceive(message) => end.map(|_| message.status()),
                     _ => end,
                 })
             }
-            Request::Partitioned(active) => active.sent.as_ref().and_then(|sent| self.ended(sent)),
+            Request::Partitioned(active) => {
+                active.all_sent()?.iter().try_fold(Ok(EMPTY), |others: Result<Ended, Error>, sent| {
+                    Some(others.and(self.ended(sent)?))
+                })
+            }
             Request::Flush(of) => self.is_flushed(*of).then_some(Ok(EMPTY)),
             Request::Generalized(generalized) => generalized.ended(),
             Request::Ended(end) => Some(end.clone().map_err(|error| *error)),
@@ -291,7 +291,7 @@ impl Library {
             }
             Request::Generalized(generalized) => return generalized.free(),
             Request::Partitioned(active) => {
-                return active.sent.map_or(Ok(()), |sent| self.release_request(sent));
+                return active.into_sent().into_iter().try_for_each(|sent| self.release_request(sent));
             }
             _ => {}
         }

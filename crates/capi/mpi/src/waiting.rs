@@ -3,7 +3,7 @@
 pub mod known;
 
 use crate::pami::listener;
-use netloom_mpi::waits::Waits;
+use netloom_mpi::waits::{Pending, Waits};
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -108,12 +108,11 @@ fn waits() -> Waits {
     let Some(listener) = listener() else { return Waits { calls, ..Waits::default() } };
     // A probe is no request.
     let probes = calls.iter().any(|(name, _)| name.contains("robe"));
-    Waits {
-        calls,
-        pending: listener.pending(probes),
-        communicators: known::communicators(listener),
-        locked_by: listener.locked_by(),
+    let mut pending = listener.pending(probes);
+    if calls.iter().any(|(name, _)| name == "MPI_Finalize") && listener.transport().frees_teams() {
+        pending.push(Pending::Freed);
     }
+    Waits { calls, pending, communicators: known::communicators(listener), locked_by: listener.locked_by() }
 }
 
 /// What `NETLOOM_waiting` asks for in words.

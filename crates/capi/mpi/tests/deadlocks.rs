@@ -89,6 +89,20 @@ fn ranks_that_wait_for_messages_are_reported() {
         "tasks 0 and 1 wait for each other: 0 for 1 (MPI_Finalize), 1 for 0 (MPI_Recv)",
     ];
     check(&reported, &lines, &sentences);
+    // Partitions that are not ready, and a partitioned message of another tag.
+    let reported = run(&deadlocks, "9", 4);
+    let lines = [
+        "MPI_Finalize: other ranks, which have not freed communicators that this one has",
+        "MPI_Waitall: partitioned receive from rank 0 with tag 4 of MPI_COMM_WORLD, partitioned send to rank 2 with tag 3 of \
+         MPI_COMM_WORLD: 1 of 4 partitions is not ready (MPI_Pready), partitioned message from rank 0 with tag 3 of \
+         MPI_COMM_WORLD that no receive has matched",
+        "MPI_Waitall: partitioned receive from rank 1 with tag 3 of MPI_COMM_WORLD",
+    ];
+    let sentences = [
+        "task 1: MPI_Waitall: partitioned receive from rank 0 with tag 4 of MPI_COMM_WORLD; a partitioned message has come from \
+         there with tag 3, which no receive has matched",
+    ];
+    check(&reported, &lines, &sentences);
     // A lock, whose holder waits.
     let reported = run(&compile("waits_for_lock"), "", 3);
     let window = "window of 3 ranks made by MPI_Win_create: the lock of rank 0";

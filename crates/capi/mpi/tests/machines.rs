@@ -39,7 +39,7 @@ fn programs_check_their_data() {
         "more_communicators",
         "neighborhoods",
         "nonblocking",
-        "partitioned",
+        "early_partitions",
         "pieces",
         "requests",
         "shared_files",

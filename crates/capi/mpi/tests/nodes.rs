@@ -62,7 +62,7 @@ fn programs_check_their_data() {
         "locks",
         "more_communicators",
         "nonblocking",
-        "partitioned",
+        "early_partitions",
         "pieces",
         "requests",
         "shared_windows",

@@ -1,7 +1,7 @@
 //! What has not ended, as values.
 
 use super::{PointToPoint, State, Synchronous};
-use crate::matching::Pattern;
+use crate::matching::{Envelope, Pattern};
 use crate::one_sided;
 use crate::transport::{Process, Transport};
 use crate::waits::{Pending, Stage};
@@ -26,7 +26,10 @@ impl<T: Transport> PointToPoint<T> {
         for (&pattern, _) in tables.matching.posted() {
             // The odd contexts are those of collectives.
             list.push(match pattern.context % 2 {
-                0 => Pending::Receive(pattern),
+                0 => match tables.partitions.tag(pattern.context, Some(pattern.source), pattern.tag) {
+                    Some(tag) => Pending::Receive(Pattern { tag, ..pattern }),
+                    None => continue,
+                },
                 _ => {
                     let (context, number) = (pattern.context - 1, pattern.tag as u32);
                     Pending::Collective { context, number, from: Some(pattern.source) }
@@ -50,14 +53,23 @@ impl<T: Transport> PointToPoint<T> {
                 _ => None,
             });
         }
+        for pending in &mut list {
+            if let Pending::Send { sent, .. } = pending {
+                sent.tag = tables.partitions.tag(sent.context, None, sent.tag).unwrap_or(sent.tag);
+            }
+        }
+        list.extend(tables.partitions.unready());
         list.extend(one_sided.pending());
         if probes {
             list.extend(self.probed.get().map(Pending::Probe));
         }
         for (envelope, message) in tables.matching.unexpected() {
-            if envelope.context % 2 == 0 {
+            let &Envelope { context, source, .. } = envelope;
+            // Of partitions whose message is not known its header is listed.
+            let tag = tables.partitions.tag(context, Some(source), envelope.tag);
+            if let (0, Some(tag)) = (context % 2, tag) {
                 let from = tables.unexpected[message as u32].from;
-                let of = Pattern { context: envelope.context, source: envelope.source, tag: envelope.tag };
+                let of = Pattern { context, source, tag };
                 list.push(Pending::Unexpected { from, of, bytes: envelope.bytes });
             }
         }

@@ -4,6 +4,7 @@
 use super::words::{counted, numbers};
 use super::{Begun, Communicator, OfWindow, Pending, Ranges, WITHIN_GROUP, Waits, base};
 use crate::matching::{ANY_SOURCE, Pattern};
+use crate::point_to_point::is_partitioned;
 use crate::transport::Process;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,12 +191,14 @@ impl Job {
                 Pending::Unexpected { from, of, bytes } => Some((*from, of, *bytes)),
                 _ => None,
             });
-            let near = others.filter_map(|(from, of, bytes)| Some((miss(wanted, partner, from, of)?, bytes)));
-            if let Some((what, bytes)) =
-                near.min_by_key(|((rank, _), _)| *rank).map(|((_, what), b)| (what, b))
-            {
+            let near =
+                others.filter_map(|(from, of, bytes)| Some((miss(wanted, partner, from, of)?, of, bytes)));
+            if let Some(((_, what), of, bytes)) = near.min_by_key(|((rank, _), ..)| *rank) {
                 let what = what.in_words(waits);
-                list.push(format!("{}; {bytes} B have come {what}", waits_for()));
+                list.push(match is_partitioned(of.context) {
+                    true => format!("{}; a partitioned message has come {what}", waits_for()),
+                    false => format!("{}; {bytes} B have come {what}", waits_for()),
+                });
             } else if let Some(partner) = partner.filter(|of| self.ended.contains(of)) {
                 list.push(format!("{}; task {partner} has ended", waits_for()));
             }

@@ -47,6 +47,19 @@ pub enum Pending {
         /// How far it is.
         stage: Stage,
     },
+    /// A partitioned send that is started, and partitions of which are not ready.
+    Partitions {
+        /// The process that receives it.
+        to: Process,
+        /// Its context.
+        context: u32,
+        /// Its tag.
+        tag: i32,
+        /// How many are not ready.
+        unready: u32,
+        /// Of how many.
+        partitions: u32,
+    },
     /// A message that no receive has matched.
     Unexpected {
         /// The process that sent it.
@@ -67,6 +80,8 @@ pub enum Pending {
     },
     /// A communicator of this context is set up.
     Team(u32),
+    /// Communicators that this process has freed stay until others free them.
+    Freed,
     /// A window waits for this of another process.
     Window {
         /// The window's context.
@@ -254,9 +269,10 @@ impl Pending {
             }
             Pending::Send { sent, .. } => Some(sent.context),
             Pending::Collective { context, .. }
+            | Pending::Partitions { context, .. }
             | Pending::Team(context)
             | Pending::Window { context, .. } => Some(*context),
-            Pending::OtherThread => None,
+            Pending::Freed | Pending::OtherThread => None,
         }
     }
 }

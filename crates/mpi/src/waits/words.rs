@@ -2,6 +2,7 @@
 
 use super::{Communicator, OfWindow, Pending, Sent, Stage, WITHIN_GROUP, Waits};
 use crate::matching::Pattern;
+use crate::point_to_point::is_partitioned;
 use crate::transport::Process;
 
 /// Ranks that are named one by one; of more, the first of them are named.
@@ -58,6 +59,10 @@ fn source(communicator: Option<&Communicator>, pattern: &Pattern) -> String {
     }
 }
 
+fn partitioned(context: u32) -> &'static str {
+    if is_partitioned(context) { "partitioned " } else { "" }
+}
+
 fn tag(tag: i32) -> String {
     if tag < 0 { "any tag".into() } else { format!("tag {tag}") }
 }
@@ -80,7 +85,7 @@ impl Waits {
 
     /// All that has not ended.
     pub fn pending_in_words(&self) -> Vec<String> {
-        // The messages of one collective operation are one line.
+        // The messages of one collective operation are one line, and so are those of a partitioned message.
         let mut list: Vec<String> = vec![];
         let mut collectives: Vec<(u32, u32)> = vec![];
         for pending in &self.pending {
@@ -90,7 +95,10 @@ impl Waits {
                 }
                 collectives.push((context, number));
             }
-            list.push(self.in_words(pending));
+            let words = self.in_words(pending);
+            if pending.context().is_none_or(|context| !is_partitioned(context)) || !list.contains(&words) {
+                list.push(words);
+            }
         }
         list
     }
@@ -101,17 +109,32 @@ impl Waits {
         match pending {
             Pending::Receive(pattern) => {
                 let (communicator, name) = of(pattern.context);
-                format!("receive from {} with {} of {name}", source(communicator, pattern), tag(pattern.tag))
+                let (kind, from) = (partitioned(pattern.context), source(communicator, pattern));
+                format!("{kind}receive from {from} with {} of {name}", tag(pattern.tag))
             }
             Pending::Probe(pattern) => {
                 let (communicator, name) = of(pattern.context);
                 format!("message from {} with {} of {name}", source(communicator, pattern), tag(pattern.tag))
             }
             Pending::Send { sent, stage } => self.send_in_words(sent, *stage),
+            Pending::Partitions { to, context, tag: number, unready, partitions } => {
+                let (communicator, name) = of(*context);
+                let (to, tag) = (process(communicator, *to), tag(*number));
+                let are = if *unready == 1 { "is" } else { "are" };
+                format!(
+                    "partitioned send to {to} with {tag} of {name}: {unready} of {partitions} partitions {are} not \
+                     ready (MPI_Pready)"
+                )
+            }
             Pending::Unexpected { from, of: pattern, bytes } => {
                 let (communicator, name) = of(pattern.context);
                 let (from, tag) = (process(communicator, *from), tag(pattern.tag));
-                format!("{bytes} B from {from} with {tag} of {name} that no receive has matched")
+                match partitioned(pattern.context) {
+                    "" => format!("{bytes} B from {from} with {tag} of {name} that no receive has matched"),
+                    kind => {
+                        format!("{kind}message from {from} with {tag} of {name} that no receive has matched")
+                    }
+                }
             }
             Pending::Collective { context, number, from } => {
                 let (communicator, name) = of(*context);
@@ -135,6 +158,7 @@ impl Waits {
                 }
             }
             Pending::Team(context) => format!("{} is set up: other ranks", of(*context).1),
+            Pending::Freed => "other ranks, which have not freed communicators that this one has".into(),
             Pending::Window { context, what, process: other } => {
                 let (communicator, name) = of(*context);
                 let what = match what {
@@ -161,7 +185,8 @@ impl Waits {
             Stage::Unmatched => ("synchronous send", "that no receive has taken"),
             Stage::Matched => ("synchronous send", "whose data is under way"),
         };
-        format!("{kind} of {bytes} B to {to} with {} of {name} {state}", tag(sent.tag))
+        let (of_partition, tag) = (partitioned(sent.context), tag(sent.tag));
+        format!("{of_partition}{kind} of {bytes} B to {to} with {tag} of {name} {state}")
     }
 
     /// The call that began a collective operation, if it was one of the last.

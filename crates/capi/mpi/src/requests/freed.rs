@@ -3,6 +3,7 @@
 use super::Request;
 use crate::abi::REQUEST_NULL;
 use crate::library::Library;
+use crate::persistent::Plan;
 use crate::threads;
 use netloom_mpi::error::{Class, Error};
 
@@ -50,6 +51,10 @@ pub unsafe fn cancel(library: &mut Library, request: *mut usize) -> Result<(), E
     let request = match library.requests[at].as_ref().expect("it was found") {
         Request::Persistent(_, None) => {
             return Err(Error::new(Class::Request, format!("request {handle:#x} is not started")));
+        }
+        Request::Persistent(plan, Some(_)) if matches!(**plan, Plan::PartitionedReceive(_)) => {
+            let text = format!("request {handle:#x} is a partitioned receive, which cannot be cancelled");
+            return Err(Error::new(Class::Request, text));
         }
         Request::Persistent(_, Some(active)) => active,
         request => request,

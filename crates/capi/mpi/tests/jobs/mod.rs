@@ -111,6 +111,7 @@ pub const CHECKED: &[&str] = &[
     "communicators",
     "datatypes",
     "early_handlers",
+    "early_partitions",
     "epochs",
     "errors",
     "external",

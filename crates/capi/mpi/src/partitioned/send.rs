@@ -1,0 +1,141 @@
+//! The side that sends.
+
+use super::{Header, Message, Way};
+use crate::abi::*;
+use crate::buffer::Buffer;
+use crate::library::{CommId, Library, USER_REQUEST};
+use crate::requests::Request;
+use crate::sends::Mode;
+use netloom_mpi::error::{Class, Error};
+use netloom_mpi::matching::Envelope;
+use netloom_mpi::transport::Memory;
+use std::ffi::c_int;
+
+/// A send that is started.
+pub struct Active {
+    message: Message,
+    ready: Vec<bool>,
+    /// How many are not ready.
+    left: usize,
+    /// Partitions that had not been sent when their call returned.
+    sent: Vec<Request>,
+}
+
+impl Active {
+    /// Its messages, once all of its partitions are ready.
+    pub fn all_sent(&self) -> Option<&[Request]> {
+        (self.left == 0).then_some(&self.sent)
+    }
+
+    pub fn into_sent(self) -> Vec<Request> {
+        self.sent
+    }
+}
+
+impl Message {
+    /// Plans a send, and tells the other side of it.
+    ///
+    /// # Errors
+    /// If the arguments are wrong.
+    pub(super) fn plan_send(
+        library: &mut Library,
+        buf: &Buffer,
+        partitions: c_int,
+        dest: c_int,
+        tag: c_int,
+        comm: CommId,
+    ) -> Result<Self, Error> {
+        let (all, partitions) = Message::check(library, buf, partitions, ("dest", dest), tag, comm)?;
+        let first = library.of(comm).planned.tags(partitions)?;
+        if dest != PROC_NULL {
+            let bytes = buf.layout()?.bytes() as u64;
+            library.send_header(Header { first, partitions, bytes }, (dest, tag), comm)?;
+        }
+        let (count, way) = (buf.count(), Way::Sent { first });
+        Ok(Message { buf: all, partitions, count, peer: dest, tag, comm, way })
+    }
+}
+
+impl Library {
+    fn send_header(
+        &mut self,
+        header: Header,
+        (dest, tag): (c_int, c_int),
+        comm: CommId,
+    ) -> Result<(), Error> {
+        let context = self.partitioned_context(comm);
+        let (source, to) = (self.of(comm).group.rank as i32, self.of(comm).peer(dest as u32));
+        self.point_to_point.note_partitions(context, None, header.first, header.partitions, tag);
+        let bytes = header.to_bytes().to_vec();
+        let data = Memory { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 };
+        let envelope = Envelope { context, source, tag, bytes: data.bytes, acknowledge: 0 };
+        if let Some(number) = self.point_to_point.send(to, envelope, data)? {
+            let handle = self.insert(Request::Send(number, Some(bytes)));
+            self.freed_requests.push(handle - USER_REQUEST);
+        }
+        Ok(())
+    }
+
+    /// A partitioned send waits for its partitions.
+    pub fn start_partitioned_send(&mut self, message: Message) -> Result<Request, Error> {
+        let left = message.partitions as usize;
+        let active = Active { message, ready: vec![false; left], left, sent: vec![] };
+        self.note_unready(&active);
+        Ok(Request::Partitioned(Box::new(active)))
+    }
+
+    /// For reports of what waits for ever.
+    fn note_unready(&mut self, active: &Active) {
+        let &Message { peer, comm, ref way, .. } = &active.message;
+        if let (Ok(peer), &Way::Sent { first }) = (u32::try_from(peer), way) {
+            let (context, to) = (self.partitioned_context(comm), self.of(comm).peer(peer));
+            self.point_to_point.note_unready(context, first, to, active.left as u32);
+        }
+    }
+
+    /// Partitions are ready, and leave.
+    fn mark(&mut self, active: &mut Active, ready: impl Iterator<Item = c_int>) -> Result<(), Error> {
+        for partition in ready {
+            let at = active.message.check_partition(partition)?;
+            if std::mem::replace(&mut active.ready[at as usize], true) {
+                return Err(Error::new(Class::Arg, format!("partition {partition} is ready already")));
+            }
+            active.left -= 1;
+            let &Message { peer, comm, ref way, .. } = &active.message;
+            let &Way::Sent { first } = way else { unreachable!("it is sent") };
+            let context = self.partitioned_context(comm);
+            let (part, tag) = (active.message.partition(at)?, first.wrapping_add_unsigned(at));
+            match self.start_send_in(context, Mode::Standard, &part, (peer, tag), comm)? {
+                Request::Ended(Ok(_)) => {}
+                sent => active.sent.push(sent),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn ready(
+        &mut self,
+        handle: usize,
+        partitions: impl Iterator<Item = c_int>,
+    ) -> Result<(), Error> {
+        let text = || format!("request is {handle:#x}, which is no partitioned send that is started");
+        let wrong = || Error::new(Class::Request, text());
+        let at = self.request_at(handle)?.ok_or_else(wrong)?;
+        // Another thread may wait for the whole.
+        crate::threads::note_change();
+        let mut request = self.requests[at].take().expect("it was found");
+        let end = match &mut request {
+            Request::Persistent(_, Some(active)) => match &mut **active {
+                Request::Partitioned(active) => {
+                    let end = self.mark(active, partitions);
+                    self.note_unready(active);
+                    end
+                }
+                _ => Err(wrong()),
+            },
+            _ => Err(wrong()),
+        };
+        self.requests[at] = Some(request);
+        end
+    }
+}
