@@ -170,8 +170,9 @@ fn ranks_that_wait_in_collectives_are_reported() {
     );
     let job = Job { arguments: vec!["8".into()], ..job(&deadlocks, 4) };
     let (outcome, _, err) = run_guests(&machine(1, 1), job);
+    // The ranks may have ended before that is seen, or are stopped then.
     let why = outcome.ended_early.unwrap_or_default();
-    assert!(outcome.processes.status() == 0 && why.contains("refused 1 packets"), "{why}\n{err}");
+    assert!(why.contains("refused 1 packets"), "{why}\n{err}");
     // A message with another tag, in a communicator with a name.
     let even = "receive from rank 1 (task 2) with tag 7 of communicator \"even\" of 2 ranks";
     let sentences = [
