@@ -74,6 +74,9 @@ pub struct Pami {
     short_max_bytes: Cell<usize>,
     /// Sends whole messages, where there is such an extension, of up to this length.
     send_whole: Option<SendWhole>,
+    /// Progress of a context, and of several, of a program that has other things to do.
+    poll: Poll,
+    poll_all: PollAll,
     whole_max_bytes: Cell<usize>,
     copies: Copies,
     fetched: Fetched,
@@ -95,6 +98,8 @@ const ENDPOINTS: usize = 16;
 pub type Spend = unsafe extern "C" fn(u64);
 type HasOwnCore = unsafe extern "C" fn() -> bool;
 type SendWhole = unsafe extern "C" fn(*mut c_void, *mut SendImmediate) -> c_int;
+type Poll = unsafe extern "C" fn(*mut c_void) -> c_int;
+type PollAll = unsafe extern "C" fn(*mut *mut c_void, usize) -> c_int;
 
 pub type Listener = PointToPoint<Pami>;
 
@@ -166,6 +171,11 @@ impl Pami {
             let spend = spend.map(|symbol| std::mem::transmute::<*mut c_void, Spend>(symbol));
             let send_whole = symbol(client, c"NETLOOM_whole_messages", c"send");
             let send_whole = send_whole.map(|symbol| std::mem::transmute::<*mut c_void, SendWhole>(symbol));
+            let poll = symbol(client, c"NETLOOM_poll", c"advance").ok_or_else(|| reason("NETLOOM_poll"))?;
+            let poll_all =
+                symbol(client, c"NETLOOM_poll", c"advancev").ok_or_else(|| reason("NETLOOM_poll"))?;
+            let poll = std::mem::transmute::<*mut c_void, Poll>(poll);
+            let poll_all = std::mem::transmute::<*mut c_void, PollAll>(poll_all);
             let acts = symbol(client, c"NETLOOM_mpi_steps", c"acts");
             let acts = acts.map(|symbol| std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(symbol));
             let geometries = Geometries::new(Settings::new(is_simulated));
@@ -186,6 +196,8 @@ impl Pami {
                 is_simulated,
                 short_max_bytes,
                 send_whole,
+                poll,
+                poll_all,
                 whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
                 fetched: Fetched::new(&copies),
                 copies,
@@ -480,7 +492,7 @@ impl Transport for Pami {
     #[inline]
     fn advance(&self) {
         if let Some(contexts) = &self.contexts {
-            return self.advance_hashed(contexts, POLLS);
+            return self.advance_hashed(contexts);
         }
         // SAFETY: the context lives.
         unsafe { PAMI_Context_advance(self.context, POLLS) };
@@ -488,10 +500,10 @@ impl Transport for Pami {
 
     fn poll(&self) {
         if let Some(contexts) = &self.contexts {
-            return self.advance_hashed(contexts, 1);
+            return self.poll_hashed(contexts);
         }
         // SAFETY: the context lives.
-        unsafe { PAMI_Context_advance(self.context, 1) };
+        unsafe { (self.poll)(self.context) };
     }
 
     fn expose(&self, memory: Memory) -> Option<u64> {

@@ -227,13 +227,6 @@ impl Contexts {
     fn hash(&self, process: Process, matching_context: u32) -> usize {
         process.wrapping_add(matching_context / CONTEXTS) as usize % self.list.len()
     }
-
-    /// Makes progress; with communication threads, natively, of the contexts that no other thread uses.
-    pub fn advance(&self, polls: usize) {
-        let mut list = self.list.clone();
-        // SAFETY: the contexts live.
-        unsafe { PAMI_Context_advancev(list.as_mut_ptr(), list.len(), polls) };
-    }
 }
 
 impl Pami {
@@ -352,13 +345,28 @@ impl Pami {
 
     /// Makes progress of all contexts, where no communication thread does.
     #[inline(never)]
-    pub(super) fn advance_hashed(&self, contexts: &Contexts, polls: usize) {
+    pub(super) fn advance_hashed(&self, contexts: &Contexts) {
         if self.has_threads() {
             // It carries no messages.
             // SAFETY: the context lives.
-            unsafe { PAMI_Context_advance(self.context, polls.min(POLLS)) };
+            unsafe { PAMI_Context_advance(self.context, POLLS) };
         } else {
-            contexts.advance(polls);
+            let mut list = contexts.list.clone();
+            // SAFETY: the contexts live.
+            unsafe { PAMI_Context_advancev(list.as_mut_ptr(), list.len(), POLLS) };
+        }
+    }
+
+    /// The same without waiting.
+    #[inline(never)]
+    pub(super) fn poll_hashed(&self, contexts: &Contexts) {
+        if self.has_threads() {
+            // SAFETY: the context lives.
+            unsafe { (self.poll)(self.context) };
+        } else {
+            let mut list = contexts.list.clone();
+            // SAFETY: the contexts live.
+            unsafe { (self.poll_all)(list.as_mut_ptr(), list.len()) };
         }
     }
 }

@@ -143,6 +143,7 @@ pub const CHECKED: &[&str] = &[
     "shared_windows",
     "sessions",
     "sleeps",
+    "tests_in_vain",
     "thread_collectives",
     "threads",
     "tool",

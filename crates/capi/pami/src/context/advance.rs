@@ -6,6 +6,7 @@ use crate::check::{enter, shared};
 use crate::client::fail;
 use crate::device::{Payload, guest};
 use netloom_messaging::pami::device::Next;
+use netloom_messaging::pami::guest::LOOK;
 use netloom_messaging::pami::packet::Head;
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
@@ -17,8 +18,10 @@ const BATCH: usize = 64;
 /// it looks whether a task has ended: see `count_poll`.
 const PAUSE_AFTER: u32 = 1000;
 pub(super) const YIELD_AFTER: [u32; 2] = [16, 100_000];
-/// With a core of its own, a thread then lets others run once in so many polls.
+/// With a core of its own, a thread then lets others run once in so many polls; one that shares it and has other
+/// things to do, once in so many: who computes there keeps the core for milliseconds.
 const YIELD_EVERY: u32 = 16 << 10;
+pub(super) const YIELD_EVERY_LOOK: u32 = 256;
 pub(super) const SLEEP_AFTER: u32 = 400;
 pub(super) const SLEEP: Duration = Duration::from_micros(200);
 pub const LOOK_AFTER: u32 = 2048;
@@ -30,7 +33,18 @@ impl Context {
         if is_busy {
             self.idle.set(0);
         } else {
-            self.wait();
+            self.wait(true);
+        }
+        is_busy
+    }
+
+    /// The same for a program that has other things to do: without sleep.
+    fn look(&self) -> bool {
+        let is_busy = self.advance_once();
+        if is_busy {
+            self.idle.set(0);
+        } else {
+            self.wait(false);
         }
         is_busy
     }
@@ -152,9 +166,9 @@ impl Context {
         is_busy
     }
 
-    /// Nothing is there: lets others run if the program keeps asking.
+    /// Nothing is there: lets others run if the program keeps asking, and sleeps if it `is_waiting`.
     #[cold]
-    fn wait(&self) {
+    fn wait(&self, is_waiting: bool) {
         let idle = self.idle.get().wrapping_add(1);
         self.idle.set(idle);
         let job = self.client().job;
@@ -167,12 +181,15 @@ impl Context {
         // What the kernel does for it delays those that copy to its memory by the kernel.
         if idle < YIELD_AFTER[usize::from(!shared)] || !shared && !idle.is_multiple_of(YIELD_EVERY) {
             // The hint takes as long as half a message.
-            if idle > PAUSE_AFTER {
+            if is_waiting && idle > PAUSE_AFTER {
                 std::hint::spin_loop();
             }
             return;
         }
-        if shared && idle > SLEEP_AFTER && self.is_quiet() {
+        if !is_waiting && !idle.is_multiple_of(YIELD_EVERY_LOOK) {
+            return;
+        }
+        if shared && is_waiting && idle > SLEEP_AFTER && self.is_quiet() {
             let is_ready = || self.core().device().has_claimed() || !self.work.is_empty();
             let doorbell = &job.segment.task(job.task).doorbell;
             doorbell.sleep(doorbell.bell_of(self.queue), SLEEP, is_ready);
@@ -210,6 +227,11 @@ impl Drop for NoCancel {
 
 /// Advances all contexts in each of up to `maximum` rounds, until a round has processed something.
 fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool) -> Result {
+    rounds_for(list, maximum, maximum as u64, advance)
+}
+
+/// The same; on a simulated node they take the time of so many polls.
+fn rounds_for(list: &[&Context], maximum: usize, polls: u64, advance: impl Fn(&Context) -> bool) -> Result {
     let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
     let simulated = list.first().and_then(|context| context.client().job.simulated);
     let Some(guest) = simulated.filter(|_| maximum > 0) else {
@@ -222,7 +244,7 @@ fn rounds(list: &[&Context], maximum: usize, advance: impl Fn(&Context) -> bool)
     // SAFETY: one thread at a time.
     let has_work = list.iter().any(|context| unsafe { !(*context.again.get()).is_empty() });
     let contexts = list.iter().filter_map(|context| context.number).collect();
-    guest::lock(guest).wait(contexts, if has_work { 1 } else { maximum as u64 });
+    guest::lock(guest).wait(contexts, if has_work { polls.min(1) } else { polls });
     if round() { SUCCESS } else { EAGAIN }
 }
 
@@ -263,6 +285,32 @@ pub unsafe extern "C" fn PAMI_Context_advancev(
         entered.begin_advance(call).is_some_and(|_advancing| context.advance())
     };
     rounds(&list, maximum, advance)
+}
+
+/// Looks once whether there is something, for a program that has other things to do: see `NETLOOM_poll`.
+///
+/// # Safety
+/// The program gave the context.
+pub unsafe fn look(call: &str, handle: *mut c_void) -> Result {
+    // SAFETY: the caller's promise.
+    let Some(found) = (unsafe { enter(call, handle) }) else { return INVAL };
+    let Some(_advancing) = found.begin_advance(call) else { return INVAL };
+    rounds_for(&[&*found], 1, LOOK, Context::look)
+}
+
+/// The same of several.
+///
+/// # Safety
+/// The program gave them.
+pub unsafe fn look_all(call: &str, handles: *mut *mut c_void, count: usize) -> Result {
+    // SAFETY: the caller's promise.
+    let Some(list) = (unsafe { contexts(call, handles, count) }) else { return INVAL };
+    let look = |context: &Context| {
+        // SAFETY: it is one of the program's contexts.
+        let Some(entered) = (unsafe { enter(call, context.handle()) }) else { return false };
+        entered.begin_advance(call).is_some_and(|_advancing| context.look())
+    };
+    rounds_for(&list, 1, LOOK, look)
 }
 
 #[unsafe(no_mangle)]

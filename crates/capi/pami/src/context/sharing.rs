@@ -14,11 +14,11 @@
 //! else runs between that and its wait.
 
 use super::Context;
-use super::advance::{SLEEP, SLEEP_AFTER, YIELD_AFTER};
+use super::advance::{SLEEP, SLEEP_AFTER, YIELD_AFTER, YIELD_EVERY_LOOK};
 use crate::check::enter;
 use crate::device::guest;
 use crate::threads;
-use netloom_messaging::pami::guest::Contexts;
+use netloom_messaging::pami::guest::{Contexts, LOOK};
 use parking_lot::lock_api::RawMutexFair as _;
 use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -143,8 +143,8 @@ impl Context {
         // SAFETY: the caller's promise.
         unsafe { self.unlock_shared() };
         match simulated.zip(self.number) {
-            Some((guest, number)) => guest::lock(guest).wait(Contexts::default().with(number), 1),
-            None if is_crowded => std::thread::yield_now(),
+            Some((guest, number)) => guest::lock(guest).wait(Contexts::default().with(number), LOOK),
+            None if is_crowded && idle.is_multiple_of(YIELD_EVERY_LOOK) => std::thread::yield_now(),
             None => {}
         }
         self.lock_shared();

@@ -6,6 +6,7 @@
 //! - `l2_atomic` – memory for atomic operations.
 //! - `compute` – how long a program computes on a simulated machine.
 //! - `local_tasks` – which tasks run on the same node.
+//! - `poll` – progress for a program that has other things to do.
 //! - `profile` – a library above marks its program's calls for a profile.
 //! - `mpi_steps` – steps of MPI's software take time on a simulated machine.
 //! - `threads` – threads share a context under its lock.
@@ -17,6 +18,7 @@ mod compute;
 mod l2_atomic;
 mod local_tasks;
 mod mpi_steps;
+mod poll;
 mod profile;
 mod threads;
 mod torus;
@@ -40,13 +42,14 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 11] = [
+static LIST: [Extension; 12] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
     local_tasks::EXTENSION,
     local_tasks::MAPPING,
     compute::EXTENSION,
+    poll::EXTENSION,
     profile::EXTENSION,
     mpi_steps::EXTENSION,
     threads::EXTENSION,

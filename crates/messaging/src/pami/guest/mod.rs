@@ -36,6 +36,10 @@ pub type ContextNumber = u32;
 /// have ended are used again.
 pub type ThreadNumber = u32;
 
+/// The number of polls of a call that only looks whether there is something, as `MPI_Test` does: the program has
+/// other things to do, so it takes the time of one.
+pub const LOOK: u64 = 0;
+
 /// Contexts of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contexts(u64);

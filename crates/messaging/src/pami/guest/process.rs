@@ -6,7 +6,7 @@ use super::profile::Recorded;
 use super::profile::recorder::Recorder;
 use super::task::{Doing, Task};
 use super::valid::Sums;
-use super::{Contexts, Facts, Reply, Request, Requests, Then, ThreadNumber};
+use super::{Contexts, Facts, LOOK, Reply, Request, Requests, Then, ThreadNumber};
 use crate::pami::device::{Range, Step as Software};
 use crate::pami::{Costs, Placement};
 use netloom_node::process::{Failure, Operations, Process, Resumed, Step, Wait};
@@ -82,6 +82,9 @@ const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
 const LONGEST_WITH_CLOCK: f64 = 0.01;
 /// Most waits in vain that a thread skips, because it waited for as long before a packet came last.
 const USUAL_MAX: u32 = 5;
+/// Calls with [`LOOK`] in vain after which more of them take longer, as those of a thread that waits: most that call it so
+/// often do nothing else.
+const LOOKS_MAX: u32 = 10_000;
 /// The time after which it is asked again what a thread does that still runs: at first, and at most.
 const RUNS_NS: f64 = 1e3;
 const RUNS_MAX_NS: f64 = 2e4;
@@ -375,7 +378,11 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
         let (growth, polls) = if has_news {
             (1.0, 1)
         } else {
-            (f64::from(1u32 << state.in_vain.max(state.usual).min(20)), polls)
+            let doublings = match polls {
+                LOOK => state.in_vain.saturating_sub(LOOKS_MAX),
+                _ => state.in_vain.max(state.usual),
+            };
+            (f64::from(1u32 << doublings.min(20)), polls)
         };
         let limit_ns = task.poll_ns() * polls.clamp(1, 1 << 20) as f64;
         let longest = match std::mem::take(&mut state.reads_clock) {
