@@ -85,6 +85,69 @@ static void pipeline(int rank, int size)
   free(out), free(in);
 }
 
+/* A communicator that is freed, and whose place another one has, before a partition is ready; addresses from
+   MPI_BOTTOM on, of which partitions have those that stand for no buffer. */
+static void freed_communicator(int rank, int size)
+{
+  enum { PARTS = 4 };
+  char         out[PARTS], in[PARTS];
+  int          next = (rank + 1) % size, last = (rank + size - 1) % size, flag;
+  MPI_Aint     address;
+  MPI_Datatype absolute;
+  MPI_Comm     comm, others[2];
+  MPI_Request  both[2];
+  MPI_Get_address(out, &address);
+  MPI_Type_create_hindexed_block(1, 1, &address, MPI_CHAR, &absolute);
+  MPI_Type_commit(&absolute);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Psend_init(MPI_BOTTOM, PARTS, 1, absolute, next, 2, comm, MPI_INFO_NULL, &both[0]);
+  MPI_Precv_init(in, PARTS, 1, MPI_CHAR, last, 2, comm, MPI_INFO_NULL, &both[1]);
+  MPI_Startall(2, both);
+  MPI_Comm_free(&comm);
+  for (int n = 0; n < 2; n++) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &others[n]);
+  for (int n = 0; n < PARTS; n++)
+  {
+    out[n] = (char) (rank + n);
+    MPI_Pready(n, both[0]);
+    do MPI_Parrived(both[1], n, &flag);
+    while (!flag);
+    CHECK(in[n] == (char) (last + n));
+  }
+  MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+  for (int n = 0; n < 2; n++) MPI_Comm_free(&others[n]), MPI_Request_free(&both[n]);
+  MPI_Type_free(&absolute);
+}
+
+/* Partitions without data arrive as others do. */
+static void without_data(int rank, int size)
+{
+  int         flag, next = (rank + 1) % size, last = (rank + size - 1) % size;
+  MPI_Request send, receive;
+  MPI_Psend_init(NULL, 2, 0, MPI_INT, next, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &send);
+  MPI_Precv_init(NULL, 4, 0, MPI_INT, last, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &receive);
+  MPI_Start(&send), MPI_Start(&receive);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int n = 0; n < 4; n++)
+  {
+    MPI_Parrived(receive, n, &flag);
+    CHECK(!flag);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Pready(1, send);
+  for (int n = 2; n < 4; n++)
+    do MPI_Parrived(receive, n, &flag);
+    while (!flag);
+  for (int n = 0; n < 2; n++)
+  {
+    MPI_Parrived(receive, n, &flag);
+    CHECK(!flag);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Pready(0, send);
+  MPI_Wait(&receive, MPI_STATUS_IGNORE), MPI_Wait(&send, MPI_STATUS_IGNORE);
+  MPI_Request_free(&send), MPI_Request_free(&receive);
+}
+
 int main(int argc, char **argv)
 {
   int rank, size;
@@ -94,6 +157,8 @@ int main(int argc, char **argv)
   one_by_one(rank, size, 1);
   one_by_one(rank, size, 0);
   pipeline(rank, size);
+  freed_communicator(rank, size);
+  without_data(rank, size);
   MPI_Finalize();
   return 0;
 }

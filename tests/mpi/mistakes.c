@@ -67,6 +67,10 @@ static void partitions(void)
   CHECK(class_of(MPI_Cancel(&receive)) == MPI_ERR_REQUEST);
   MPI_Pready_range(0, 1, send);
   CHECK(class_of(MPI_Pready(1, send)) == MPI_ERR_ARG);
+  int flag, result;
+  do result = MPI_Parrived(receive, 0, &flag);
+  while (result == MPI_SUCCESS && !flag);
+  CHECK(class_of(result) == MPI_ERR_TRUNCATE);
   CHECK(class_of(MPI_Wait(&receive, MPI_STATUS_IGNORE)) == MPI_ERR_TRUNCATE);
   MPI_Wait(&send, MPI_STATUS_IGNORE);
   MPI_Request_free(&send), MPI_Request_free(&receive);

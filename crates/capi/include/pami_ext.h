@@ -144,6 +144,18 @@ typedef void (*pamix_profile_taken_fn)(pami_task_t task, uint32_t context, int t
 /** Symbol "received": the data of a message that was taken is there. */
 typedef void (*pamix_profile_received_fn)(uint64_t number);
 
+/* --------------------------------------------- NETLOOM_poll --------------------------------------------- */
+
+/* An extension of this library: progress for a program that has other things to do. PAMI_Context_advance cannot know
+ * that: after many calls in vain it sleeps where tasks share cores, and takes longer on a simulated machine. */
+
+/** Symbol "advance": makes progress of a context once.
+ *  @return PAMI_SUCCESS if there was something, else PAMI_EAGAIN. */
+typedef pami_result_t (*pamix_poll_advance_fn)(pami_context_t context);
+
+/** Symbol "advancev": the same of several. */
+typedef pami_result_t (*pamix_poll_advancev_fn)(pami_context_t * contexts, size_t count);
+
 /* -------------------------------------------- NETLOOM_threads ------------------------------------------- */
 
 /* An extension of this library: threads share a context under its lock, as those of MPI do. */

@@ -66,12 +66,6 @@ impl Buffer {
         Buffer { count, ..self.clone() }
     }
 
-    /// So many of its elements, from one on.
-    pub fn elements(&self, from: i64, count: i64) -> Result<Self, Error> {
-        let by = (from as isize).wrapping_mul(self.of()?.extent() as isize);
-        Ok(Buffer { address: self.address.wrapping_byte_offset(by), count, ..self.clone() })
-    }
-
     /// The number of elements that the program gave.
     pub fn count(&self) -> i64 {
         self.count
@@ -217,12 +211,32 @@ impl Buffer {
     /// # Safety
     /// The program has this memory.
     pub unsafe fn outgoing(&self) -> Result<(Memory, Option<Vec<u8>>), Error> {
-        Ok(match self.data(1)? {
-            Data::Run(memory) => (memory, None),
-            Data::Scattered(scattered) => {
-                // SAFETY: the caller's promise.
-                let packed = unsafe { scattered.packed() };
-                (Memory { address: packed.as_ptr() as u64, bytes: packed.len() as u64 }, Some(packed))
+        // SAFETY: the caller's promise.
+        self.data(1).map(|data| unsafe { data.outgoing() })
+    }
+
+    /// The same of so many of its elements, from one on.
+    ///
+    /// # Safety
+    /// As [`Self::outgoing`].
+    pub unsafe fn outgoing_part(
+        &self,
+        (from, count): (i64, i64),
+    ) -> Result<(Memory, Option<Vec<u8>>), Error> {
+        // SAFETY: the caller's promise.
+        self.part(from, count).map(|data| unsafe { data.outgoing() })
+    }
+
+    /// So many of its elements, from one on. The address itself is checked: that of a part may be any, also that
+    /// which stands for no memory, where displacements are counted from `MPI_BOTTOM`.
+    fn part(&self, from: i64, count: i64) -> Result<Data, Error> {
+        let by = from.wrapping_mul(self.of()?.extent() as i64);
+        Ok(match self.of_count(count).data(1)? {
+            Data::Run(Memory { address, bytes }) => {
+                Data::Run(Memory { address: address.wrapping_add_signed(by), bytes })
+            }
+            Data::Scattered(Scattered { address, layout }) => {
+                Data::Scattered(Scattered { address: address.wrapping_add_signed(by), layout })
             }
         })
     }
@@ -463,6 +477,23 @@ enum Data {
     Scattered(Scattered),
 }
 
+impl Data {
+    /// Memory to send from, and the copy that it is, if it is one.
+    ///
+    /// # Safety
+    /// The program has this memory.
+    unsafe fn outgoing(self) -> (Memory, Option<Vec<u8>>) {
+        match self {
+            Data::Run(memory) => (memory, None),
+            Data::Scattered(scattered) => {
+                // SAFETY: the caller's promise.
+                let packed = unsafe { scattered.packed() };
+                (Memory { address: packed.as_ptr() as u64, bytes: packed.len() as u64 }, Some(packed))
+            }
+        }
+    }
+}
+
 /// Data with gaps.
 pub struct Scattered {
     address: u64,
@@ -501,14 +532,27 @@ impl Unpacking {
         unsafe { self.scattered.layout.unpack(received, self.scattered.address as *mut u8) };
     }
 
-    /// Unpacks a part, whose data begins at this byte.
+    /// Unpacks so many elements of the buffer from one on, whose data begins at this byte.
     ///
     /// # Safety
-    /// The program has the memory of the part.
-    pub unsafe fn finish_part(&self, start: usize, part: &Buffer) -> Result<(), Error> {
-        let Place { address, layout } = part.place()?;
+    /// The program has the memory.
+    pub unsafe fn finish_part(
+        &self,
+        start: usize,
+        of: &Buffer,
+        (from, count): (i64, i64),
+    ) -> Result<(), Error> {
+        let packed = &self.packed[start..];
         // SAFETY: the caller's promise.
-        unsafe { layout.unpack(&self.packed[start..start + layout.bytes()], address as *mut u8) };
+        unsafe {
+            match of.part(from, count)? {
+                Data::Run(Memory { address, bytes }) => (address as *mut u8)
+                    .copy_from_nonoverlapping(packed[..bytes as usize].as_ptr(), bytes as usize),
+                Data::Scattered(Scattered { address, layout }) => {
+                    layout.unpack(&packed[..layout.bytes()], address as *mut u8);
+                }
+            }
+        }
         Ok(())
     }
 }

@@ -12,9 +12,11 @@ pub use send::Active;
 use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library, PARTITIONED};
+use crate::pami::Pami;
 use crate::persistent::Plan;
 use crate::requests::Request;
 use netloom_mpi::error::{Class, Error};
+use netloom_mpi::point_to_point::PointToPoint;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -63,15 +65,12 @@ const TAGS: u32 = FIRST_TAG.unsigned_abs() - 2;
 impl Planned {
     /// Tags of so many partitions: the first one.
     fn tags(&mut self, partitions: u32) -> Result<c_int, Error> {
-        if partitions > TAGS {
-            return Err(Error::new(
-                Class::Arg,
-                format!("partitions is {partitions}, and may be at most {TAGS}"),
-            ));
-        }
-        if self.partitions > TAGS - partitions {
-            // Those of the first sends again.
-            self.partitions = 0;
+        let left = TAGS - self.partitions;
+        if partitions > left {
+            let text = format!(
+                "partitions is {partitions}, and of {TAGS} of a communicator {left} are left to plan"
+            );
+            return Err(Error::new(Class::Arg, text));
         }
         let first = FIRST_TAG.wrapping_add_unsigned(self.partitions);
         self.partitions += partitions;
@@ -98,6 +97,13 @@ impl Header {
         bytes[..8].copy_from_slice(&low.to_le_bytes());
         bytes[8..].copy_from_slice(&self.bytes.to_le_bytes());
         bytes
+    }
+
+    /// For reports: which tags the partitions have.
+    fn note(&self, point_to_point: &PointToPoint<Pami>, context: u32, source: Option<i32>, tag: c_int) {
+        if self.partitions > 0 {
+            point_to_point.note_partitions(context, source, self.first, self.partitions, tag);
+        }
     }
 
     fn of_bytes(bytes: [u8; Self::BYTES]) -> Self {
@@ -136,9 +142,9 @@ impl Message {
         self.comm
     }
 
-    /// One of its partitions.
-    fn partition(&self, at: u32) -> Result<Buffer, Error> {
-        self.buf.elements(i64::from(at) * self.count, self.count)
+    /// One of its partitions: its first element and how many it has.
+    fn partition(&self, at: u32) -> (i64, i64) {
+        (i64::from(at) * self.count, self.count)
     }
 
     /// A partition that the program names.
@@ -243,7 +249,7 @@ mod tests {
         assert_eq!(Header::of_bytes(header.to_bytes()), header);
     }
 
-    /// No two sends share tags until all have been used, and none of a program's is used.
+    /// No two sends share tags, and none of a program's is used.
     #[test]
     fn tags_follow_each_other() {
         let mut planned = Planned::default();
@@ -251,7 +257,6 @@ mod tests {
         assert_eq!(planned.tags(0).unwrap(), FIRST_TAG + 6);
         assert_eq!(planned.tags(TAGS - 6).unwrap(), FIRST_TAG + 6);
         assert!(FIRST_TAG.wrapping_add_unsigned(TAGS - 1) < ANY_TAG.min(ANY_SOURCE));
-        assert_eq!(planned.tags(1).unwrap(), FIRST_TAG);
-        assert!(planned.tags(TAGS + 1).is_err());
+        assert!(planned.tags(1).is_err());
     }
 }

@@ -30,6 +30,8 @@ enum Slot {
     /// It is received to here.
     Expected(Number, Box<[u8; Header::BYTES]>),
     Here(Header),
+    /// The sender has ended.
+    Cut,
 }
 
 impl Headers {
@@ -51,13 +53,12 @@ impl Headers {
             let Some(end) = point_to_point.test(*expected) else { return Poll::Pending };
             let header = Header::of_bytes(**space);
             end_receive(point_to_point, *expected);
-            if end.is_cut {
-                return Poll::Ready(Err(cut()));
-            }
-            *slot = Slot::Here(header);
+            *slot = if end.is_cut { Slot::Cut } else { Slot::Here(header) };
         }
-        let Slot::Here(header) = *slot else { unreachable!("it has been received") };
-        Poll::Ready(Ok(header))
+        Poll::Ready(match *slot {
+            Slot::Here(header) => Ok(header),
+            _ => Err(cut()),
+        })
     }
 }
 
@@ -75,8 +76,6 @@ fn end_receive(point_to_point: &PointToPoint<Pami>, number: Number) {
 pub struct Arrivals {
     /// Receives of the sender's partitions, in order, once it is known how many there are.
     pieces: Option<Vec<Number>>,
-    /// Data of each, bytes.
-    bytes: u64,
     /// Where all are received to be unpacked, if the type has gaps.
     unpacking: Option<Unpacking>,
     /// Partitions that are unpacked.
@@ -137,14 +136,13 @@ impl Message {
             );
             return Err(Error::new(Class::Truncate, text));
         }
-        point_to_point.note_partitions(context, Some(source), first, partitions, tag);
+        header.note(point_to_point, context, Some(source), tag);
         let receive = |at: u32| {
             let pattern = Pattern { context, source, tag: first.wrapping_add_unsigned(at) };
             let address = space.address + u64::from(at) * bytes;
             point_to_point.receive(pattern, Memory { address, bytes })
         };
-        let mut arrivals = self.arrivals().borrow_mut();
-        (arrivals.bytes, arrivals.pieces) = (bytes, Some((0..partitions).map(receive).collect()));
+        self.arrivals().borrow_mut().pieces = Some((0..partitions).map(receive).collect());
         Ok(())
     }
 
@@ -152,22 +150,21 @@ impl Message {
     fn has_arrived(&self, point_to_point: &PointToPoint<Pami>, partition: u32) -> Result<bool, Error> {
         let arrivals = &mut *self.arrivals().borrow_mut();
         let Some(pieces) = &arrivals.pieces else { return Ok(false) };
-        let part = self.partition(partition)?;
-        let own = part.layout()?.bytes() as u64;
-        if own == 0 {
-            return Ok(true);
-        }
-        let start = u64::from(partition) * own;
-        let [first, last] = [start, start + own - 1].map(|at| (at / arrivals.bytes) as usize);
+        // The partitions of both sides are as long together, so these share data, or stand for it where there is none.
+        let share = |partition: u32| u64::from(partition) * pieces.len() as u64;
+        let own = u64::from(self.partitions);
+        let [first, end] = [share(partition) / own, share(partition + 1).div_ceil(own)].map(|at| at as usize);
         let is_here = |&number: &Number| point_to_point.test(number).is_some_and(|end| !end.is_cut);
-        if !pieces[first..=last].iter().all(is_here) {
+        if !pieces[first..end].iter().all(is_here) {
             return Ok(false);
         }
         if let Some(unpacking) = &arrivals.unpacking
             && !std::mem::replace(&mut arrivals.unpacked[partition as usize], true)
         {
+            let part = self.partition(partition);
+            let start = partition as usize * self.buf.of_count(self.count).layout()?.bytes();
             // SAFETY: the program gave the buffer, and leaves it alone until the receive has ended.
-            unsafe { unpacking.finish_part(start as usize, &part)? };
+            unsafe { unpacking.finish_part(start, &self.buf, part)? };
         }
         Ok(true)
     }
@@ -192,14 +189,15 @@ impl Message {
             if here < pieces.len() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
+        let mut end = Ok(());
         for partition in 0..self.partitions {
             if !self.has_arrived(&point_to_point, partition)? {
-                return Err(cut());
+                end = Err(cut());
             }
         }
         let pieces = std::mem::take(&mut *self.arrivals().borrow_mut()).pieces.expect("they are expected");
         pieces.into_iter().for_each(|number| end_receive(&point_to_point, number));
-        Ok(())
+        end
     }
 }
 
@@ -229,6 +227,7 @@ impl Library {
         let partition = message.check_partition(partition)?;
         match active.as_deref() {
             Some(Request::Collective(_)) => message.has_arrived(&self.point_to_point, partition),
+            Some(Request::Ended(Err(error))) => Err((**error).clone()),
             // What is not started has arrived.
             _ => Ok(true),
         }

@@ -5,15 +5,19 @@ use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library, USER_REQUEST};
 use crate::requests::Request;
-use crate::sends::Mode;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::matching::Envelope;
-use netloom_mpi::transport::Memory;
+use netloom_mpi::transport::{Memory, Process};
 use std::ffi::c_int;
 
 /// A send that is started.
 pub struct Active {
     message: Message,
+    /// Context, rank and receiver, which stay what they are if the program frees the communicator; no receiver
+    /// if that is `MPI_PROC_NULL`.
+    context: u32,
+    source: i32,
+    to: Option<Process>,
     ready: Vec<bool>,
     /// How many are not ready.
     left: usize,
@@ -65,7 +69,7 @@ impl Library {
     ) -> Result<(), Error> {
         let context = self.partitioned_context(comm);
         let (source, to) = (self.of(comm).group.rank as i32, self.of(comm).peer(dest as u32));
-        self.point_to_point.note_partitions(context, None, header.first, header.partitions, tag);
+        header.note(&self.point_to_point, context, None, tag);
         let bytes = header.to_bytes().to_vec();
         let data = Memory { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 };
         let envelope = Envelope { context, source, tag, bytes: data.bytes, acknowledge: 0 };
@@ -78,18 +82,20 @@ impl Library {
 
     /// A partitioned send waits for its partitions.
     pub fn start_partitioned_send(&mut self, message: Message) -> Result<Request, Error> {
-        let left = message.partitions as usize;
-        let active = Active { message, ready: vec![false; left], left, sent: vec![] };
+        let (left, comm) = (message.partitions as usize, message.comm);
+        let (context, source) = (self.partitioned_context(comm), self.of(comm).group.rank as i32);
+        let to = u32::try_from(message.peer).ok().map(|peer| self.of(comm).peer(peer));
+        let active = Active { message, context, source, to, ready: vec![false; left], left, sent: vec![] };
         self.note_unready(&active);
         Ok(Request::Partitioned(Box::new(active)))
     }
 
     /// For reports of what waits for ever.
     fn note_unready(&mut self, active: &Active) {
-        let &Message { peer, comm, ref way, .. } = &active.message;
-        if let (Ok(peer), &Way::Sent { first }) = (u32::try_from(peer), way) {
-            let (context, to) = (self.partitioned_context(comm), self.of(comm).peer(peer));
-            self.point_to_point.note_unready(context, first, to, active.left as u32);
+        if let (Some(to), &Way::Sent { first }) = (active.to, &active.message.way)
+            && !active.ready.is_empty()
+        {
+            self.point_to_point.note_unready(active.context, first, to, active.left as u32);
         }
     }
 
@@ -97,18 +103,22 @@ impl Library {
     fn mark(&mut self, active: &mut Active, ready: impl Iterator<Item = c_int>) -> Result<(), Error> {
         for partition in ready {
             let at = active.message.check_partition(partition)?;
-            if std::mem::replace(&mut active.ready[at as usize], true) {
+            if active.ready[at as usize] {
                 return Err(Error::new(Class::Arg, format!("partition {partition} is ready already")));
             }
-            active.left -= 1;
-            let &Message { peer, comm, ref way, .. } = &active.message;
-            let &Way::Sent { first } = way else { unreachable!("it is sent") };
-            let context = self.partitioned_context(comm);
-            let (part, tag) = (active.message.partition(at)?, first.wrapping_add_unsigned(at));
-            match self.start_send_in(context, Mode::Standard, &part, (peer, tag), comm)? {
-                Request::Ended(Ok(_)) => {}
-                sent => active.sent.push(sent),
+            if let Some(to) = active.to {
+                let &Way::Sent { first } = &active.message.way else { unreachable!("it is sent") };
+                let tag = first.wrapping_add_unsigned(at);
+                let part = active.message.partition(at);
+                // SAFETY: the program gave the buffer.
+                let (data, kept) = unsafe { active.message.buf.outgoing_part(part)? };
+                let &mut Active { context, source, .. } = active;
+                let envelope = Envelope { context, source, tag, bytes: data.bytes, acknowledge: 0 };
+                let sent = self.point_to_point.send(to, envelope, data)?;
+                active.sent.extend(sent.map(|number| Request::Send(number, kept)));
             }
+            active.ready[at as usize] = true;
+            active.left -= 1;
         }
         Ok(())
     }

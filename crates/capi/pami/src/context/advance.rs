@@ -29,22 +29,20 @@ pub const LOOK_AFTER: u32 = 2048;
 impl Context {
     /// Makes progress once, and waits a moment if there was nothing; returns whether something was processed.
     fn advance(&self) -> bool {
-        let is_busy = self.advance_once();
-        if is_busy {
-            self.idle.set(0);
-        } else {
-            self.wait(true);
-        }
-        is_busy
+        self.advance_and(true)
     }
 
     /// The same for a program that has other things to do: without sleep.
     fn look(&self) -> bool {
+        self.advance_and(false)
+    }
+
+    fn advance_and(&self, is_waiting: bool) -> bool {
         let is_busy = self.advance_once();
         if is_busy {
             self.idle.set(0);
         } else {
-            self.wait(false);
+            self.wait(is_waiting);
         }
         is_busy
     }
