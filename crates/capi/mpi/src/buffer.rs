@@ -230,7 +230,7 @@ impl Buffer {
     /// So many of its elements, from one on. The address itself is checked: that of a part may be any, also that
     /// which stands for no memory, where displacements are counted from `MPI_BOTTOM`.
     fn part(&self, from: i64, count: i64) -> Result<Data, Error> {
-        let by = from.wrapping_mul(self.of()?.extent() as i64);
+        let by = from.wrapping_mul(self.of()?.extent());
         Ok(match self.of_count(count).data(1)? {
             Data::Run(Memory { address, bytes }) => {
                 Data::Run(Memory { address: address.wrapping_add_signed(by), bytes })
