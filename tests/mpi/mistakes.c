@@ -65,6 +65,7 @@ static void partitions(void)
   MPI_Precv_init(received, 1, 1, MPI_DOUBLE, last, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &receive);
   MPI_Start(&receive), MPI_Start(&send);
   CHECK(class_of(MPI_Cancel(&receive)) == MPI_ERR_REQUEST);
+  CHECK(class_of(MPI_Cancel(&send)) == MPI_ERR_REQUEST);
   MPI_Pready_range(0, 1, send);
   CHECK(class_of(MPI_Pready(1, send)) == MPI_ERR_ARG);
   int flag, result;

@@ -46,8 +46,6 @@ const NUMBERS: usize = 0x00ff_ffff;
 /// of an intercommunicator.
 pub use netloom_mpi::waits::CONTEXTS;
 const WITHIN: u32 = 2;
-/// Partitioned messages have the context that collectives within the groups leave free.
-pub const PARTITIONED: u32 = 2;
 
 /// A communicator.
 pub struct Comm {

@@ -9,6 +9,7 @@ mod copies;
 mod fetched;
 mod functions;
 mod geometries;
+mod polls;
 
 pub use arrivals::listener;
 
@@ -28,6 +29,7 @@ use netloom_mpi::paths::Path;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport};
 use netloom_shm::launch::World;
+use polls::Polls;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -74,9 +76,7 @@ pub struct Pami {
     short_max_bytes: Cell<usize>,
     /// Sends whole messages, where there is such an extension, of up to this length.
     send_whole: Option<SendWhole>,
-    /// Progress of a context, and of several, of a program that has other things to do.
-    poll: Poll,
-    poll_all: PollAll,
+    polls: Polls,
     whole_max_bytes: Cell<usize>,
     copies: Copies,
     fetched: Fetched,
@@ -98,8 +98,6 @@ const ENDPOINTS: usize = 16;
 pub type Spend = unsafe extern "C" fn(u64);
 type HasOwnCore = unsafe extern "C" fn() -> bool;
 type SendWhole = unsafe extern "C" fn(*mut c_void, *mut SendImmediate) -> c_int;
-type Poll = unsafe extern "C" fn(*mut c_void) -> c_int;
-type PollAll = unsafe extern "C" fn(*mut *mut c_void, usize) -> c_int;
 
 pub type Listener = PointToPoint<Pami>;
 
@@ -171,11 +169,7 @@ impl Pami {
             let spend = spend.map(|symbol| std::mem::transmute::<*mut c_void, Spend>(symbol));
             let send_whole = symbol(client, c"NETLOOM_whole_messages", c"send");
             let send_whole = send_whole.map(|symbol| std::mem::transmute::<*mut c_void, SendWhole>(symbol));
-            let poll = symbol(client, c"NETLOOM_poll", c"advance").ok_or_else(|| reason("NETLOOM_poll"))?;
-            let poll_all =
-                symbol(client, c"NETLOOM_poll", c"advancev").ok_or_else(|| reason("NETLOOM_poll"))?;
-            let poll = std::mem::transmute::<*mut c_void, Poll>(poll);
-            let poll_all = std::mem::transmute::<*mut c_void, PollAll>(poll_all);
+            let polls = Polls::new(client).ok_or_else(|| reason("NETLOOM_poll"))?;
             let acts = symbol(client, c"NETLOOM_mpi_steps", c"acts");
             let acts = acts.map(|symbol| std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(symbol));
             let geometries = Geometries::new(Settings::new(is_simulated));
@@ -196,8 +190,7 @@ impl Pami {
                 is_simulated,
                 short_max_bytes,
                 send_whole,
-                poll,
-                poll_all,
+                polls,
                 whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
                 fetched: Fetched::new(&copies),
                 copies,
@@ -503,7 +496,7 @@ impl Transport for Pami {
             return self.poll_hashed(contexts);
         }
         // SAFETY: the context lives.
-        unsafe { (self.poll)(self.context) };
+        unsafe { self.polls.poll(self.context) };
     }
 
     fn expose(&self, memory: Memory) -> Option<u64> {

@@ -1,22 +1,23 @@
-//! Partitioned messages (MPI 5.0, chapter 4): persistent messages whose partitions become ready, and arrive, one by
-//! one. Each partition of the send is a message of its own, which leaves when it is ready. The receive may have
-//! another number of partitions: when the send is planned, a header tells which messages will come. Headers match in
-//! the order in which sends and receives of a tag are planned, whatever is started first.
+//! Partitioned messages (MPI 5.0, chapter 4): persistent messages whose partitions become ready, and arrive, one
+//! by one. Each partition of the send is a message of its own, which leaves when it is ready. The receive may have
+//! another number of partitions: when the send is planned, a header tells which messages will come. Headers match
+//! in the order in which sends and receives of a tag are planned, whatever is started first.
 
 mod receive;
 mod send;
 
-pub use receive::{Arrivals, Headers};
-pub use send::Active;
+pub use receive::{Headers, Incoming};
+pub use send::{Active, Outgoing};
 
 use crate::abi::*;
 use crate::buffer::Buffer;
-use crate::library::{CommId, Library, PARTITIONED};
+use crate::library::{CommId, Library};
 use crate::pami::Pami;
 use crate::persistent::Plan;
 use crate::requests::Request;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::point_to_point::PointToPoint;
+use netloom_mpi::waits::PARTITIONED;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -34,19 +35,6 @@ pub struct Message {
     peer: c_int,
     tag: c_int,
     comm: CommId,
-    way: Way,
-}
-
-#[derive(Clone)]
-enum Way {
-    /// The tag of the first partition; those of the others follow.
-    Sent { first: c_int },
-    Received {
-        headers: Rc<RefCell<Headers>>,
-        /// The number of the header among them.
-        number: usize,
-        arrivals: Rc<RefCell<Arrivals>>,
-    },
 }
 
 /// What is planned on a communicator.
@@ -68,7 +56,7 @@ impl Planned {
         let left = TAGS - self.partitions;
         if partitions > left {
             let text = format!(
-                "partitions is {partitions}, and of {TAGS} of a communicator {left} are left to plan"
+                "partitions is {partitions}, and only {left} are left of the {TAGS} that all sends of a communicator may have"
             );
             return Err(Error::new(Class::Arg, text));
         }
@@ -113,16 +101,18 @@ impl Header {
 }
 
 impl Message {
+    /// Checks and keeps what the program gave: the buffer of a partition, and how many there are.
+    ///
     /// # Errors
     /// If the arguments are wrong.
-    fn check(
+    fn new(
         library: &mut Library,
         buf: &Buffer,
         partitions: c_int,
         (name, peer): (&str, c_int),
         tag: c_int,
         comm: CommId,
-    ) -> Result<(Buffer, u32), Error> {
+    ) -> Result<Self, Error> {
         let Ok(partitions) = u32::try_from(partitions) else {
             return Err(Error::new(Class::Arg, format!("partitions is {partitions}, which is negative")));
         };
@@ -135,11 +125,12 @@ impl Message {
         let too_long = || Error::new(Class::Count, "the partitions are longer than memory");
         let all = buf.of_count(buf.count().checked_mul(partitions.into()).ok_or_else(too_long)?);
         all.check()?;
-        Ok((all, partitions))
+        Ok(Message { buf: all, partitions, count: buf.count(), peer, tag, comm })
     }
 
-    pub fn comm(&self) -> CommId {
-        self.comm
+    /// Data of each partition, bytes.
+    fn bytes(&self) -> Result<usize, Error> {
+        self.buf.of_count(self.count).layout().map(|layout| layout.bytes())
     }
 
     /// One of its partitions: its first element and how many it has.
@@ -178,9 +169,10 @@ pub unsafe fn send_init(
     request: *mut usize,
 ) -> Result<(), Error> {
     crate::info::check(info)?;
-    let message = Message::plan_send(library, &buf, partitions, dest, tag, comm)?;
+    let message = Message::new(library, &buf, partitions, ("dest", dest), tag, comm)?;
+    let plan = Plan::PartitionedSend(Outgoing::plan(library, message)?);
     // SAFETY: the program gave the place.
-    unsafe { library.hand_out(Request::Persistent(Box::new(Plan::PartitionedSend(message)), None), request) }
+    unsafe { library.hand_out(Request::Persistent(Box::new(plan), None), request) }
 }
 
 pub unsafe fn receive_init(
@@ -194,11 +186,10 @@ pub unsafe fn receive_init(
     request: *mut usize,
 ) -> Result<(), Error> {
     crate::info::check(info)?;
-    let message = Message::plan_receive(library, &buf, partitions, source, tag, comm)?;
+    let message = Message::new(library, &buf, partitions, ("source", source), tag, comm)?;
+    let plan = Plan::PartitionedReceive(Incoming::plan(library, message));
     // SAFETY: the program gave the place.
-    unsafe {
-        library.hand_out(Request::Persistent(Box::new(Plan::PartitionedReceive(message)), None), request)
-    }
+    unsafe { library.hand_out(Request::Persistent(Box::new(plan), None), request) }
 }
 
 pub unsafe fn ready(library: &mut Library, partition: c_int, request: usize) -> Result<(), Error> {

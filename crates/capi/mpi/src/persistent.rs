@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::collectives;
 use crate::library::{CommId, Library};
-use crate::partitioned::Message;
+use crate::partitioned::{Incoming, Outgoing};
 use crate::requests::Request;
 use crate::sends::Mode;
 use netloom_mpi::error::{Class, Error};
@@ -17,8 +17,8 @@ use std::rc::Rc;
 pub enum Plan {
     Send(Mode, Buffer, c_int, c_int, CommId),
     Receive(Buffer, c_int, c_int, CommId),
-    PartitionedSend(Message),
-    PartitionedReceive(Message),
+    PartitionedSend(Outgoing),
+    PartitionedReceive(Incoming),
     /// A collective, and its number: it was planned in the same order at all ranks, but is started in any.
     Collective(CommId, u32, Rc<PlanCollective>),
 }
@@ -31,7 +31,8 @@ impl Library {
     fn begin(&mut self, plan: Plan) -> Result<Request, Error> {
         let comm = match &plan {
             Plan::Send(.., comm) | Plan::Receive(.., comm) | Plan::Collective(comm, ..) => *comm,
-            Plan::PartitionedSend(message) | Plan::PartitionedReceive(message) => message.comm(),
+            Plan::PartitionedSend(of) => of.comm(),
+            Plan::PartitionedReceive(of) => of.comm(),
         };
         if self.comms.get(comm.0).is_none_or(Option::is_none) {
             return Err(Error::new(Class::Comm, "the communicator of the request has been freed"));
@@ -39,8 +40,8 @@ impl Library {
         match plan {
             Plan::Send(mode, buf, dest, tag, comm) => self.start_send(mode, buf, dest, tag, comm),
             Plan::Receive(buf, source, tag, comm) => self.start_receive(buf, source, tag, comm),
-            Plan::PartitionedSend(message) => self.start_partitioned_send(message),
-            Plan::PartitionedReceive(message) => self.start_partitioned_receive(message),
+            Plan::PartitionedSend(of) => self.start_partitioned_send(of),
+            Plan::PartitionedReceive(of) => self.start_partitioned_receive(of),
             Plan::Collective(comm, number, plan) => {
                 self.of(comm).repeated = Some(number);
                 let planned = plan(self);

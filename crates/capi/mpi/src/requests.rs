@@ -23,7 +23,7 @@ use std::ffi::c_int;
 use std::future::Future;
 use std::pin::Pin;
 
-/// A collective that is under way.
+/// A collective, or a partitioned receive, that is under way.
 pub type UnderWay = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
 
 /// What the program waits for.

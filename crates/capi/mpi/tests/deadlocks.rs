@@ -92,7 +92,7 @@ fn ranks_that_wait_for_messages_are_reported() {
     // Partitions that are not ready, and a partitioned message of another tag.
     let reported = run(&deadlocks, "9", 4);
     let lines = [
-        "MPI_Finalize: other ranks, which have not freed communicators that this one has",
+        "MPI_Finalize: other ranks, which have not freed communicators that this rank has freed",
         "MPI_Waitall: partitioned receive from rank 0 with tag 4 of MPI_COMM_WORLD, partitioned send to rank 2 with tag 3 of \
          MPI_COMM_WORLD: 1 of 4 partitions is not ready (MPI_Pready), partitioned message from rank 0 with tag 3 of \
          MPI_COMM_WORLD that no receive has matched",

@@ -2,11 +2,8 @@
 
 use super::PointToPoint;
 use crate::transport::{Process, Transport};
-use crate::waits::{CONTEXTS, Pending, WITHIN_GROUP};
+use crate::waits::{CONTEXTS, PARTITIONED, Pending, WITHIN_GROUP};
 use std::collections::BTreeMap;
-
-/// The context of partitioned messages among those of a communicator.
-const PARTITIONED: u32 = 2;
 
 #[derive(Debug)]
 struct Known {

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Contexts of a communicator: its own, which is a multiple of this, is the first.
 pub const CONTEXTS: u32 = 4;
 
+/// Partitioned messages have the communicator's context and this: collectives within its groups leave it free.
+pub const PARTITIONED: u32 = 2;
+
 /// Operations among some ranks of a communicator, of a group, or of two groups, have the communicator's context
 /// with this bit: their numbers are not those of its collectives.
 pub const WITHIN_GROUP: u32 = 1 << 31;

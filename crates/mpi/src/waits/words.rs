@@ -158,7 +158,9 @@ impl Waits {
                 }
             }
             Pending::Team(context) => format!("{} is set up: other ranks", of(*context).1),
-            Pending::Freed => "other ranks, which have not freed communicators that this one has".into(),
+            Pending::Freed => {
+                "other ranks, which have not freed communicators that this rank has freed".into()
+            }
             Pending::Window { context, what, process: other } => {
                 let (communicator, name) = of(*context);
                 let what = match what {

@@ -362,11 +362,10 @@ impl Pami {
     pub(super) fn poll_hashed(&self, contexts: &Contexts) {
         if self.has_threads() {
             // SAFETY: the context lives.
-            unsafe { (self.poll)(self.context) };
+            unsafe { self.polls.poll(self.context) };
         } else {
-            let mut list = contexts.list.clone();
             // SAFETY: the contexts live.
-            unsafe { (self.poll_all)(list.as_mut_ptr(), list.len()) };
+            unsafe { self.polls.poll_several(&mut contexts.list.clone()) };
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The side that receives.
 
-use super::{Header, Message, Way};
+use super::{Header, Message};
 use crate::abi::*;
-use crate::buffer::{Buffer, Unpacking};
+use crate::buffer::Unpacking;
 use crate::library::{CommId, Library};
 use crate::pami::Pami;
 use crate::persistent::Plan;
@@ -35,8 +35,8 @@ enum Slot {
 }
 
 impl Headers {
-    /// The header of a number, once it is here. Those before it are received first, whether their receives are
-    /// started or not.
+    /// The header of a number, once it is here. Those before it are received first, whether their receives
+    /// are started or not.
     fn get(
         &mut self,
         point_to_point: &PointToPoint<Pami>,
@@ -71,50 +71,49 @@ fn end_receive(point_to_point: &PointToPoint<Pami>, number: Number) {
     point_to_point.free(number);
 }
 
+/// A receive that is planned.
+#[derive(Clone)]
+pub struct Incoming {
+    message: Message,
+    headers: Rc<RefCell<Headers>>,
+    /// The number of its header among them.
+    number: usize,
+    arrivals: Rc<RefCell<Arrivals>>,
+}
+
 /// What has arrived of a receive that is started.
 #[derive(Default)]
-pub struct Arrivals {
+struct Arrivals {
     /// Receives of the sender's partitions, in order, once it is known how many there are.
-    pieces: Option<Vec<Number>>,
+    sent: Option<Vec<Number>>,
     /// Where all are received to be unpacked, if the type has gaps.
     unpacking: Option<Unpacking>,
     /// Partitions that are unpacked.
     unpacked: Vec<bool>,
 }
 
-impl Message {
+impl Incoming {
     /// Plans a receive.
-    ///
-    /// # Errors
-    /// If the arguments are wrong.
-    pub(super) fn plan_receive(
-        library: &mut Library,
-        buf: &Buffer,
-        partitions: c_int,
-        source: c_int,
-        tag: c_int,
-        comm: CommId,
-    ) -> Result<Self, Error> {
-        let (all, partitions) = Message::check(library, buf, partitions, ("source", source), tag, comm)?;
-        let headers = Rc::clone(library.of(comm).planned.headers.entry((source, tag)).or_default());
+    pub(super) fn plan(library: &mut Library, message: Message) -> Self {
+        let Message { peer, tag, comm, .. } = message;
+        let headers = Rc::clone(library.of(comm).planned.headers.entry((peer, tag)).or_default());
         let number = headers.borrow().planned;
         headers.borrow_mut().planned += 1;
-        let way = Way::Received { headers, number, arrivals: Rc::default() };
-        Ok(Message { buf: all, partitions, count: buf.count(), peer: source, tag, comm, way })
+        Incoming { message, headers, number, arrivals: Rc::default() }
     }
 
-    fn arrivals(&self) -> &Rc<RefCell<Arrivals>> {
-        let Way::Received { arrivals, .. } = &self.way else { unreachable!("it is received") };
-        arrivals
+    pub fn comm(&self) -> CommId {
+        self.message.comm
     }
 
     /// The status of a receive whose partitions have all arrived.
     pub fn status(&self) -> Ended {
-        if self.peer == PROC_NULL {
+        let &Message { ref buf, peer, tag, .. } = &self.message;
+        if peer == PROC_NULL {
             return NO_MESSAGE;
         }
-        let bytes = self.buf.layout().map_or(0, |layout| layout.bytes() as u64);
-        Ended { source: self.peer, tag: self.tag, bytes, ..EMPTY }
+        let bytes = buf.layout().map_or(0, |layout| layout.bytes() as u64);
+        Ended { source: peer, tag, bytes, ..EMPTY }
     }
 
     /// Receives the partitions of the sender as the header tells.
@@ -126,13 +125,12 @@ impl Message {
         space: Memory,
     ) -> Result<(), Error> {
         let Header { first, partitions, bytes } = header;
-        let (source, tag) = (self.peer, self.tag);
+        let &Message { peer: source, tag, partitions: own, .. } = &self.message;
         if u64::from(partitions).checked_mul(bytes) != Some(space.bytes) {
-            let own = space.bytes.checked_div(self.partitions.into()).unwrap_or(0);
+            let own_bytes = self.message.bytes()?;
             let text = format!(
                 "the message of rank {source} with tag {tag} has {partitions} partitions of {bytes} B, and its \
-                 receive {} of {own} B: together they must be as long",
-                self.partitions
+                 receive {own} of {own_bytes} B: together they must be as long"
             );
             return Err(Error::new(Class::Truncate, text));
         }
@@ -142,29 +140,28 @@ impl Message {
             let address = space.address + u64::from(at) * bytes;
             point_to_point.receive(pattern, Memory { address, bytes })
         };
-        self.arrivals().borrow_mut().pieces = Some((0..partitions).map(receive).collect());
+        self.arrivals.borrow_mut().sent = Some((0..partitions).map(receive).collect());
         Ok(())
     }
 
     /// Whether a partition of this receive has arrived; then it is in the program's buffer.
     fn has_arrived(&self, point_to_point: &PointToPoint<Pami>, partition: u32) -> Result<bool, Error> {
-        let arrivals = &mut *self.arrivals().borrow_mut();
-        let Some(pieces) = &arrivals.pieces else { return Ok(false) };
-        // The partitions of both sides are as long together, so these share data, or stand for it where there is none.
-        let share = |partition: u32| u64::from(partition) * pieces.len() as u64;
-        let own = u64::from(self.partitions);
+        let (message, arrivals) = (&self.message, &mut *self.arrivals.borrow_mut());
+        let Some(sent) = &arrivals.sent else { return Ok(false) };
+        // All together are as long at both sides, so these share data, or stand for it where there is none.
+        let share = |partition: u32| u64::from(partition) * sent.len() as u64;
+        let own = u64::from(message.partitions);
         let [first, end] = [share(partition) / own, share(partition + 1).div_ceil(own)].map(|at| at as usize);
         let is_here = |&number: &Number| point_to_point.test(number).is_some_and(|end| !end.is_cut);
-        if !pieces[first..end].iter().all(is_here) {
+        if !sent[first..end].iter().all(is_here) {
             return Ok(false);
         }
         if let Some(unpacking) = &arrivals.unpacking
             && !std::mem::replace(&mut arrivals.unpacked[partition as usize], true)
         {
-            let part = self.partition(partition);
-            let start = partition as usize * self.buf.of_count(self.count).layout()?.bytes();
+            let (part, start) = (message.partition(partition), partition as usize * message.bytes()?);
             // SAFETY: the program gave the buffer, and leaves it alone until the receive has ended.
-            unsafe { unpacking.finish_part(start, &self.buf, part)? };
+            unsafe { unpacking.finish_part(start, &message.buf, part)? };
         }
         Ok(true)
     }
@@ -176,41 +173,41 @@ impl Message {
         context: u32,
         space: Memory,
     ) -> Result<(), Error> {
-        let Way::Received { headers, number, .. } = &self.way else { unreachable!("it is received") };
-        let pattern = Pattern { context, source: self.peer, tag: self.tag };
-        let header = poll_fn(|_| headers.borrow_mut().get(&point_to_point, pattern, *number)).await?;
+        let pattern = Pattern { context, source: self.message.peer, tag: self.message.tag };
+        let get = || self.headers.borrow_mut().get(&point_to_point, pattern, self.number);
+        let header = poll_fn(|_| get()).await?;
         self.expect(&point_to_point, context, header, space)?;
         let mut here = 0;
         poll_fn(|_| {
-            let arrivals = self.arrivals().borrow();
-            let pieces = arrivals.pieces.as_ref().expect("they are expected");
-            here +=
-                pieces[here..].iter().take_while(|&&number| point_to_point.test(number).is_some()).count();
-            if here < pieces.len() { Poll::Pending } else { Poll::Ready(()) }
+            let arrivals = self.arrivals.borrow();
+            let sent = arrivals.sent.as_ref().expect("they are expected");
+            here += sent[here..].iter().take_while(|&&number| point_to_point.test(number).is_some()).count();
+            if here < sent.len() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
         let mut end = Ok(());
-        for partition in 0..self.partitions {
+        for partition in 0..self.message.partitions {
             if !self.has_arrived(&point_to_point, partition)? {
                 end = Err(cut());
             }
         }
-        let pieces = std::mem::take(&mut *self.arrivals().borrow_mut()).pieces.expect("they are expected");
-        pieces.into_iter().for_each(|number| end_receive(&point_to_point, number));
+        let sent = std::mem::take(&mut *self.arrivals.borrow_mut()).sent.expect("they are expected");
+        sent.into_iter().for_each(|number| end_receive(&point_to_point, number));
         end
     }
 }
 
 impl Library {
-    pub fn start_partitioned_receive(&mut self, message: Message) -> Result<Request, Error> {
-        if message.peer == PROC_NULL {
+    pub fn start_partitioned_receive(&mut self, of: Incoming) -> Result<Request, Error> {
+        let &Message { ref buf, partitions, peer, comm, .. } = &of.message;
+        if peer == PROC_NULL {
             return Ok(Request::NoReceive);
         }
-        let (space, unpacking) = message.buf.incoming()?;
-        let unpacked = vec![false; message.partitions as usize];
-        *message.arrivals().borrow_mut() = Arrivals { unpacking, unpacked, ..Arrivals::default() };
-        let context = self.partitioned_context(message.comm);
-        let receiving: UnderWay = Box::pin(message.receive(Rc::clone(&self.point_to_point), context, space));
+        let (space, unpacking) = buf.incoming()?;
+        let unpacked = vec![false; partitions as usize];
+        *of.arrivals.borrow_mut() = Arrivals { unpacking, unpacked, ..Arrivals::default() };
+        let context = self.partitioned_context(comm);
+        let receiving: UnderWay = Box::pin(of.receive(Rc::clone(&self.point_to_point), context, space));
         self.collectives_under_way += 1;
         Ok(Request::Collective(receiving))
     }
@@ -223,10 +220,10 @@ impl Library {
         let Some(Request::Persistent(plan, active)) = self.requests[at].as_ref() else {
             return Err(wrong());
         };
-        let Plan::PartitionedReceive(message) = &**plan else { return Err(wrong()) };
-        let partition = message.check_partition(partition)?;
+        let Plan::PartitionedReceive(of) = &**plan else { return Err(wrong()) };
+        let partition = of.message.check_partition(partition)?;
         match active.as_deref() {
-            Some(Request::Collective(_)) => message.has_arrived(&self.point_to_point, partition),
+            Some(Request::Collective(_)) => of.has_arrived(&self.point_to_point, partition),
             Some(Request::Ended(Err(error))) => Err((**error).clone()),
             // What is not started has arrived.
             _ => Ok(true),

@@ -1,8 +1,7 @@
 //! The side that sends.
 
-use super::{Header, Message, Way};
+use super::{Header, Message};
 use crate::abi::*;
-use crate::buffer::Buffer;
 use crate::library::{CommId, Library, USER_REQUEST};
 use crate::requests::Request;
 use netloom_mpi::error::{Class, Error};
@@ -10,11 +9,19 @@ use netloom_mpi::matching::Envelope;
 use netloom_mpi::transport::{Memory, Process};
 use std::ffi::c_int;
 
+/// A send that is planned.
+#[derive(Clone)]
+pub struct Outgoing {
+    pub(super) message: Message,
+    /// The tag of the first partition; those of the others follow.
+    first: c_int,
+}
+
 /// A send that is started.
 pub struct Active {
-    message: Message,
-    /// Context, rank and receiver, which stay what they are if the program frees the communicator; no receiver
-    /// if that is `MPI_PROC_NULL`.
+    of: Outgoing,
+    /// Context, rank and receiver, which stay what they are if the program frees the communicator; no
+    /// receiver if that is `MPI_PROC_NULL`.
     context: u32,
     source: i32,
     to: Option<Process>,
@@ -36,27 +43,20 @@ impl Active {
     }
 }
 
-impl Message {
+impl Outgoing {
     /// Plans a send, and tells the other side of it.
-    ///
-    /// # Errors
-    /// If the arguments are wrong.
-    pub(super) fn plan_send(
-        library: &mut Library,
-        buf: &Buffer,
-        partitions: c_int,
-        dest: c_int,
-        tag: c_int,
-        comm: CommId,
-    ) -> Result<Self, Error> {
-        let (all, partitions) = Message::check(library, buf, partitions, ("dest", dest), tag, comm)?;
+    pub(super) fn plan(library: &mut Library, message: Message) -> Result<Self, Error> {
+        let &Message { partitions, peer, tag, comm, .. } = &message;
         let first = library.of(comm).planned.tags(partitions)?;
-        if dest != PROC_NULL {
-            let bytes = buf.layout()?.bytes() as u64;
-            library.send_header(Header { first, partitions, bytes }, (dest, tag), comm)?;
+        if peer != PROC_NULL {
+            let header = Header { first, partitions, bytes: message.bytes()? as u64 };
+            library.send_header(header, (peer, tag), comm)?;
         }
-        let (count, way) = (buf.count(), Way::Sent { first });
-        Ok(Message { buf: all, partitions, count, peer: dest, tag, comm, way })
+        Ok(Outgoing { message, first })
+    }
+
+    pub fn comm(&self) -> CommId {
+        self.message.comm
     }
 }
 
@@ -81,38 +81,35 @@ impl Library {
     }
 
     /// A partitioned send waits for its partitions.
-    pub fn start_partitioned_send(&mut self, message: Message) -> Result<Request, Error> {
-        let (left, comm) = (message.partitions as usize, message.comm);
+    pub fn start_partitioned_send(&mut self, of: Outgoing) -> Result<Request, Error> {
+        let &Message { partitions, peer, comm, .. } = &of.message;
+        let left = partitions as usize;
         let (context, source) = (self.partitioned_context(comm), self.of(comm).group.rank as i32);
-        let to = u32::try_from(message.peer).ok().map(|peer| self.of(comm).peer(peer));
-        let active = Active { message, context, source, to, ready: vec![false; left], left, sent: vec![] };
+        let to = u32::try_from(peer).ok().map(|peer| self.of(comm).peer(peer));
+        let active = Active { of, context, source, to, ready: vec![false; left], left, sent: vec![] };
         self.note_unready(&active);
         Ok(Request::Partitioned(Box::new(active)))
     }
 
     /// For reports of what waits for ever.
     fn note_unready(&mut self, active: &Active) {
-        if let (Some(to), &Way::Sent { first }) = (active.to, &active.message.way)
-            && !active.ready.is_empty()
-        {
-            self.point_to_point.note_unready(active.context, first, to, active.left as u32);
+        if let Some(to) = active.to.filter(|_| !active.ready.is_empty()) {
+            self.point_to_point.note_unready(active.context, active.of.first, to, active.left as u32);
         }
     }
 
     /// Partitions are ready, and leave.
     fn mark(&mut self, active: &mut Active, ready: impl Iterator<Item = c_int>) -> Result<(), Error> {
         for partition in ready {
-            let at = active.message.check_partition(partition)?;
+            let at = active.of.message.check_partition(partition)?;
             if active.ready[at as usize] {
                 return Err(Error::new(Class::Arg, format!("partition {partition} is ready already")));
             }
             if let Some(to) = active.to {
-                let &Way::Sent { first } = &active.message.way else { unreachable!("it is sent") };
-                let tag = first.wrapping_add_unsigned(at);
-                let part = active.message.partition(at);
+                let &mut Active { of: Outgoing { ref message, first }, context, source, .. } = active;
                 // SAFETY: the program gave the buffer.
-                let (data, kept) = unsafe { active.message.buf.outgoing_part(part)? };
-                let &mut Active { context, source, .. } = active;
+                let (data, kept) = unsafe { message.buf.outgoing_part(message.partition(at))? };
+                let tag = first.wrapping_add_unsigned(at);
                 let envelope = Envelope { context, source, tag, bytes: data.bytes, acknowledge: 0 };
                 let sent = self.point_to_point.send(to, envelope, data)?;
                 active.sent.extend(sent.map(|number| Request::Send(number, kept)));

@@ -52,8 +52,11 @@ pub unsafe fn cancel(library: &mut Library, request: *mut usize) -> Result<(), E
         Request::Persistent(_, None) => {
             return Err(Error::new(Class::Request, format!("request {handle:#x} is not started")));
         }
-        Request::Persistent(plan, Some(_)) if matches!(**plan, Plan::PartitionedReceive(_)) => {
-            let text = format!("request {handle:#x} is a partitioned receive, which cannot be cancelled");
+        // By its plan: whether it has ended already is a matter of time.
+        Request::Persistent(plan, Some(_))
+            if matches!(**plan, Plan::PartitionedSend(_) | Plan::PartitionedReceive(_)) =>
+        {
+            let text = format!("request {handle:#x} is a partitioned message, which cannot be cancelled");
             return Err(Error::new(Class::Request, text));
         }
         Request::Persistent(_, Some(active)) => active,

@@ -82,8 +82,8 @@ const LONGEST_WITH_CLOCK_NS: f64 = 2e4;
 const LONGEST_WITH_CLOCK: f64 = 0.01;
 /// Most waits in vain that a thread skips, because it waited for as long before a packet came last.
 const USUAL_MAX: u32 = 5;
-/// Calls with [`LOOK`] in vain after which more of them take longer, as those of a thread that waits: most that call it so
-/// often do nothing else.
+/// Calls with [`LOOK`] in vain after which more of them take longer, as those of a thread that waits: most
+/// programs that call so often do nothing else.
 const LOOKS_MAX: u32 = 10_000;
 /// The time after which it is asked again what a thread does that still runs: at first, and at most.
 const RUNS_NS: f64 = 1e3;
