@@ -92,9 +92,33 @@ static void ranges(void)
   MPI_Type_create_f90_integer(9, &integer);
   MPI_Type_size(integer, &size);
   CHECK(size == 4);
-  MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, 16, &again);
-  MPI_Type_size(again, &size);
-  CHECK(size == 16);
+  /* The smallest type that holds the digits and the exponent; one of 16 bytes is optional. */
+  static const int wanted[][3] = {{6, 37, 4}, {7, 1, 8}, {1, 38, 8}, {MPI_UNDEFINED, 400, 16}, {20, MPI_UNDEFINED, 16}};
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  for (int n = 0; n < 5; n++)
+  {
+    if (MPI_Type_create_f90_real(wanted[n][0], wanted[n][1], &real))
+    {
+      CHECK(wanted[n][2] == 16);
+      continue;
+    }
+    MPI_Type_size(real, &size);
+    CHECK(size == wanted[n][2]);
+  }
+  CHECK(MPI_Type_create_f90_real(40, 1, &real) != MPI_SUCCESS);
+  CHECK(MPI_Type_create_f90_real(MPI_UNDEFINED, MPI_UNDEFINED, &real) != MPI_SUCCESS);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+  for (int bytes = 4; bytes <= 8; bytes *= 2)
+  {
+    static const int kinds[] = {MPI_TYPECLASS_REAL, MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_COMPLEX};
+    for (int kind = 0; kind < 3; kind++)
+    {
+      int whole = kind == 2 ? 2 * bytes : bytes;
+      MPI_Type_match_size(kinds[kind], whole, &again);
+      MPI_Type_size(again, &size);
+      CHECK(size == whole);
+    }
+  }
 }
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@ int main(int argc, char **argv)
 {
   MPI_Info info, copy, used;
   MPI_Comm comm;
-  int      keys, flag, length;
+  int      keys, flag, length, size;
   char     key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL + 1];
   MPI_Info_create(&info);
   MPI_Info_set(info, "color", "green");
@@ -44,6 +44,10 @@ int main(int argc, char **argv)
   /* What is known of the start. */
   MPI_Info_get_nkeys(MPI_INFO_ENV, &keys);
   CHECK(keys >= 0);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  length = sizeof value;
+  MPI_Info_get_string(MPI_INFO_ENV, "maxprocs", &length, value, &flag);
+  CHECK(!flag || atoi(value) == size);
   /* Each resource that is told of divides a communicator, and this rank is restricted to one of it. */
   MPI_Get_hw_resource_info(&used);
   MPI_Info_get_nkeys(used, &keys);

@@ -10,13 +10,17 @@
 //! - [`one_sided`] – windows: memory that other processes access.
 //! - [`datatype`], [`op`] – types and predefined reductions.
 //! - [`error`] – error classes.
+//! - [`paths`], [`fetched`] – which of two paths is faster, by trials.
+//! - [`handles`] – the objects that a program makes.
 //! - [`waits`] – for what a process waits, and why all of them do.
 
 pub mod collective;
 pub mod contexts;
 pub mod datatype;
 pub mod error;
+pub mod fetched;
 pub mod group;
+pub mod handles;
 pub mod matching;
 pub mod one_sided;
 pub mod op;

@@ -5,6 +5,7 @@
 //! 12, between cores that share no cache 8 and 12 (`docs/performance.md`). No program can ask that, so the
 //! first transfers to a process try one path, and then the other; from then on the better one is taken.
 
+use crate::transport::Process;
 use std::cell::Cell;
 
 /// Lengths that are told apart: up to 8 B, 16, 32 and so on up to 64 KiB.
@@ -44,6 +45,22 @@ pub enum Path {
     Packets,
     /// By one copy.
     Copy,
+}
+
+/// Sets of paths that are told apart.
+const PROCESSES: usize = 16;
+
+/// The paths to all processes. Those with equal numbers modulo [`PROCESSES`] share what is known, so that memory
+/// does not grow with their number, and nothing is forgotten.
+#[derive(Debug, Default)]
+pub struct AllPaths([Paths; PROCESSES]);
+
+impl AllPaths {
+    /// The paths to a process.
+    #[inline]
+    pub fn to(&self, process: Process) -> &Paths {
+        &self.0[process as usize % PROCESSES]
+    }
 }
 
 impl Default for Paths {

@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 mod begun;
-mod partitions;
+pub mod partitions;
 mod pending;
 mod reports;
 

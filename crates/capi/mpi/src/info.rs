@@ -1,9 +1,9 @@
 //! Info objects: lists of keys and values (MPI 5.0, chapter 10). They may be used at any time, by any thread.
 
 use crate::environment::write;
-use crate::handles::Handles;
-use crate::library::bad_handle;
+use crate::library::{bad_handle, world};
 use netloom_mpi::error::{Class, Error};
+use netloom_mpi::handles::Handles;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -91,6 +91,10 @@ fn environment() -> Info {
     }
     if let Ok(folder) = std::env::current_dir() {
         info.set("wdir", &folder.to_string_lossy());
+    }
+    // Known from the first call that begins the library on.
+    if let Some([_, size]) = world() {
+        info.set("maxprocs", &size.to_string());
     }
     info
 }

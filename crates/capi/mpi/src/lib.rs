@@ -48,7 +48,6 @@ mod generalized;
 mod graphs;
 mod grids;
 mod groups;
-mod handles;
 mod handoff;
 mod info;
 mod intercollectives;

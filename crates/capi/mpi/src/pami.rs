@@ -6,7 +6,6 @@ mod algorithms;
 mod arrivals;
 mod contexts;
 mod copies;
-mod fetched;
 mod functions;
 mod geometries;
 mod polls;
@@ -20,9 +19,9 @@ use crate::pami_interface::abi::{
 use arrivals::{LISTENER, arrived, sent, transferred, trial_arrived, trial_fetched};
 use contexts::Contexts;
 use copies::Copies;
-use fetched::Fetched;
 use functions::*;
 use geometries::{Geometries, Settings};
+use netloom_mpi::fetched::Fetched;
 use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::paths::Path;
@@ -94,6 +93,11 @@ pub struct Pami {
 
 /// How many endpoints are kept: few, since a job may have many processes.
 const ENDPOINTS: usize = 16;
+
+/// Whether the program's user says which messages are eager.
+fn is_eager_set() -> bool {
+    ["PAMID_EAGER", "PAMID_RZV"].iter().any(|name| std::env::var_os(name).is_some())
+}
 
 pub type Spend = unsafe extern "C" fn(u64);
 type HasOwnCore = unsafe extern "C" fn() -> bool;
@@ -192,7 +196,7 @@ impl Pami {
                 send_whole,
                 polls,
                 whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
-                fetched: Fetched::new(&copies),
+                fetched: Fetched::new(copies.tries() && !is_eager_set()),
                 copies,
                 transfer_min_bytes,
                 spend,

@@ -12,11 +12,10 @@ pub use send::{Active, Outgoing};
 use crate::abi::*;
 use crate::buffer::Buffer;
 use crate::library::{CommId, Library};
-use crate::pami::Pami;
 use crate::persistent::Plan;
 use crate::requests::Request;
 use netloom_mpi::error::{Class, Error};
-use netloom_mpi::point_to_point::PointToPoint;
+use netloom_mpi::point_to_point::partitions::{Header, Tags};
 use netloom_mpi::waits::PARTITIONED;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -40,64 +39,10 @@ pub struct Message {
 /// What is planned on a communicator.
 #[derive(Default)]
 pub struct Planned {
-    /// Partitions of all sends.
-    partitions: u32,
+    /// Those of the partitions of all sends.
+    tags: Tags,
     /// Receives, by source and tag.
     headers: BTreeMap<(c_int, c_int), Rc<RefCell<Headers>>>,
-}
-
-/// The lowest tag of a partition: programs have those from 0 on, and wildcards are -1 and -2.
-const FIRST_TAG: c_int = c_int::MIN;
-const TAGS: u32 = FIRST_TAG.unsigned_abs() - 2;
-
-impl Planned {
-    /// Tags of so many partitions: the first one.
-    fn tags(&mut self, partitions: u32) -> Result<c_int, Error> {
-        let left = TAGS - self.partitions;
-        if partitions > left {
-            let text = format!(
-                "partitions is {partitions}, and only {left} are left of the {TAGS} that all sends of a communicator may have"
-            );
-            return Err(Error::new(Class::Arg, text));
-        }
-        let first = FIRST_TAG.wrapping_add_unsigned(self.partitions);
-        self.partitions += partitions;
-        Ok(first)
-    }
-}
-
-/// What a send tells when it is planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Header {
-    /// The tag of the first partition.
-    first: c_int,
-    partitions: u32,
-    /// Data of each, bytes.
-    bytes: u64,
-}
-
-impl Header {
-    const BYTES: usize = 16;
-
-    fn to_bytes(self) -> [u8; Self::BYTES] {
-        let low = u64::from(self.first as u32) | u64::from(self.partitions) << 32;
-        let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&low.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.bytes.to_le_bytes());
-        bytes
-    }
-
-    /// For reports: which tags the partitions have.
-    fn note(&self, point_to_point: &PointToPoint<Pami>, context: u32, source: Option<i32>, tag: c_int) {
-        if self.partitions > 0 {
-            point_to_point.note_partitions(context, source, self.first, self.partitions, tag);
-        }
-    }
-
-    fn of_bytes(bytes: [u8; Self::BYTES]) -> Self {
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        Header { first: word(0) as c_int, partitions: (word(0) >> 32) as u32, bytes: word(8) }
-    }
 }
 
 impl Message {
@@ -228,26 +173,4 @@ pub unsafe fn arrived(
     // SAFETY: the program gave the place.
     unsafe { *flag = has_arrived.into() };
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_are_bytes() {
-        let header = Header { first: FIRST_TAG + 5, partitions: u32::MAX, bytes: 1 << 40 };
-        assert_eq!(Header::of_bytes(header.to_bytes()), header);
-    }
-
-    /// No two sends share tags, and none of a program's is used.
-    #[test]
-    fn tags_follow_each_other() {
-        let mut planned = Planned::default();
-        assert_eq!(planned.tags(6).unwrap(), FIRST_TAG);
-        assert_eq!(planned.tags(0).unwrap(), FIRST_TAG + 6);
-        assert_eq!(planned.tags(TAGS - 6).unwrap(), FIRST_TAG + 6);
-        assert!(FIRST_TAG.wrapping_add_unsigned(TAGS - 1) < ANY_TAG.min(ANY_SOURCE));
-        assert!(planned.tags(1).is_err());
-    }
 }

@@ -125,21 +125,3 @@ pub unsafe fn f90_integer(_: &mut Library, r: c_int, (newtype, _): (*mut usize, 
     unsafe { *newtype = of_range(Combiner::F90Integer, "INTEGER", bytes, &[r]) };
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_fit_the_smallest_type_that_holds_them() {
-        let wanted = [(6, 37), (7, 1), (1, 38), (UNDEFINED, 400), (20, UNDEFINED)];
-        assert_eq!(wanted.map(|(p, r)| real_bytes(p, r).unwrap()), [4, 8, 8, 16, 16]);
-        assert!(real_bytes(40, 1).is_err() && real_bytes(UNDEFINED, UNDEFINED).is_err());
-        for bytes in [4, 8, 16] {
-            for (name, bytes) in [("REAL", bytes), ("INTEGER", bytes), ("COMPLEX", 2 * bytes)] {
-                let handle = of_size(name, bytes).unwrap();
-                assert_eq!(datatype::predefined(handle).map(|of| of.size), Some(bytes));
-            }
-        }
-    }
-}

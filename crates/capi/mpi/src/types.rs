@@ -3,11 +3,11 @@
 use crate::abi::{MAX_OBJECT_NAME, SUCCESS};
 use crate::envelope::Envelope;
 use crate::environment::write;
-use crate::handles::Handles;
 use crate::library::{Library, bad_handle};
 use crate::numbers::CountPlace;
 use netloom_mpi::datatype::{self, Datatype, Predefined};
 use netloom_mpi::error::{Class, Error};
+use netloom_mpi::handles::Handles;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::BTreeMap;

@@ -34,8 +34,8 @@ impl Library {
         let ended_sends = usize::try_from(self.ended_sends + crate::handoff::handles()).unwrap_or(0);
         add(requests().count() - persistent + ended_sends, "request");
         add(persistent, "persistent request");
-        add(self.windows.len(), "window");
-        add(self.files.len(), "file");
+        add(self.windows.count(), "window");
+        add(self.files.count(), "file");
         const PREDEFINED: usize = 2;
         for (at, comm) in self.comms.iter().enumerate().skip(PREDEFINED) {
             if let Some(comm) = comm {

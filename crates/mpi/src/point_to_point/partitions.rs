@@ -1,9 +1,71 @@
-//! The tags of partitioned messages, for reports of what waits: each partition has another one on its way.
+//! Partitioned messages: each partition is a message with a tag of its own. Those of a send, the header that
+//! tells of them, and what is known of them for reports of what waits.
 
 use super::PointToPoint;
+use crate::error::{Class, Error};
 use crate::transport::{Process, Transport};
 use crate::waits::{CONTEXTS, PARTITIONED, Pending, WITHIN_GROUP};
 use std::collections::BTreeMap;
+
+/// The lowest tag of a partition: programs have those from 0 on, and wildcards are -1 and -2.
+const FIRST_TAG: i32 = i32::MIN;
+const TAGS: u32 = FIRST_TAG.unsigned_abs() - 2;
+
+/// The tags of the partitions of all sends of a communicator.
+#[derive(Debug, Default)]
+pub struct Tags {
+    taken: u32,
+}
+
+impl Tags {
+    /// Takes those of so many partitions, which follow each other: the first one.
+    ///
+    /// # Errors
+    /// If so many are not left.
+    pub fn take(&mut self, partitions: u32) -> Result<i32, Error> {
+        let left = TAGS - self.taken;
+        if partitions > left {
+            let text = format!(
+                "partitions is {partitions}, and only {left} are left of the {TAGS} that all sends of a communicator may have"
+            );
+            return Err(Error::new(Class::Arg, text));
+        }
+        let first = FIRST_TAG.wrapping_add_unsigned(self.taken);
+        self.taken += partitions;
+        Ok(first)
+    }
+}
+
+/// What a send tells when it is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The tag of the first partition.
+    pub first: i32,
+    /// How many there are.
+    pub partitions: u32,
+    /// Data of each, bytes.
+    pub bytes: u64,
+}
+
+impl Header {
+    /// Its length, bytes.
+    pub const BYTES: usize = 16;
+
+    /// As it is sent.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let low = u64::from(self.first as u32) | u64::from(self.partitions) << 32;
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&low.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes
+    }
+
+    /// As it has come.
+    pub fn of_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        Header { first: word(0) as i32, partitions: (word(0) >> 32) as u32, bytes: word(8) }
+    }
+}
 
 #[derive(Debug)]
 struct Known {
@@ -46,13 +108,13 @@ pub fn is_partitioned(context: u32) -> bool {
 }
 
 impl<T: Transport> PointToPoint<T> {
-    /// Partitions of a message from a rank, or to one, have the tags from `first` on in place of `tag`.
-    pub fn note_partitions(&self, context: u32, source: Option<i32>, first: i32, partitions: u32, tag: i32) {
-        self.tables
-            .borrow_mut()
-            .partitions
-            .0
-            .insert((context, source, first), Known { partitions, tag, unready: None });
+    /// The partitions of a message from a rank (or that this process sends) have their tags in place of `tag`.
+    pub fn note_partitions(&self, context: u32, source: Option<i32>, header: Header, tag: i32) {
+        let Header { first, partitions, .. } = header;
+        if partitions > 0 {
+            let known = Known { partitions, tag, unready: None };
+            self.tables.borrow_mut().partitions.0.insert((context, source, first), known);
+        }
     }
 
     /// So many partitions of a started send to a process are not ready.
@@ -66,6 +128,25 @@ impl<T: Transport> PointToPoint<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matching::{ANY_SOURCE, ANY_TAG};
+
+    #[test]
+    fn headers_are_bytes() {
+        let header = Header { first: FIRST_TAG + 5, partitions: u32::MAX, bytes: 1 << 40 };
+        assert_eq!(Header::of_bytes(header.to_bytes()), header);
+    }
+
+    /// No two sends share tags, and none of a program's is used.
+    #[test]
+    fn tags_follow_each_other() {
+        let mut tags = Tags::default();
+        assert_eq!(
+            [6, 0, TAGS - 6].map(|n| tags.take(n).unwrap()),
+            [FIRST_TAG, FIRST_TAG + 6, FIRST_TAG + 6]
+        );
+        assert!(tags.take(1).is_err());
+        assert!(FIRST_TAG.wrapping_add_unsigned(TAGS - 1) < ANY_TAG.min(ANY_SOURCE));
+    }
 
     #[test]
     fn partitions_have_the_tag_of_their_message() {

@@ -3,9 +3,9 @@
 
 use super::arrivals::transferred;
 use super::functions::*;
-use super::{ENDPOINTS, NO_RDMA, PACKETS_B, Pami, SHORT_B, SUCCESS, reason, symbol};
+use super::{NO_RDMA, PACKETS_B, Pami, SHORT_B, SUCCESS, reason, symbol};
 use crate::pami_interface::abi::{MemoryRegion, Rma};
-use netloom_mpi::paths::{Path, Paths};
+use netloom_mpi::paths::{AllPaths, Path, Paths};
 use netloom_mpi::transport::{Memory, Process, Refused};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
@@ -18,9 +18,7 @@ pub struct Copies {
     copy: Option<Copy>,
     /// Most data that goes through packets although the memory can be reached.
     pub packets_max_bytes: u64,
-    /// The paths to other processes. Those with equal numbers modulo [`ENDPOINTS`] share what is known, so
-    /// that memory does not grow with their number, and nothing is forgotten.
-    paths: [Paths; ENDPOINTS],
+    paths: AllPaths,
 }
 
 impl Copies {
@@ -31,7 +29,7 @@ impl Copies {
             // SAFETY: that symbol is such a function.
             copy: copy.map(|symbol| unsafe { std::mem::transmute::<*mut c_void, Copy>(symbol) }),
             packets_max_bytes: if has_own_core { PACKETS_B } else { 0 },
-            paths: std::array::from_fn(|_| Paths::default()),
+            paths: AllPaths::default(),
         }
     }
 
@@ -41,7 +39,7 @@ impl Copies {
     }
 
     fn paths(&self, to: Process) -> &Paths {
-        &self.paths[to as usize % ENDPOINTS]
+        self.paths.to(to)
     }
 
     /// The path of a put, and whether its time is to be noted. Several short ones that are not waited for take

@@ -134,7 +134,7 @@ impl Incoming {
             );
             return Err(Error::new(Class::Truncate, text));
         }
-        header.note(point_to_point, context, Some(source), tag);
+        point_to_point.note_partitions(context, Some(source), header, tag);
         let receive = |at: u32| {
             let pattern = Pattern { context, source, tag: first.wrapping_add_unsigned(at) };
             let address = space.address + u64::from(at) * bytes;

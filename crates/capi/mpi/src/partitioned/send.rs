@@ -47,7 +47,7 @@ impl Outgoing {
     /// Plans a send, and tells the other side of it.
     pub(super) fn plan(library: &mut Library, message: Message) -> Result<Self, Error> {
         let &Message { partitions, peer, tag, comm, .. } = &message;
-        let first = library.of(comm).planned.tags(partitions)?;
+        let first = library.of(comm).planned.tags.take(partitions)?;
         if peer != PROC_NULL {
             let header = Header { first, partitions, bytes: message.bytes()? as u64 };
             library.send_header(header, (peer, tag), comm)?;
@@ -69,7 +69,7 @@ impl Library {
     ) -> Result<(), Error> {
         let context = self.partitioned_context(comm);
         let (source, to) = (self.of(comm).group.rank as i32, self.of(comm).peer(dest as u32));
-        header.note(&self.point_to_point, context, None, tag);
+        self.point_to_point.note_partitions(context, None, header, tag);
         let bytes = header.to_bytes().to_vec();
         let data = Memory { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 };
         let envelope = Envelope { context, source, tag, bytes: data.bytes, acknowledge: 0 };

@@ -2,9 +2,9 @@
 //! They count from `MPI_Init` on, all the time; collectives are messages too.
 
 use super::{INVALID, INVALID_HANDLE, INVALID_INDEX, INVALID_NAME, INVALID_SESSION, SUCCESS, answer, write};
-use crate::handles::Handles;
 use crate::handoff;
 use crate::library::{Library, library};
+use netloom_mpi::handles::Handles;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

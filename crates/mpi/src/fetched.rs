@@ -2,10 +2,8 @@
 //! packets. On either path a receiver takes the data as soon as it hears of the message, whether a receive waits
 //! for it or not, so what a program may rely on is the same.
 
-use super::ENDPOINTS;
-use super::copies::Copies;
-use netloom_mpi::paths::{Path, Paths};
-use netloom_mpi::transport::Process;
+use crate::paths::{AllPaths, Path, Paths};
+use crate::transport::Process;
 use std::cell::Cell;
 use std::time::Instant;
 
@@ -16,8 +14,7 @@ const BATCH_MAX: u32 = 16;
 #[derive(Debug)]
 pub struct Fetched {
     is_tried: bool,
-    /// As those of puts.
-    paths: [Paths; ENDPOINTS],
+    paths: AllPaths,
     batch: Cell<Option<Batch>>,
 }
 
@@ -35,11 +32,9 @@ struct Batch {
 }
 
 impl Fetched {
-    /// Those of a client. Where the program's user says which messages are eager, nothing is tried.
-    pub fn new(copies: &Copies) -> Self {
-        let is_set = |name| std::env::var_os(name).is_some();
-        let is_tried = copies.tries() && !is_set("PAMID_EAGER") && !is_set("PAMID_RZV");
-        Fetched { is_tried, paths: std::array::from_fn(|_| Paths::default()), batch: Cell::default() }
+    /// With `is_tried` there are two paths.
+    pub fn new(is_tried: bool) -> Self {
+        Fetched { is_tried, paths: AllPaths::default(), batch: Cell::default() }
     }
 
     /// The path of a message, and whether its [arrival](Self::end) is to be told; `None` if its length leaves
@@ -49,7 +44,7 @@ impl Fetched {
         if !self.is_tried || bytes <= Paths::SHORT_BYTES || bytes > packets_max_bytes {
             return None;
         }
-        let (path, is_trial) = self.paths[to as usize % ENDPOINTS].next(bytes);
+        let (path, is_trial) = self.paths.to(to).next(bytes);
         Some(if is_trial { self.join(to, bytes, path) } else { (path, false) })
     }
 
@@ -78,7 +73,7 @@ impl Fetched {
             return self.batch.set(Some(batch));
         }
         self.batch.set(None);
-        let paths = &self.paths[batch.to as usize % ENDPOINTS];
+        let paths = self.paths.to(batch.to);
         let ns = batch.begin.elapsed().as_nanos() as u64 / u64::from(batch.begun);
         paths.note(batch.bytes, batch.path, (!batch.is_spoilt).then_some(ns));
     }
@@ -90,11 +85,6 @@ mod tests {
 
     const LONG: u64 = 20_000;
     const MOST: u64 = 64 << 10;
-
-    fn fetched() -> Fetched {
-        let paths = std::array::from_fn(|_| Paths::default());
-        Fetched { is_tried: true, paths, batch: Cell::default() }
-    }
 
     /// Batches until there is nothing to try; the paths tried, and the one that is taken then.
     fn decide(of: &Fetched, messages: u32, mut during: impl FnMut(Path)) -> (Vec<Path>, Path) {
@@ -114,7 +104,7 @@ mod tests {
     #[test]
     fn the_faster_way_is_taken_after_trials_of_both() {
         for (messages, slow) in [(1, Path::Packets), (4, Path::Packets), (4, Path::Copy)] {
-            let of = fetched();
+            let of = Fetched::new(true);
             let (tried, path) = decide(&of, messages, |path| {
                 let begin = Instant::now();
                 while path == slow && begin.elapsed().as_micros() < 200 {}
@@ -128,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_batch_with_others_in_between_says_nothing() {
-        let of = fetched();
+        let of = Fetched::new(true);
         let (_, path) = decide(&of, 2, |path| {
             // What is noted is never the shorter time, so packets stay.
             if path == Path::Copy {
@@ -140,14 +130,14 @@ mod tests {
 
     #[test]
     fn short_and_long_messages_leave_nothing_to_choose() {
-        let of = fetched();
+        let of = Fetched::new(true);
         assert_eq!([8, Paths::SHORT_BYTES, MOST + 1].map(|bytes| of.begin(1, bytes, MOST)), [None; 3]);
-        assert_eq!(Fetched { is_tried: false, ..of }.begin(1, LONG, MOST), None);
+        assert_eq!(Fetched::new(false).begin(1, LONG, MOST), None);
     }
 
     #[test]
     fn a_batch_takes_no_more_than_its_most() {
-        let of = fetched();
+        let of = Fetched::new(true);
         let all: Vec<_> = (0..=BATCH_MAX).map(|_| of.begin(1, LONG, MOST).unwrap()).collect();
         assert_eq!(all.iter().filter(|(_, is_trial)| *is_trial).count(), BATCH_MAX as usize);
         (0..BATCH_MAX).for_each(|_| of.end(false));

@@ -34,7 +34,7 @@ impl<T> Handles<T> {
     }
 
     /// How many objects there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.objects.iter().flatten().count()
     }
 
