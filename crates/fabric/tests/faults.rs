@@ -305,7 +305,7 @@ fn long() -> bool {
 #[test]
 fn with_three_dead_nodes_every_pair_has_a_plan() {
     let mut stream = Stream::new(3, 0, 0);
-    let triples = if long() { 100 } else { 8 };
+    let triples = if long() { 100 } else { 4 };
     let preferences = [Preference::Short, Preference::Dynamic];
     for (order, preference) in ORDERS.into_iter().flat_map(|o| preferences.map(|p| (o, p))) {
         for (name, count, span) in

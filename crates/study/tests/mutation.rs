@@ -162,7 +162,7 @@ fn damaged_studies() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1759);
     // Accepted inputs are damaged further, so that damage adds up.
     let (mut pool, mut accepted) = (seeds.clone(), 0);
-    for _ in 0..20_000 {
+    for _ in 0..10_000 {
         let mut text = pool[below(&mut random, pool.len())].clone().into_bytes();
         let other = pool[below(&mut random, pool.len())].clone();
         for _ in 0..random.random_range(1..4) {
@@ -184,7 +184,7 @@ fn damaged_studies() {
         }
     }
     println!("{accepted} accepted");
-    assert!(accepted > 1_000, "only {accepted} were accepted: the changes are too wild to test much");
+    assert!(accepted > 500, "only {accepted} were accepted: the changes are too wild to test much");
 }
 
 /// Flags are read by the same rules.

@@ -185,8 +185,12 @@ fn trees_that_overlap() {
         let name = format!("commworld and subcommunicator, {chunks:?} chunks");
         Mix { runs: 4, to, ..Mix::new(&config, &both, &[]) }.agree(&name);
     }
-    // Broadcasts from either end of a line to the other: the up-tree of each is the down-tree of the other,
-    // in one VC. How full it is depends on which of them is ahead, so many runs are compared.
+}
+
+/// Broadcasts from either end of a line to the other: the up-tree of each is the down-tree of the other,
+/// in one VC. How full it is depends on which of them is ahead, so many runs are compared.
+#[test]
+fn broadcasts_against_each_other() {
     let config = line(5);
     let all = whole(&config);
     let both = [(1, all.low), (2, all.high)].map(|(class, root)| {

@@ -36,16 +36,23 @@ fn near((ours, theirs): (u64, u64), items: f64) {
     assert!(off < 4.0 * (items * (ours + theirs) as f64).sqrt(), "{ours} and {theirs}");
 }
 
+/// Wrong bits at a rate, under a load.
+type WrongBits = (f64, (u32, f64), u64);
+
 #[test]
 fn wrong_bits_cost_as_much() {
+    wrong_bits(&[(1e-6, (250, 30.0), 4), (1e-5, (250, 30.0), 8), (1e-4, (250, 30.0), 16)]);
+}
+
+#[test]
+#[ignore = "slow: see CONTRIBUTING.md"]
+fn wrong_bits_cost_as_much_in_bursts() {
+    wrong_bits(&[(1e-5, (250, 0.0), 24), (1e-4, (250, 0.0), 40)]);
+}
+
+fn wrong_bits(cases: &[WrongBits]) {
     let mut config = group(4, 4);
-    for (rate, load, seeds) in [
-        (1e-6, (250, 30.0), 4),
-        (1e-5, (250, 30.0), 8),
-        (1e-4, (250, 30.0), 16),
-        (1e-5, (250, 0.0), 24),
-        (1e-4, (250, 0.0), 40),
-    ] {
+    for &(rate, load, seeds) in cases {
         config.faults.bit_error_rate = rate;
         let [sets, flits, idle, _] = compare(&config, load, seeds);
         near(sets, 1.0);
@@ -57,10 +64,20 @@ fn wrong_bits_cost_as_much() {
 
 #[test]
 fn credits_are_as_late() {
-    // Space for little more than two packets: senders wait for credits.
+    late_credits(&[(1e-5, (250, 0.0), 12), (1e-4, (120, 200.0), 8)]);
+}
+
+#[test]
+#[ignore = "slow: see CONTRIBUTING.md"]
+fn credits_are_as_late_where_many_bits_are_wrong() {
+    late_credits(&[(1e-4, (250, 0.0), 32)]);
+}
+
+/// With space for little more than two packets: senders wait for credits.
+fn late_credits(cases: &[WrongBits]) {
     let mut config = group(4, 4);
     (config.router.input_flits, config.router.input_reserved_flits) = (240, 30);
-    for (rate, load, seeds) in [(1e-5, (250, 0.0), 12), (1e-4, (250, 0.0), 32), (1e-4, (120, 200.0), 8)] {
+    for &(rate, load, seeds) in cases {
         config.faults.bit_error_rate = rate;
         near(compare(&config, load, seeds)[0], 1.0);
     }
@@ -76,14 +93,24 @@ fn what_a_short_crc_misses_passes() {
     near(escaped, 1.0);
 }
 
-/// Every third link with fewer lanes.
 #[test]
 fn links_with_fewer_lanes_are_as_slow() {
+    fewer_lanes(&[(0.0, (250, 60.0), 4), (0.0, (250, 0.0), 8)]);
+}
+
+#[test]
+#[ignore = "slow: see CONTRIBUTING.md"]
+fn links_with_fewer_lanes_and_wrong_bits_are_as_slow() {
+    fewer_lanes(&[(1e-5, (250, 60.0), 16)]);
+}
+
+/// Every third link with fewer lanes.
+fn fewer_lanes(cases: &[WrongBits]) {
     let mut config = group(4, 4);
     for lanes in [2, 1] {
         let lost = |router, port| Failure { at_us: 0.0, router, port: Some(port), lanes: Some(lanes) };
         config.faults.failures = vec![lost(0, 0), lost(2, 1)];
-        for (rate, load, seeds) in [(0.0, (250, 60.0), 4), (0.0, (250, 0.0), 8), (1e-5, (250, 60.0), 16)] {
+        for &(rate, load, seeds) in cases {
             config.faults.bit_error_rate = rate;
             compare(&config, load, seeds);
         }

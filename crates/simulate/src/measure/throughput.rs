@@ -1,6 +1,6 @@
 //! Whether the network accepts what synthetic traffic offers.
 
-use crate::steady;
+use netloom_study::interval;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{RunResult, Throughput};
 
@@ -23,7 +23,7 @@ impl Load {
         if windows == 0 {
             return None;
         }
-        let interval = steady::confidence(&self.accepted);
+        let interval = interval::confidence(&self.accepted);
         let (accepted, half) = match interval {
             Some((mean, half)) => (mean, Some(half)),
             None => (self.accepted.iter().sum::<f64>() / windows as f64, None),
