@@ -158,6 +158,26 @@ fn tasks_that_give_way_for_ever_are_told() {
     assert!(outcome.failures.len() == 2 && outcome.failures.iter().all(told), "{outcome:?}");
 }
 
+/// A sleep may take longer than what is handed over at once; none takes longer than a job may.
+#[test]
+fn tasks_may_sleep_for_long() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let sleeps = |seconds: &str| {
+        let text = format!(
+            "#include \"common.h\"\n#include <unistd.h>\n\
+             int main(void) {{ start(\"sleeps\", 1); double before = PAMI_Wtime(client); sleep({seconds});\n\
+             printf(\"%.0f s\\n\", PAMI_Wtime(client) - before); return 0; }}\n"
+        );
+        simulate(&compile_text("sleeps", &text, folder.path()), PAIR)
+    };
+    let (outcome, output) = sleeps("900");
+    assert!(outcome.failures.is_empty() && output.contains("900 s"), "{outcome:?}\n{output}");
+    let (outcome, _) = sleeps("100000");
+    let told = |(_, reason): &(u32, String)| reason.contains("it has slept for 1200.0 s of simulated time");
+    assert!(!outcome.failures.is_empty() && outcome.failures.iter().all(told), "{outcome:?}");
+}
+
 #[test]
 fn tasks_that_wait_for_ever_tell_for_what() {
     let _alone = alone();

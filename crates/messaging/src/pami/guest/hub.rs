@@ -31,6 +31,8 @@ pub trait Link {
     fn computed_ns(&mut self) -> f64;
 }
 
+/// The longest sleep that is handed over at once, ns: longer ones are several.
+const SLEEP_MAX_NS: f64 = 4e11;
 /// Bytes of packets after which they are handed over.
 const BATCH_B: usize = 1 << 16;
 /// Requests that take little time after which they are handed over.
@@ -400,7 +402,12 @@ impl<L: Link> Hub<L> {
 
     /// Waits for a time, ns.
     pub fn sleep(&mut self, ns: f64) {
-        self.exchange(Then::Sleep(ns));
+        let mut left_ns = ns;
+        while left_ns > SLEEP_MAX_NS {
+            self.exchange(Then::Sleep(SLEEP_MAX_NS));
+            left_ns -= SLEEP_MAX_NS;
+        }
+        self.exchange(Then::Sleep(left_ns));
     }
 
     /// The thread ends, for which these wait.

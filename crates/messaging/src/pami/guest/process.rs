@@ -294,7 +294,9 @@ impl<G: Guest, I: Interface> GuestProcess<G, I> {
                 self.state.in_vain += 1;
                 self.state.waited += now - self.state.began;
                 if self.state.in_vain > 1 && task.settings.lasts_for_ever(self.state.waited, now) {
-                    let reason = |_| "it sleeps again and again, and nothing comes".into();
+                    let slept_s = task.ns(self.state.waited) / 1e9;
+                    let reason =
+                        |_| format!("it has slept for {slept_s:.1} s of simulated time, and nothing came");
                     return Err(self.waits_for_ever(task, now, "sleep", reason)?);
                 }
                 self.answer(task, now).map(Some)
