@@ -39,19 +39,8 @@ fn run(program: &Path, tasks: u32, single_copy: bool) {
 
 #[test]
 fn programs_in_c_check_their_data() {
-    check(0);
-}
-
-/// The other half, at the same time: most programs wait more than they compute.
-#[test]
-fn other_programs_in_c_check_their_data() {
-    check(1);
-}
-
-/// Every second program.
-fn check(first: usize) {
     let folder = tempfile::tempdir().unwrap();
-    for source in sources().into_iter().skip(first).step_by(2) {
+    for source in sources() {
         let program = compile(&source, folder.path());
         for tasks in [1, 2, 3, 8] {
             run(&program, tasks, true);
