@@ -106,7 +106,6 @@ static void ranges(void)
     CHECK(size == wanted[n][2]);
   }
   CHECK(MPI_Type_create_f90_real(40, 1, &real) != MPI_SUCCESS);
-  CHECK(MPI_Type_create_f90_real(MPI_UNDEFINED, MPI_UNDEFINED, &real) != MPI_SUCCESS);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
   for (int bytes = 4; bytes <= 8; bytes *= 2)
   {

@@ -27,6 +27,9 @@ static void buffers(void)
   int is_root = rank == size - 1;
   CHECK(MPI_Reduce(data, is_root ? result : data, 1, MPI_INT, MPI_SUM, size - 1, MPI_COMM_WORLD) == MPI_SUCCESS);
   CHECK(MPI_Allreduce(data, data, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+  /* For windows alone. */
+  CHECK(class_of(MPI_Allreduce(data, result, 1, MPI_INT, MPI_REPLACE, MPI_COMM_WORLD)) == MPI_ERR_OP);
+  CHECK(class_of(MPI_Reduce_local(data, result, 1, MPI_INT, MPI_NO_OP)) == MPI_ERR_OP);
   CHECK(MPI_Allreduce(MPI_IN_PLACE, data, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
 }
 
@@ -39,6 +42,14 @@ static void places(void)
   CHECK(class_of(MPI_Type_contiguous(1, MPI_INT, NULL)) == MPI_ERR_ARG);
   CHECK(class_of(MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, NULL, MPI_STATUS_IGNORE)) == MPI_ERR_ARG);
   CHECK(MPI_Type_contiguous(1, MPI_INT, &none) == MPI_SUCCESS && MPI_Type_free(&none) == MPI_SUCCESS);
+  /* A type that another one uses is freed all the same. */
+  MPI_Datatype inner, outer, stale;
+  int          bytes;
+  CHECK(MPI_Type_contiguous(2, MPI_INT, &inner) == MPI_SUCCESS && MPI_Type_contiguous(2, inner, &outer) == MPI_SUCCESS);
+  stale = inner;
+  CHECK(MPI_Type_free(&inner) == MPI_SUCCESS && class_of(MPI_Type_size(stale, &bytes)) == MPI_ERR_TYPE);
+  CHECK(class_of(MPI_Type_free(&stale)) == MPI_ERR_TYPE);
+  CHECK(MPI_Type_size(outer, &bytes) == MPI_SUCCESS && bytes == 16 && MPI_Type_free(&outer) == MPI_SUCCESS);
 }
 
 /* Each status tells of its own message: also that of one that was too long. */

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::environment::write;
-use crate::library::{Comm, CommId, Library};
+use crate::library::{Comm, CommId, Library, USER_COMM};
 use crate::operations::Combining;
 use crate::pami::Pami;
 use netloom_mpi::collective::inter::Inter;
@@ -314,15 +314,51 @@ pub fn check_free(comm: CommId) -> Result<(), Error> {
     }
 }
 
+/// Its handle is gone. Requests that use it go on, and persistent ones may be started: then it stays until they
+/// have been freed, with its error handler.
 pub fn free(library: &mut Library, comm: CommId) {
     library.detach_freed(comm);
     library.forget_parent(comm);
-    let freed = library.comms[comm.0].take().expect("it was found");
-    library.free_comms.push(comm.0);
+    library.of(comm).is_freed = true;
+    library.freed_comms += 1;
     crate::handoff::note_change();
-    library.note_freed(freed.group.context);
-    if let Some(team) = freed.team {
-        library.point_to_point.transport().free_team(team);
+    library.remove_unused_comms();
+}
+
+impl Library {
+    /// Removes communicators that the program has freed and no request uses any more.
+    pub fn remove_unused_comms(&mut self) {
+        if self.freed_comms > 0 {
+            let mut unused = self.freed_comms();
+            let requests = self.requests.iter().zip(&self.request_objects);
+            for (_, object) in requests.filter(|(request, _)| request.is_some()) {
+                unused.retain(|at| USER_COMM | at != *object);
+            }
+            self.remove_comms(unused);
+        }
+    }
+
+    /// Removes all that the program has freed, at the end.
+    pub fn remove_freed_comms(&mut self) {
+        let freed = self.freed_comms();
+        self.remove_comms(freed);
+    }
+
+    fn freed_comms(&self) -> Vec<usize> {
+        let is_freed = |at: &usize| self.comms[*at].as_ref().is_some_and(|comm| comm.is_freed);
+        (0..self.comms.len()).filter(is_freed).collect()
+    }
+
+    fn remove_comms(&mut self, places: Vec<usize>) {
+        for at in places {
+            let Some(freed) = self.comms[at].take() else { continue };
+            self.freed_comms -= 1;
+            self.free_comms.push(at);
+            self.note_freed(freed.group.context);
+            if let Some(team) = freed.team {
+                self.point_to_point.transport().free_team(team);
+            }
+        }
     }
 }
 

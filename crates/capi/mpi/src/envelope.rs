@@ -29,6 +29,7 @@ pub enum Combiner {
 const NAMED: c_int = 101;
 
 /// The call that made a type, with its arguments.
+#[derive(Clone)]
 pub struct Envelope {
     pub combiner: Combiner,
     pub integers: Vec<i64>,
@@ -138,7 +139,7 @@ unsafe fn write(envelope: &Envelope, integers: *mut c_int, addresses: *mut isize
             // A derived type has a handle of its own, which the program frees.
             *types.add(at) = match of {
                 Type::Predefined(of) => of.handle,
-                Type::Derived(made) => add(Rc::clone(made)),
+                Type::Derived(made) => add(made.copy()),
             };
         }
     }

@@ -99,7 +99,15 @@ pub unsafe fn complete(library: &mut Library, handle: usize) -> Result<(), Error
     match at.and_then(|at| library.requests[at].as_mut()) {
         Some(Request::Generalized(generalized)) => {
             generalized.is_complete = true;
+            let generalized = **generalized;
             threads::note_change();
+            // The last of two calls is this one.
+            if let Some(place) = library.freed_requests.iter().position(|&freed| Some(freed) == at) {
+                let at = library.freed_requests.swap_remove(place);
+                library.requests[at] = None;
+                library.free_requests.push(at);
+                return generalized.free();
+            }
             Ok(())
         }
         _ => Err(Error::new(Class::Request, format!("request is {handle:#x}, which is not generalized"))),

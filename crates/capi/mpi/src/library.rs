@@ -69,6 +69,8 @@ pub struct Comm {
     pub info: Info,
     /// Partitioned messages that were planned.
     pub planned: Planned,
+    /// The program has freed it, but requests still use it.
+    pub is_freed: bool,
 }
 
 impl Comm {
@@ -86,6 +88,7 @@ impl Comm {
             name: None,
             info: Info::default(),
             planned: Planned::default(),
+            is_freed: false,
         }
     }
 
@@ -113,6 +116,8 @@ pub struct State {
     pub point_to_point: Rc<PointToPoint<Pami>>,
     /// World, self, and those that the program made.
     pub comms: Vec<Option<Comm>>,
+    /// How many of them the program has freed.
+    pub freed_comms: usize,
     /// Places in it of those that were freed.
     pub free_comms: Vec<usize>,
     pub requests: Vec<Option<Request>>,
@@ -261,6 +266,7 @@ impl State {
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS, None);
         State {
             comms: vec![world, own_only],
+            freed_comms: 0,
             free_comms: vec![],
             requests: first_requests(),
             free_requests: vec![],
@@ -318,7 +324,8 @@ impl Library {
     /// The number of a communicator.
     #[inline]
     pub fn comm(&self, name: &str, handle: usize) -> Result<CommId, Error> {
-        match Self::comm_at(handle).filter(|&at| self.comms.get(at).is_some_and(Option::is_some)) {
+        let is_there = |at: &usize| matches!(self.comms.get(*at), Some(Some(comm)) if !comm.is_freed);
+        match Self::comm_at(handle).filter(is_there) {
             Some(at) => Ok(CommId(at)),
             None => Err(bad_handle(Class::Comm, name, handle, "MPI_COMM_NULL", COMM_NULL, "communicator")),
         }
@@ -349,6 +356,7 @@ impl Library {
 
     /// A handle for a communicator that has no context yet.
     pub fn place_comm(&mut self, comm: Comm) -> usize {
+        self.remove_unused_comms();
         let at = self.free_comms.pop().unwrap_or(self.comms.len());
         if at == self.comms.len() {
             self.comms.push(None);

@@ -41,9 +41,10 @@ pub enum Combining {
 pub struct User {
     function: usize,
     is_long: bool,
-    /// The type's handle and extent.
+    /// The type's handle and extent, and the type, so that the handle stays its own.
     handle: usize,
     extent: usize,
+    _of: Type,
     /// The type, if some of its data is outside of its extent: operands are data alone.
     packed: Option<Datatype>,
 }
@@ -57,6 +58,9 @@ pub fn combining(operation: Reduction, buffer: &Buffer) -> Result<Combining, Err
         Type::Predefined(of) => *of,
         Type::Derived(made) => made.same_as.ok_or_else(|| undefined_for_derived(op))?,
     };
+    if matches!(op, Op::Replace | Op::NoOp) {
+        return Err(of_windows(op));
+    }
     check_defined(op, of)?;
     Ok(Combining::Predefined(op, of))
 }
@@ -69,14 +73,20 @@ fn user(operation: Reduction, buffer: &Buffer) -> Result<Combining, Error> {
         Type::Derived(made) if !made.of.is_within_extent() => Some(made.of.clone()),
         _ => None,
     };
-    let (handle, extent) = (buffer.handle(), of.extent().max(1) as usize);
-    Ok(Combining::User(Box::new(User { function, is_long, handle, extent, packed })))
+    let (handle, extent, _of) = (buffer.handle(), of.extent().max(1) as usize, of.clone());
+    Ok(Combining::User(Box::new(User { function, is_long, handle, extent, _of, packed })))
 }
 
 #[cold]
 fn undefined_for_derived(op: Op) -> Error {
     let op = format!("{op:?}").to_uppercase();
     Error::new(Class::Op, format!("MPI_{op} is not defined for types that a program makes"))
+}
+
+#[cold]
+fn of_windows(op: Op) -> Error {
+    let name = if op == Op::NoOp { "NO_OP" } else { "REPLACE" };
+    Error::new(Class::Op, format!("MPI_{name} is for operations of windows alone"))
 }
 
 impl User {
@@ -123,7 +133,7 @@ impl User {
         // Other threads may start collectives meanwhile.
         let is_blocking = listener().is_some_and(PointToPoint::is_blocking);
         // SAFETY: a reduction borrows nothing of the library while it combines.
-        unsafe { crate::threads::unlocked(call) };
+        unsafe { crate::threads::unlocked(|| crate::types::in_operation(call)) };
         listener().inspect(|listener| listener.set_blocking(is_blocking));
     }
 }

@@ -30,6 +30,8 @@ pub struct Derived {
     pub of: Datatype,
     pub envelope: Envelope,
     pub is_committed: Cell<bool>,
+    /// The program has freed it. What uses it goes on, and an operation of the program may ask for it.
+    is_freed: Cell<bool>,
     pub name: RefCell<String>,
     /// The predefined type that it is by another name, if it is one of Fortran's ranges.
     pub same_as: Option<&'static Predefined>,
@@ -38,33 +40,100 @@ pub struct Derived {
 impl Derived {
     /// One that is not committed yet, and has no name.
     pub fn new(of: Datatype, envelope: Envelope) -> Rc<Self> {
-        let (is_committed, name) = (Cell::new(false), RefCell::default());
-        Rc::new(Derived { of, envelope, is_committed, name, same_as: None })
+        let [is_committed, is_freed] = [false, false].map(Cell::new);
+        Rc::new(Derived { of, envelope, is_committed, is_freed, name: RefCell::default(), same_as: None })
+    }
+
+    /// The same as an object of its own: each handle's is freed by itself.
+    pub fn copy(&self) -> Rc<Self> {
+        Rc::new(Derived {
+            of: self.of.clone(),
+            envelope: self.envelope.clone(),
+            is_committed: self.is_committed.clone(),
+            is_freed: Cell::new(false),
+            name: self.name.clone(),
+            same_as: self.same_as,
+        })
     }
 
     /// A predefined type by another name.
     pub fn same_as(of: &'static Predefined, envelope: Envelope) -> Rc<Self> {
-        let (is_committed, name) = (Cell::new(true), RefCell::default());
-        Rc::new(Derived { of: Datatype::from(of), envelope, is_committed, name, same_as: Some(of) })
+        let [is_committed, is_freed] = [true, false].map(Cell::new);
+        let of_range = Datatype::from(of);
+        Rc::new(Derived {
+            of: of_range,
+            envelope,
+            is_committed,
+            is_freed,
+            name: RefCell::default(),
+            same_as: Some(of),
+        })
     }
 }
 
 /// Those that the program made, by number.
-struct Made(UnsafeCell<Handles<Rc<Derived>>>);
-// SAFETY: the program makes one call at a time: see the top of the crate.
-unsafe impl Sync for Made {}
-static MADE: Made = Made(UnsafeCell::new(Handles::new(USER_TYPE)));
+struct Made {
+    list: Handles<Rc<Derived>>,
+    /// Those that the program has freed while something used them: their handles are not given to others. And how
+    /// many there may be before it is looked which are no longer used.
+    freed: Vec<usize>,
+    freed_max: usize,
+}
 
-fn with_made<R>(f: impl FnOnce(&mut Handles<Rc<Derived>>) -> R) -> R {
+impl Made {
+    fn free(&mut self, handle: usize) {
+        let Some(made) = self.list.get(handle) else { return };
+        if Rc::strong_count(made) == 1 {
+            self.list.remove(handle);
+            return;
+        }
+        made.is_freed.set(true);
+        self.freed.push(handle);
+        if self.freed.len() > self.freed_max {
+            let list = &mut self.list;
+            self.freed.retain(|&handle| {
+                let is_used = list.get(handle).is_some_and(|made| Rc::strong_count(made) > 1);
+                if !is_used {
+                    list.remove(handle);
+                }
+                is_used
+            });
+            self.freed_max = 16 + 2 * self.freed.len();
+        }
+    }
+}
+
+struct Place(UnsafeCell<Made>);
+// SAFETY: the program makes one call at a time: see the top of the crate.
+unsafe impl Sync for Place {}
+static MADE: Place =
+    Place(UnsafeCell::new(Made { list: Handles::new(USER_TYPE), freed: vec![], freed_max: 16 }));
+
+fn with_made<R>(f: impl FnOnce(&mut Made) -> R) -> R {
     // SAFETY: one call at a time, and `f` calls nothing of the program.
     f(unsafe { &mut *MADE.0.get() })
+}
+
+thread_local! {
+    /// Whether this thread is in an operation of the program.
+    static IS_IN_OPERATION: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls an operation of the program. It is given the handle of a type, which may have been freed.
+pub fn in_operation(call: impl FnOnce()) {
+    let was = IS_IN_OPERATION.replace(true);
+    call();
+    IS_IN_OPERATION.set(was);
 }
 
 /// The type of a handle, if it is one.
 pub fn lookup(handle: usize) -> Option<Type> {
     match datatype::predefined(handle) {
         Some(of) => Some(Type::Predefined(of)),
-        None => with_made(|list| list.get(handle).cloned()).map(Type::Derived),
+        None => {
+            let is_there = |of: &&Rc<Derived>| !of.is_freed.get() || IS_IN_OPERATION.get();
+            with_made(|made| made.list.get(handle).filter(is_there).cloned()).map(Type::Derived)
+        }
     }
 }
 
@@ -81,7 +150,7 @@ pub fn find(name: &str, handle: usize) -> Result<Type, Error> {
 
 /// A handle for a type.
 pub fn add(made: Rc<Derived>) -> usize {
-    with_made(|list| list.insert(made))
+    with_made(|all| all.list.insert(made))
 }
 
 impl Type {
@@ -189,7 +258,7 @@ pub fn check_free(handle: usize) -> Result<(), Error> {
 pub unsafe fn free(datatype: *mut usize) -> Result<(), Error> {
     // SAFETY: the program gave the place.
     let handle = unsafe { &mut *datatype };
-    with_made(|list| list.remove(*handle));
+    with_made(|made| made.free(*handle));
     *handle = datatype::NULL;
     Ok(())
 }

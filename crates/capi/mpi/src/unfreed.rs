@@ -38,7 +38,7 @@ impl Library {
         add(self.files.count(), "file");
         const PREDEFINED: usize = 2;
         for (at, comm) in self.comms.iter().enumerate().skip(PREDEFINED) {
-            if let Some(comm) = comm {
+            if let Some(comm) = comm.as_ref().filter(|comm| !comm.is_freed) {
                 let name = comm.name.as_ref().map_or(String::new(), |name| format!(" \"{name}\""));
                 list.push(format!("communicator {:#x}{name} of {} ranks", USER_COMM | at, comm.group.size));
             }

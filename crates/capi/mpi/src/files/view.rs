@@ -257,7 +257,7 @@ pub unsafe fn set_view(
 fn handle(of: &Type) -> usize {
     match of {
         Type::Predefined(of) => of.handle,
-        Type::Derived(made) => add(std::rc::Rc::clone(made)),
+        Type::Derived(made) => add(made.copy()),
     }
 }
 

@@ -118,6 +118,7 @@ pub const CHECKED: &[&str] = &[
     "file_views",
     "files",
     "fortran_facts",
+    "freed_objects",
     "grids",
     "groups",
     "hello",
