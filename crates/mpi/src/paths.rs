@@ -50,7 +50,7 @@ pub enum Path {
 /// Sets of paths that are told apart.
 const PROCESSES: usize = 16;
 
-/// The paths to all processes. Those with equal numbers modulo [`PROCESSES`] share what is known, so that memory
+/// The paths to all processes. Those with equal numbers modulo 16 share what is known, so that memory
 /// does not grow with their number, and nothing is forgotten.
 #[derive(Debug, Default)]
 pub struct AllPaths([Paths; PROCESSES]);
