@@ -288,7 +288,7 @@ fn changed(mut message: Vec<u8>, changes: &[(u16, u8)], cut: Option<u8>) -> Vec<
 
 /// Whether a thread waits for more than a second: others would poll all that time, at most as long as a job may
 /// take, which is half a minute of wall time.
-fn is_long(message: &[u8]) -> bool {
+fn waits_long(message: &[u8]) -> bool {
     let long = |requests: Requests| match requests.then {
         Then::Block(Some(ns)) | Then::Sleep(ns) => ns > 1e9,
         _ => false,
@@ -335,7 +335,7 @@ proptest! {
         let script = |list: Vec<Changed>| {
             let of =
                 |(number, changes, cut): Changed| changed(encode(&usual[number]), &changes, cut);
-            list.into_iter().map(of).filter(|message| !is_long(message)).collect::<Vec<_>>()
+            list.into_iter().map(of).filter(|message| !waits_long(message)).collect::<Vec<_>>()
         };
         for (task, why) in outcome(scripts.map(script)) {
             prop_assert!(task < TASKS && !why.is_empty());

@@ -320,7 +320,6 @@ pub fn free(library: &mut Library, comm: CommId) {
     library.detach_freed(comm);
     library.forget_parent(comm);
     library.of(comm).is_freed = true;
-    library.freed_comms += 1;
     crate::handoff::note_change();
     library.remove_unused_comms();
 }
@@ -328,14 +327,15 @@ pub fn free(library: &mut Library, comm: CommId) {
 impl Library {
     /// Removes communicators that the program has freed and no request uses any more.
     pub fn remove_unused_comms(&mut self) {
-        if self.freed_comms > 0 {
-            let mut unused = self.freed_comms();
-            let requests = self.requests.iter().zip(&self.request_objects);
-            for (_, object) in requests.filter(|(request, _)| request.is_some()) {
-                unused.retain(|at| USER_COMM | at != *object);
-            }
-            self.remove_comms(unused);
+        let mut unused = self.freed_comms();
+        if unused.is_empty() {
+            return;
         }
+        let requests = self.requests.iter().zip(&self.request_objects);
+        for (_, object) in requests.filter(|(request, _)| request.is_some()) {
+            unused.retain(|at| USER_COMM | at != *object);
+        }
+        self.remove_comms(unused);
     }
 
     /// Removes all that the program has freed, at the end.
@@ -352,7 +352,6 @@ impl Library {
     fn remove_comms(&mut self, places: Vec<usize>) {
         for at in places {
             let Some(freed) = self.comms[at].take() else { continue };
-            self.freed_comms -= 1;
             self.free_comms.push(at);
             self.note_freed(freed.group.context);
             if let Some(team) = freed.team {

@@ -116,8 +116,6 @@ pub struct State {
     pub point_to_point: Rc<PointToPoint<Pami>>,
     /// World, self, and those that the program made.
     pub comms: Vec<Option<Comm>>,
-    /// How many of them the program has freed.
-    pub freed_comms: usize,
     /// Places in it of those that were freed.
     pub free_comms: Vec<usize>,
     pub requests: Vec<Option<Request>>,
@@ -266,7 +264,6 @@ impl State {
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS, None);
         State {
             comms: vec![world, own_only],
-            freed_comms: 0,
             free_comms: vec![],
             requests: first_requests(),
             free_requests: vec![],

@@ -94,11 +94,6 @@ pub struct Pami {
 /// How many endpoints are kept: few, since a job may have many processes.
 const ENDPOINTS: usize = 16;
 
-/// Whether the program's user says which messages are eager.
-fn is_eager_set() -> bool {
-    ["PAMID_EAGER", "PAMID_RZV"].iter().any(|name| std::env::var_os(name).is_some())
-}
-
 pub type Spend = unsafe extern "C" fn(u64);
 type HasOwnCore = unsafe extern "C" fn() -> bool;
 type SendWhole = unsafe extern "C" fn(*mut c_void, *mut SendImmediate) -> c_int;
@@ -196,7 +191,7 @@ impl Pami {
                 send_whole,
                 polls,
                 whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
-                fetched: Fetched::new(copies.tries() && !is_eager_set()),
+                fetched: Fetched::new(copies.tries_messages()),
                 copies,
                 transfer_min_bytes,
                 spend,

@@ -40,8 +40,17 @@ pub struct Derived {
 impl Derived {
     /// One that is not committed yet, and has no name.
     pub fn new(of: Datatype, envelope: Envelope) -> Rc<Self> {
-        let [is_committed, is_freed] = [false, false].map(Cell::new);
-        Rc::new(Derived { of, envelope, is_committed, is_freed, name: RefCell::default(), same_as: None })
+        Self::made(of, envelope, None)
+    }
+
+    /// A predefined type by another name.
+    pub fn same_as(of: &'static Predefined, envelope: Envelope) -> Rc<Self> {
+        Self::made(Datatype::from(of), envelope, Some(of))
+    }
+
+    fn made(of: Datatype, envelope: Envelope, same_as: Option<&'static Predefined>) -> Rc<Self> {
+        let (is_committed, name) = (Cell::new(same_as.is_some()), RefCell::default());
+        Rc::new(Derived { of, envelope, is_committed, is_freed: Cell::new(false), name, same_as })
     }
 
     /// The same as an object of its own: each handle's is freed by itself.
@@ -53,20 +62,6 @@ impl Derived {
             is_freed: Cell::new(false),
             name: self.name.clone(),
             same_as: self.same_as,
-        })
-    }
-
-    /// A predefined type by another name.
-    pub fn same_as(of: &'static Predefined, envelope: Envelope) -> Rc<Self> {
-        let [is_committed, is_freed] = [true, false].map(Cell::new);
-        let of_range = Datatype::from(of);
-        Rc::new(Derived {
-            of: of_range,
-            envelope,
-            is_committed,
-            is_freed,
-            name: RefCell::default(),
-            same_as: Some(of),
         })
     }
 }

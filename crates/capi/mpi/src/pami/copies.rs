@@ -38,6 +38,11 @@ impl Copies {
         self.copy.is_some() && self.packets_max_bytes > 0
     }
 
+    /// The same for messages: where the program's user says which are eager, nothing is tried.
+    pub fn tries_messages(&self) -> bool {
+        self.tries() && ["PAMID_EAGER", "PAMID_RZV"].iter().all(|name| std::env::var_os(name).is_none())
+    }
+
     fn paths(&self, to: Process) -> &Paths {
         self.paths.to(to)
     }
