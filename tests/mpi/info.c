@@ -5,10 +5,15 @@ int main(int argc, char **argv)
 {
   MPI_Info info, copy, used;
   MPI_Comm comm;
-  int      keys, flag, length, size;
-  char     key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL + 1];
+  int      keys, flag, length, size, early_flag;
+  char     key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL + 1], early[MPI_MAX_INFO_VAL + 1];
   MPI_Info_create(&info);
   MPI_Info_set(info, "color", "green");
+  /* What is known of the start is so before MPI_Init too. */
+  MPI_Info_create_env(argc, argv, &copy);
+  length = sizeof early;
+  MPI_Info_get_string(copy, "maxprocs", &length, early, &early_flag);
+  MPI_Info_free(&copy);
   MPI_Init(&argc, &argv);
   MPI_Info_set(info, "size", "3");
   MPI_Info_set(info, "color", "blue");
@@ -41,13 +46,13 @@ int main(int argc, char **argv)
   CHECK(used == MPI_INFO_NULL);
   MPI_Comm_set_info(comm, copy);
   MPI_Comm_free(&comm);
-  /* What is known of the start. */
   MPI_Info_get_nkeys(MPI_INFO_ENV, &keys);
   CHECK(keys >= 0);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   length = sizeof value;
   MPI_Info_get_string(MPI_INFO_ENV, "maxprocs", &length, value, &flag);
   CHECK(!flag || atoi(value) == size);
+  CHECK(flag == early_flag && (!flag || strcmp(value, early) == 0));
   /* Each resource that is told of divides a communicator, and this rank is restricted to one of it. */
   MPI_Get_hw_resource_info(&used);
   MPI_Info_get_nkeys(used, &keys);

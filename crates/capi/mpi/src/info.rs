@@ -1,7 +1,7 @@
 //! Info objects: lists of keys and values (MPI 5.0, chapter 10). They may be used at any time, by any thread.
 
 use crate::environment::write;
-use crate::library::{bad_handle, world};
+use crate::library::bad_handle;
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::handles::Handles;
 use std::ffi::{CStr, c_char, c_int};
@@ -92,10 +92,7 @@ fn environment() -> Info {
     if let Ok(folder) = std::env::current_dir() {
         info.set("wdir", &folder.to_string_lossy());
     }
-    // Known from the first call that begins the library on.
-    if let Some([_, size]) = world() {
-        info.set("maxprocs", &size.to_string());
-    }
+    info.set("maxprocs", &netloom_shm::launch::started_together().to_string());
     info
 }
 

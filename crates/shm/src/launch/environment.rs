@@ -56,6 +56,13 @@ pub fn universe() -> Option<u32> {
     std::env::var(UNIVERSE).ok()?.parse().ok()
 }
 
+/// How many tasks were started together, of which this process is one: 1 without a launcher. Known before the
+/// process attaches to its job, and after it has left.
+pub fn started_together() -> u32 {
+    let told = std::env::var(ENVIRONMENT[0]).and_then(|_| std::env::var(TASK_COUNT[0]));
+    told.ok().and_then(|count| count.parse().ok()).unwrap_or(1)
+}
+
 /// What the launcher of a job that can grow tells its tasks.
 pub(super) struct Growth<'a> {
     /// The name of its socket.
