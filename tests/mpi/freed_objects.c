@@ -1,5 +1,5 @@
 /* What is freed while something uses it: types in operations of the program, communicators of persistent requests
- * and of errors, generalized requests that are not complete. */
+ * and of errors, generalized requests that are not complete, requests of messages under way. */
 #include "common.h"
 
 static int rank, size, wrong, calls;
@@ -168,6 +168,23 @@ static void generalized(void)
   CHECK(released == 2);
 }
 
+#define LONG 100000
+
+/* Long messages of which both ends have freed the requests, right before MPI_Finalize. */
+static void messages(void)
+{
+  static int  sent[LONG], received[3][LONG];
+  MPI_Request requests[5];
+  int         to = (rank + 1) % size, from = (rank + size - 1) % size;
+  MPI_Irecv(received[0], LONG, MPI_INT, from, 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(sent, LONG, MPI_INT, to, 0, MPI_COMM_WORLD, &requests[1]);
+  MPI_Recv_init(received[1], LONG, MPI_INT, from, 1, MPI_COMM_WORLD, &requests[2]);
+  MPI_Send_init(sent, LONG, MPI_INT, to, 1, MPI_COMM_WORLD, &requests[3]);
+  MPI_Startall(2, &requests[2]);
+  MPI_Isendrecv(sent, LONG, MPI_INT, to, 2, received[2], LONG, MPI_INT, from, 2, MPI_COMM_WORLD, &requests[4]);
+  for (int n = 0; n < 5; n++) MPI_Request_free(&requests[n]);
+}
+
 int main(int argc, char ** argv)
 {
   MPI_Init(&argc, &argv);
@@ -177,6 +194,7 @@ int main(int argc, char ** argv)
   communicators();
   errors();
   generalized();
+  messages();
   MPI_Finalize();
   return 0;
 }

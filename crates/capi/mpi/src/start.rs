@@ -144,6 +144,7 @@ pub unsafe fn end_library() -> Result<(), Error> {
         let mut library = library().expect("it runs");
         library.tell_unfreed();
         library.flush_all();
+        library.wait_for_freed_sends();
         library.remove_freed_comms();
         library.point_to_point.transport().send_all();
         crate::dynamic::part(&mut library)?;

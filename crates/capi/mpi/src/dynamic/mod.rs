@@ -363,10 +363,6 @@ pub fn part(library: &mut Library) -> Result<(), Error> {
     if library.worlds.met.is_empty() {
         return Ok(());
     }
-    // Those that are disconnected do not wait for it, and what they have not received is in its memory.
-    while library.has_freed_sends() {
-        library.progress();
-    }
     let left: Vec<Process> = library.worlds.met.iter().filter(|of| *of.1 > 0).map(|of| *of.0).collect();
     let sends: Vec<(u32, &[u8])> = left.iter().map(|&process| (process, &[][..])).collect();
     let receives = left.iter().map(|&process| (process, &mut [][..])).collect();

@@ -16,10 +16,25 @@ impl Library {
         }
     }
 
-    /// Whether any of them is a send that has not ended.
-    pub fn has_freed_sends(&self) -> bool {
-        let is_send = |at: &usize| matches!(self.requests[*at], Some(Request::Send(..)));
-        self.freed_requests.iter().any(is_send)
+    /// Waits for the sends among them. A receiver that has freed its request does not wait for the data, and a
+    /// process that ends takes it along.
+    pub fn wait_for_freed_sends(&mut self) {
+        while self.has_freed_sends() {
+            self.progress();
+        }
+    }
+
+    fn has_freed_sends(&self) -> bool {
+        self.freed_requests.iter().filter_map(|&at| self.requests[at].as_ref()).any(|of| self.is_sending(of))
+    }
+
+    fn is_sending(&self, request: &Request) -> bool {
+        match request {
+            Request::Send(..) => !self.has_ended(request),
+            Request::SendReceive(both) => both.iter().any(|one| self.is_sending(one)),
+            Request::Persistent(_, Some(started)) => self.is_sending(started),
+            _ => false,
+        }
     }
 
     #[inline(never)]
