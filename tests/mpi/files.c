@@ -144,6 +144,14 @@ static void pointers(MPI_File file)
   CHECK(MPI_File_preallocate(file, 1000) == MPI_SUCCESS && MPI_File_get_size(file, &bytes) == MPI_SUCCESS && bytes == 1000);
   CHECK(MPI_File_set_size(file, 3) == MPI_SUCCESS && MPI_File_get_size(file, &bytes) == MPI_SUCCESS && bytes == 3);
   CHECK(class_of(MPI_File_set_size(file, rank == size - 1 ? -1 : 3)) == MPI_ERR_ARG);
+  /* What is to be the same at all. */
+  int others = size > 1 ? MPI_ERR_NOT_SAME : MPI_SUCCESS, last = rank > 0 && rank == size - 1;
+  CHECK(class_of(MPI_File_set_size(file, last ? 9 : 3)) == others);
+  CHECK(class_of(MPI_File_preallocate(file, last ? 9 : 3)) == others);
+  CHECK(class_of(MPI_File_set_atomicity(file, last)) == others);
+  CHECK(class_of(MPI_File_seek_shared(file, last, MPI_SEEK_SET)) == others);
+  CHECK(class_of(MPI_File_seek_shared(file, 0, last ? MPI_SEEK_CUR : MPI_SEEK_SET)) == others);
+  CHECK(MPI_File_get_size(file, &bytes) == MPI_SUCCESS && bytes == 3);
 }
 
 static void requests(MPI_File file)

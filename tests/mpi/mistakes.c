@@ -30,6 +30,13 @@ static void buffers(void)
   /* For windows alone. */
   CHECK(class_of(MPI_Allreduce(data, result, 1, MPI_INT, MPI_REPLACE, MPI_COMM_WORLD)) == MPI_ERR_OP);
   CHECK(class_of(MPI_Reduce_local(data, result, 1, MPI_INT, MPI_NO_OP)) == MPI_ERR_OP);
+  MPI_Win win;
+  MPI_Win_create(data, sizeof data, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Win_lock_all(0, win);
+  CHECK(class_of(MPI_Accumulate(result, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win)) == MPI_ERR_OP);
+  MPI_Win_unlock_all(win);
+  MPI_Win_free(&win);
   CHECK(MPI_Allreduce(MPI_IN_PLACE, data, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
 }
 

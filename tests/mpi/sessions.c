@@ -45,6 +45,12 @@ static int use(void)
     CHECK(length > 1);
     MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &length, name);
     CHECK((int)strlen(name) + 1 == length);
+    /* What it needs is told, however much there is. */
+    int less = 3, more = sizeof name;
+    MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &less, name);
+    CHECK(less == length && strlen(name) == 2);
+    MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &more, name);
+    CHECK(more == length);
   }
   all = total(session, "mpi://WORLD");
   CHECK(total(session, "mpi://SELF") == 1);

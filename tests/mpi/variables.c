@@ -79,7 +79,14 @@ int main(int argc, char **argv)
   CHECK(MPI_T_pvar_start(session, handles[0]) == MPI_T_ERR_PVAR_NO_STARTSTOP);
   CHECK(MPI_T_pvar_start(session, all) == MPI_SUCCESS);
   CHECK(MPI_T_pvar_write(session, handles[0], &sends) == MPI_T_ERR_PVAR_NO_WRITE);
+  CHECK(MPI_T_pvar_readreset(session, handles[3], &posted) == MPI_T_ERR_PVAR_NO_ATOMIC);
   CHECK(MPI_T_pvar_read(other, handles[0], &sends) == MPI_T_ERR_INVALID_HANDLE);
+  /* Its errors are classes, as those of MPI. */
+  class = -1, length = 0;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  CHECK(MPI_Error_class(MPI_T_ERR_INVALID_NAME, &class) == MPI_SUCCESS && class == MPI_T_ERR_INVALID_NAME);
+  CHECK(MPI_Error_string(MPI_T_ERR_INVALID_NAME, text, &length) == MPI_SUCCESS && length > 0);
+  CHECK((int)strlen(text) == length && strstr(text, "MPI_T_ERR_INVALID_NAME"));
   MPI_Finalize();
   CHECK(MPI_T_pvar_handle_free(session, &handles[0]) == MPI_SUCCESS && handles[0] == MPI_T_PVAR_HANDLE_NULL);
   CHECK(MPI_T_pvar_session_free(&session) == MPI_SUCCESS && session == MPI_T_PVAR_SESSION_NULL);

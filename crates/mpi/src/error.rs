@@ -113,7 +113,7 @@ impl Error {
 }
 
 /// Name and meaning of each class of the standard, by value: `MPI_Error_string`.
-pub const CLASSES: [(i32, &str, &str); 63] = [
+const CLASSES: [(i32, &str, &str); 63] = [
     (0, "MPI_SUCCESS", "no error"),
     (1, "MPI_ERR_BUFFER", "invalid buffer"),
     (2, "MPI_ERR_COUNT", "invalid count"),
@@ -179,6 +179,33 @@ pub const CLASSES: [(i32, &str, &str); 63] = [
     (62, "MPI_ERR_ABI", "an error of the binary interface"),
 ];
 
+/// Those of the tool information interface (section 15.3.10), which have numbers of their own.
+const TOOL_CLASSES: [(i32, &str, &str); 18] = [
+    (1001, "MPI_T_ERR_CANNOT_INIT", "the tool information interface cannot be initialised"),
+    (1002, "MPI_T_ERR_NOT_ACCESSIBLE", "this is not to be had now"),
+    (1003, "MPI_T_ERR_NOT_INITIALIZED", "the tool information interface is not initialised"),
+    (1004, "MPI_T_ERR_NOT_SUPPORTED", "this is not supported"),
+    (1005, "MPI_T_ERR_MEMORY", "out of memory"),
+    (1006, "MPI_T_ERR_INVALID", "wrong use of the interface, or wrong arguments"),
+    (1007, "MPI_T_ERR_INVALID_INDEX", "there is nothing of this index"),
+    (1008, "MPI_T_ERR_INVALID_ITEM", "the index of an item is out of range"),
+    (1009, "MPI_T_ERR_INVALID_SESSION", "not a session of performance variables"),
+    (1010, "MPI_T_ERR_INVALID_HANDLE", "not a handle of the interface"),
+    (1011, "MPI_T_ERR_INVALID_NAME", "there is nothing of this name"),
+    (1012, "MPI_T_ERR_OUT_OF_HANDLES", "no more handles can be had"),
+    (1013, "MPI_T_ERR_OUT_OF_SESSIONS", "no more sessions can be had"),
+    (1014, "MPI_T_ERR_CVAR_SET_NOT_NOW", "the variable cannot be set at this moment"),
+    (1015, "MPI_T_ERR_CVAR_SET_NEVER", "the variable cannot be set until the program ends"),
+    (1016, "MPI_T_ERR_PVAR_NO_WRITE", "the variable cannot be written or reset"),
+    (1017, "MPI_T_ERR_PVAR_NO_STARTSTOP", "the variable cannot be started or stopped"),
+    (1018, "MPI_T_ERR_PVAR_NO_ATOMIC", "the variable cannot be read and reset at once"),
+];
+
+/// Value, name and meaning of a class of the standard.
+pub fn class(value: i32) -> Option<&'static (i32, &'static str, &'static str)> {
+    CLASSES.iter().chain(&TOOL_CLASSES).find(|class| class.0 == value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,5 +216,8 @@ mod tests {
         assert_eq!(CLASSES[Class::UnsupportedOperation as usize].1, "MPI_ERR_UNSUPPORTED_OPERATION");
         assert_eq!(CLASSES[Class::Truncate as usize].1, "MPI_ERR_TRUNCATE");
         assert_eq!(CLASSES[Class::Abi as usize].1, "MPI_ERR_ABI");
+        let name = |value| class(value).map(|of| of.1);
+        assert_eq!([61, 1018].map(name), [Some("MPI_ERR_ERRHANDLER"), Some("MPI_T_ERR_PVAR_NO_ATOMIC")]);
+        assert_eq!([-1, 63, 1000, 1019].map(name), [None; 4]);
     }
 }

@@ -41,11 +41,12 @@ impl Group {
 pub struct Processes {
     members: Members,
     size: u32,
+    session: Option<usize>,
 }
 
 impl From<&Group> for Processes {
     fn from(group: &Group) -> Self {
-        Processes { members: group.members.clone(), size: group.size }
+        Processes { members: group.members.clone(), size: group.size, session: None }
     }
 }
 
@@ -53,7 +54,21 @@ impl Processes {
     /// Those of a list, in which none is twice.
     pub fn of(list: impl IntoIterator<Item = Process>) -> Self {
         let list: Rc<[Process]> = list.into_iter().collect();
-        Processes { size: list.len() as u32, members: Members::List(list) }
+        Processes { size: list.len() as u32, members: Members::List(list), session: None }
+    }
+
+    /// The same as a group of a session, by the session's handle: those that are made of it are, too.
+    pub fn in_session(self, session: Option<usize>) -> Self {
+        Processes { session, ..self }
+    }
+
+    /// The session that it comes of.
+    pub fn session(&self) -> Option<usize> {
+        self.session
+    }
+
+    fn made(&self, list: impl IntoIterator<Item = Process>) -> Self {
+        Self::of(list).in_session(self.session)
     }
 
     /// How many.
@@ -89,17 +104,17 @@ impl Processes {
 
     /// Those of the first, and then those of the other that are not there.
     pub fn union(&self, other: &Processes) -> Self {
-        Self::of(self.iter().chain(other.iter().filter(|&of| self.rank_of(of).is_none())))
+        self.made(self.iter().chain(other.iter().filter(|&of| self.rank_of(of).is_none())))
     }
 
     /// Those that are in both, in the order of the first.
     pub fn intersection(&self, other: &Processes) -> Self {
-        Self::of(self.iter().filter(|&of| other.rank_of(of).is_some()))
+        self.made(self.iter().filter(|&of| other.rank_of(of).is_some()))
     }
 
     /// Those that are not in the other.
     pub fn difference(&self, other: &Processes) -> Self {
-        Self::of(self.iter().filter(|&of| other.rank_of(of).is_none()))
+        self.made(self.iter().filter(|&of| other.rank_of(of).is_none()))
     }
 
     /// Those of these ranks, in their order.
@@ -108,12 +123,12 @@ impl Processes {
     /// If there is no such rank.
     pub fn including(&self, ranks: &[u32]) -> Self {
         let list: Vec<Process> = self.iter().collect();
-        Self::of(ranks.iter().map(|&rank| list[rank as usize]))
+        self.made(ranks.iter().map(|&rank| list[rank as usize]))
     }
 
     /// All but those of these ranks.
     pub fn excluding(&self, ranks: &[u32]) -> Self {
-        Self::of((0..).zip(self.iter()).filter(|(rank, _)| !ranks.contains(rank)).map(|(_, of)| of))
+        self.made((0..).zip(self.iter()).filter(|(rank, _)| !ranks.contains(rank)).map(|(_, of)| of))
     }
 
     /// Whether both have the same processes in the same order.
@@ -133,7 +148,7 @@ mod tests {
 
     #[test]
     fn sets_keep_the_order_of_the_first() {
-        let world = Processes { members: Members::World, size: 6 };
+        let world = Processes { members: Members::World, size: 6, session: Some(9) };
         let (a, b) = (world.including(&[5, 0, 3]), world.excluding(&[5, 1, 2]));
         let list = |of: &Processes| of.iter().collect::<Vec<_>>();
         assert_eq!((list(&a), list(&b)), (vec![5, 0, 3], vec![0, 3, 4]));
@@ -146,6 +161,8 @@ mod tests {
             (Some(2), None, Some(4), None)
         );
         assert!(world.is_same(&world.including(&[0, 1, 2, 3, 4, 5])) && !a.is_same(&b) && !a.is_similar(&b));
+        let made = [a.union(&b), a.intersection(&b), b.difference(&a), a.including(&[1])];
+        assert!(made.iter().all(|of| of.session() == Some(9)));
         assert!(a.is_similar(&Processes::of([0, 3, 5])) && !a.is_same(&Processes::of([0, 3, 5])));
     }
 }

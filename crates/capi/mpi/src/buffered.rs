@@ -6,7 +6,7 @@ use crate::library::{CommId, Library};
 use crate::numbers::{Count, CountPlace};
 use crate::requests::Request;
 use crate::sends::Mode;
-use crate::sessions::{SessionId, USER_SESSION};
+use crate::sessions::SessionId;
 use netloom_mpi::error::{Class, Error};
 use std::ffi::{c_int, c_void};
 
@@ -43,13 +43,9 @@ impl Library {
     ) -> Result<(), Error> {
         // SAFETY: the program gave the buffer.
         let data = unsafe { buf.bytes(1)? }.into_owned();
-        // That of the communicator, or of the process; a communicator does not know its session.
-        let of_session = || self.attached.iter().find_map(|of| of.of.filter(|&key| key >= USER_SESSION));
-        let of = match self.attached.iter().any(|of| of.of == Some(comm.0)) {
-            true => Some(comm.0),
-            false if self.attached.iter().any(|of| of.of.is_none()) => None,
-            false => of_session(),
-        };
+        // The buffer of the communicator, of its session, or of the process.
+        let keys = [Some(comm.0), self.of(comm).session];
+        let of = keys.into_iter().find(|key| key.is_some() && self.attached(*key).is_some()).flatten();
         let room = data.len() + OVERHEAD;
         self.release_sent();
         if self.attached(of).is_some_and(|attached| attached.free() < room) {

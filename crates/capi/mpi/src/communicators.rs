@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::environment::write;
-use crate::library::{Comm, CommId, Library, USER_COMM};
+use crate::library::{Comm, CommId, Library, Origin, USER_COMM};
 use crate::operations::Combining;
 use crate::pami::Pami;
 use netloom_mpi::collective::inter::Inter;
@@ -66,8 +66,8 @@ async fn agreed_inter(contexts: &Contexts, inter: Inter<Pami>) -> Result<u32, Er
 /// The handle of a communicator of the same group.
 pub fn dup(library: &mut Library, comm: CommId) -> Result<usize, Error> {
     let context = agree_context(library, comm)?;
-    let (group, errhandler) = (library.of(comm).group.clone(), library.of(comm).errhandler);
-    let handle = library.add_comm(Group { context, ..group }, errhandler);
+    let (group, origin) = (library.of(comm).group.clone(), library.of(comm).origin());
+    let handle = library.add_comm(Group { context, ..group }, origin);
     library.set_parts(handle, comm);
     Ok(handle)
 }
@@ -80,8 +80,8 @@ pub fn idup(library: &mut Library, comm: CommId) -> (usize, impl Future<Output =
         None => Ok(library.operation(comm).of_team(None)),
         Some(_) => Err(library.inter_operation(comm)),
     };
-    let (group, errhandler) = (library.of(comm).group.clone(), library.of(comm).errhandler);
-    let handle = library.place_comm(Comm::new(group, None, errhandler));
+    let (group, origin) = (library.of(comm).group.clone(), library.of(comm).origin());
+    let handle = library.place_comm(Comm::new(group, None, origin));
     library.set_parts(handle, comm);
     let call = crate::waiting::current();
     let agreement = UnderWay::new(Rc::clone(&library.contexts));
@@ -116,8 +116,8 @@ pub unsafe fn create_group(
         return Err(Error::new(Class::Tag, format!("tag is {tag}, which is negative")));
     }
     library.check_intra(comm)?;
-    let &mut Comm { group: ref all, errhandler, .. } = library.of(comm);
-    let parent = all.context | WITHIN_GROUP;
+    let origin = library.of(comm).origin();
+    let parent = library.of(comm).group.context | WITHIN_GROUP;
     let own = library.own_process();
     let handle = match group.rank_of(own) {
         None => COMM_NULL,
@@ -127,7 +127,7 @@ pub unsafe fn create_group(
             let point_to_point = Rc::clone(&library.point_to_point);
             let operation = Operation::new(point_to_point, group.clone(), tag as u32);
             group.context = agree(library, operation.between_processes())?;
-            library.add_comm(group, errhandler)
+            library.add_comm(group, origin)
         }
     };
     // SAFETY: the program gave the place.
@@ -173,12 +173,13 @@ pub unsafe fn create_from_group(
     let handle = if group.size() == 0 {
         COMM_NULL
     } else {
+        let origin = Origin { errhandler, session: group.session() };
         let group = members(library, &group)?;
         // SAFETY: the program gave the string.
         let number = unsafe { number_of(stringtag) };
         let operation = operation_of(library, &group, number);
         let context = agree(library, operation)?;
-        library.add_comm(Group { context, ..group }, errhandler)
+        library.add_comm(Group { context, ..group }, origin)
     };
     // SAFETY: the program gave the place.
     unsafe { *made = handle };
@@ -217,12 +218,12 @@ pub unsafe fn split_type(
         return Ok(());
     }
     let (group, size) = (split_group(library, comm, color, key)?, library.of(comm).group.size);
-    let errhandler = library.of(comm).errhandler;
+    let origin = library.of(comm).origin();
     let is_part = kind != HW_UNGUIDED || group.size < size;
     if kind == HW_UNGUIDED && is_part {
         crate::info::tell_in(hints, "mpi_hw_resource_type", "mpi_shared_memory")?;
     }
-    let handle = if is_member && is_part { library.add_comm(group, errhandler) } else { COMM_NULL };
+    let handle = if is_member && is_part { library.add_comm(group, origin) } else { COMM_NULL };
     // SAFETY: the program gave the place.
     unsafe { *made = handle };
     Ok(())
@@ -239,12 +240,12 @@ pub unsafe fn split(
     if color < 0 && color != UNDEFINED {
         return Err(Error::new(Class::Arg, format!("color is {color}, which is negative")));
     }
-    let errhandler = library.of(comm).errhandler;
+    let origin = library.of(comm).origin();
     let handle = if library.of(comm).remote.is_some() {
         crate::intercommunicators::split(library, comm, color, key)?
     } else {
         let group = split_group(library, comm, color, key)?;
-        if color == UNDEFINED { COMM_NULL } else { library.add_comm(group, errhandler) }
+        if color == UNDEFINED { COMM_NULL } else { library.add_comm(group, origin) }
     };
     // SAFETY: the program gave the place.
     unsafe { *made = handle };

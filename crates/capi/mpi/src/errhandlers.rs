@@ -5,7 +5,7 @@ use crate::entry::{outside, tell};
 use crate::environment::write;
 use crate::library::{CommId, Library, Raised, library};
 use crate::windows::WinId;
-use netloom_mpi::error::{CLASSES, Class, Error};
+use netloom_mpi::error::{self, Class, Error};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -260,7 +260,7 @@ fn add(class: impl FnOnce(c_int) -> c_int) -> c_int {
 /// The class of a code, if there is such a code.
 fn class_number(code: c_int) -> Option<c_int> {
     match code {
-        0..FIRST => Some(code).filter(|&code| code < CLASSES.len() as c_int),
+        0..FIRST => error::class(code).map(|of| of.0),
         _ => user_codes().get(usize::try_from(code - FIRST).ok()?)?.as_ref().map(|of| of.class),
     }
 }
@@ -343,7 +343,7 @@ pub unsafe fn class_of(code: c_int, class: *mut c_int) -> c_int {
 }
 
 pub unsafe fn string_of(code: c_int, text: *mut c_char, length: *mut c_int) -> c_int {
-    let words = match usize::try_from(code).ok().and_then(|at| CLASSES.get(at)) {
+    let words = match error::class(code) {
         Some((_, name, meaning)) => format!("{name}: {meaning}"),
         None => match usize::try_from(code - FIRST)
             .ok()

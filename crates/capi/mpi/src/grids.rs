@@ -93,13 +93,13 @@ pub fn first_ranks(
     library.check_intra(comm)?;
     let context = agree_context(library, comm)?;
     let (all, rank) = (Processes::from(&library.of(comm).group), library.of(comm).group.rank);
-    let errhandler = library.of(comm).errhandler;
+    let origin = library.of(comm).origin();
     if rank >= size {
         return Ok(COMM_NULL);
     }
     let ranks: Vec<u32> = (0..size).collect();
     let members = all.including(&ranks).members().clone();
-    let handle = library.add_comm(Group { members, rank, size, context }, errhandler);
+    let handle = library.add_comm(Group { members, rank, size, context }, origin);
     library.set_topology(handle, Some(Rc::new(topology)));
     Ok(handle)
 }
@@ -139,8 +139,8 @@ pub unsafe fn sub(
     let group = split_group(library, comm, color, key)?;
     let kept = grid.dimensions.iter().zip(&remains).filter(|of| *of.1 != 0);
     let dimensions = kept.map(|(&dimension, _)| dimension).collect();
-    let errhandler = library.of(comm).errhandler;
-    let handle = library.add_comm(group, errhandler);
+    let origin = library.of(comm).origin();
+    let handle = library.add_comm(group, origin);
     library.set_topology(handle, Some(Rc::new(Topology::Cartesian(Cartesian { dimensions }))));
     // SAFETY: the program gave the place.
     unsafe { *made = handle };

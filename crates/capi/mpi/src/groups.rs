@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::communicators::agree_context;
-use crate::library::{Comm, CommId, Library, bad_handle};
+use crate::library::{CommId, Library, bad_handle};
 use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::{Group, Processes};
 use std::ffi::c_int;
@@ -43,7 +43,8 @@ impl Library {
 }
 
 pub unsafe fn of_comm(library: &mut Library, comm: CommId, group: *mut usize) -> Result<(), Error> {
-    let processes = Processes::from(&library.of(comm).group);
+    let comm = library.of(comm);
+    let processes = Processes::from(&comm.group).in_session(comm.session);
     // SAFETY: the program gave the place.
     unsafe { library.hand_out_group(processes, group) }
 }
@@ -239,12 +240,12 @@ pub unsafe fn create_comm(
         return Ok(());
     }
     let context = agree_context(library, comm)?;
-    let &mut Comm { errhandler, .. } = library.of(comm);
+    let origin = library.of(comm).origin();
     let handle = match group.rank_of(library.own()) {
         None => COMM_NULL,
         Some(rank) => {
             let (members, size) = (group.members().clone(), group.size());
-            library.add_comm(Group { members, rank, size, context }, errhandler)
+            library.add_comm(Group { members, rank, size, context }, origin)
         }
     };
     // SAFETY: the program gave the place.

@@ -5,7 +5,7 @@ use crate::communicators::{
     SPLIT_BYTES, WITHIN_GROUP, agree_context, greater, members, number_of, of_color, operation_of,
     split_bytes,
 };
-use crate::library::{CONTEXTS, CommId, Library};
+use crate::library::{CONTEXTS, Comm, CommId, Library, Origin};
 use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation, inter};
 use netloom_mpi::contexts;
@@ -44,7 +44,8 @@ impl Library {
 
     fn remote(&mut self, comm: CommId) -> Result<Processes, Error> {
         let intra = || Error::new(Class::Comm, "comm is an intracommunicator: it has no remote group");
-        self.of(comm).remote.clone().ok_or_else(intra)
+        let Comm { remote, session, .. } = self.of(comm);
+        remote.clone().map(|remote| remote.in_session(*session)).ok_or_else(intra)
     }
 }
 
@@ -86,10 +87,10 @@ pub unsafe fn create(
     library.check_intra(local)?;
     library.check_rank("local_leader", local, local_leader, 0)?;
     let group = library.of(local).group.clone();
-    let errhandler = library.of(local).errhandler;
+    let origin = library.of(local).origin();
     let across = (group.rank == local_leader as u32).then(|| across(library, peer_comm, remote_leader, tag));
     let within = |library: &mut Library| library.operation(local);
-    let handle = connect(library, &group, local_leader as u32, within, across, errhandler)?;
+    let handle = connect(library, &group, local_leader as u32, within, across, origin)?;
     // SAFETY: the program gave the place.
     unsafe { *made = handle };
     Ok(())
@@ -126,7 +127,8 @@ pub unsafe fn create_from_groups(
     let across =
         (group.rank == local_leader as u32).then(|| Ok((operation_of(library, &all, number | ACROSS), to)));
     let within = |library: &mut Library| operation_of(library, &group, number);
-    let handle = connect(library, &group, local_leader as u32, within, across, errhandler)?;
+    let origin = Origin { errhandler, session: local.session() };
+    let handle = connect(library, &group, local_leader as u32, within, across, origin)?;
     // SAFETY: the program gave the place.
     unsafe { *made = handle };
     Ok(())
@@ -142,7 +144,7 @@ pub fn connect(
     leader: u32,
     within: impl Fn(&mut Library) -> Operation<Pami>,
     across: Option<Result<Across, Error>>,
-    errhandler: usize,
+    origin: Origin,
 ) -> Result<usize, Error> {
     // The others of the group learn of an error of the leader, and do not wait for ever.
     let (across, mut failed) = match across.transpose() {
@@ -178,7 +180,7 @@ pub fn connect(
         library.block_on(swap(operation, *to, &to_bytes(&Processes::from(group)), &mut other))?;
     }
     library.block_on(collective::broadcast(&operation, &mut other, leader))?;
-    let handle = library.add_comm(Group { context, ..group.clone() }, errhandler);
+    let handle = library.add_comm(Group { context, ..group.clone() }, origin);
     library.set_remote(handle, Some(of_bytes(&other)));
     Ok(handle)
 }
@@ -222,9 +224,8 @@ pub unsafe fn merge(library: &mut Library, comm: CommId, high: c_int, made: *mut
     let rank = group.rank + if is_first { 0 } else { first.size() };
     let members = Processes::of(first.iter().chain(second.iter()));
     let size = members.size();
-    let errhandler = library.of(comm).errhandler;
-    let handle =
-        library.add_comm(Group { members: members.members().clone(), rank, size, context }, errhandler);
+    let origin = library.of(comm).origin();
+    let handle = library.add_comm(Group { members: members.members().clone(), rank, size, context }, origin);
     // SAFETY: the program gave the place.
     unsafe { *made = handle };
     Ok(())
@@ -233,11 +234,11 @@ pub unsafe fn merge(library: &mut Library, comm: CommId, high: c_int, made: *mut
 /// An intercommunicator of a part of each group.
 fn part(library: &mut Library, comm: CommId, local: &Processes, remote: Processes, context: u32) -> usize {
     let own = library.own_process();
-    let errhandler = library.of(comm).errhandler;
+    let origin = library.of(comm).origin();
     match local.rank_of(own) {
         Some(rank) if remote.size() > 0 => {
             let (members, size) = (local.members().clone(), local.size());
-            let handle = library.add_comm(Group { members, rank, size, context }, errhandler);
+            let handle = library.add_comm(Group { members, rank, size, context }, origin);
             library.set_remote(handle, Some(remote));
             handle
         }

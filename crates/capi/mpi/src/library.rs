@@ -60,6 +60,8 @@ pub struct Comm {
     /// The number of the persistent collective that is started now.
     pub repeated: Option<u32>,
     pub errhandler: usize,
+    /// The session that it comes of, by its handle.
+    pub session: Option<usize>,
     pub topology: Option<Rc<Topology>>,
     /// Attributes: by key, in the order in which they were set.
     pub attributes: Vec<(c_int, usize)>,
@@ -73,9 +75,17 @@ pub struct Comm {
     pub is_freed: bool,
 }
 
+/// What a communicator has from what it is made of.
+#[derive(Clone, Copy)]
+pub struct Origin {
+    pub errhandler: usize,
+    /// See [`Comm::session`].
+    pub session: Option<usize>,
+}
+
 impl Comm {
     /// Of a group, without a topology.
-    pub fn new(group: Group, team: Option<Team>, errhandler: usize) -> Self {
+    pub fn new(group: Group, team: Option<Team>, Origin { errhandler, session }: Origin) -> Self {
         Comm {
             group,
             remote: None,
@@ -83,6 +93,7 @@ impl Comm {
             collectives: 0,
             repeated: None,
             errhandler,
+            session,
             topology: None,
             attributes: vec![],
             name: None,
@@ -90,6 +101,11 @@ impl Comm {
             planned: Planned::default(),
             is_freed: false,
         }
+    }
+
+    /// What one that is made of it has from it.
+    pub fn origin(&self) -> Origin {
+        Origin { errhandler: self.errhandler, session: self.session }
     }
 
     /// How many ranks messages go to.
@@ -258,7 +274,11 @@ impl State {
             _ => Members::List((first..first + size).collect()),
         };
         let comm = |members, rank, size, context, team| {
-            Some(Comm::new(Group { members, rank, size, context }, team, ERRORS_ARE_FATAL))
+            Some(Comm::new(
+                Group { members, rank, size, context },
+                team,
+                Origin { errhandler: ERRORS_ARE_FATAL, session: None },
+            ))
         };
         let world = comm(members, own - first, size, 0, pami.world_team());
         let own_only = comm(Members::List(Rc::new([own])), 0, 1, CONTEXTS, None);
@@ -342,9 +362,9 @@ impl Library {
     }
 
     /// A handle for a communicator. All its members make it at the same time.
-    pub fn add_comm(&mut self, group: Group, errhandler: usize) -> usize {
+    pub fn add_comm(&mut self, group: Group, origin: Origin) -> usize {
         // Other threads may make some before this one has its team.
-        let handle = self.place_comm(Comm::new(group.clone(), None, errhandler));
+        let handle = self.place_comm(Comm::new(group.clone(), None, origin));
         self.set_context(handle, group.context);
         let team = self.create_team(&group);
         self.of(CommId(handle & NUMBERS)).team = team;

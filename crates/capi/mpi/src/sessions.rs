@@ -147,7 +147,7 @@ pub unsafe fn sets(library: &mut Library, _: SessionId, info: usize, count: *mut
     Ok(())
 }
 
-/// The name, as far as the buffer holds it; its length, if it has none.
+/// The name, as far as the buffer holds it, and the length that it needs.
 pub unsafe fn nth_set(
     _: &mut Library,
     _: SessionId,
@@ -162,13 +162,14 @@ pub unsafe fn nth_set(
     // SAFETY: the program gave the places.
     unsafe {
         match *length {
-            0 => *length = set.len() as c_int + 1,
+            0 => {}
             space if name.is_null() => {
                 let text = format!("pset_name is NULL, and pset_len says that it has {space} B");
                 return Err(Error::new(Class::Arg, text));
             }
             space => write(set, space.max(1) as usize, name, &mut 0),
         }
+        *length = set.len() as c_int + 1;
     }
     Ok(())
 }
@@ -198,13 +199,13 @@ pub unsafe fn set_info(
 
 pub unsafe fn group(
     library: &mut Library,
-    _: SessionId,
+    SessionId(session): SessionId,
     name: *const c_char,
     group: *mut usize,
 ) -> Result<(), Error> {
     // SAFETY: the program gave the string and the place.
     unsafe {
-        let set = set_of(library, name)?;
+        let set = set_of(library, name)?.in_session(Some(session));
         library.hand_out_group(set, group)
     }
 }

@@ -269,11 +269,11 @@ impl Library {
         leader: Process,
         number: u32,
     ) -> Result<usize, Error> {
-        let (group, errhandler) = (self.of(comm).group.clone(), self.of(comm).errhandler);
+        let (group, origin) = (self.of(comm).group.clone(), self.of(comm).origin());
         let across: Option<Result<Across, Error>> =
             (group.rank == root as u32).then(|| Ok((self.between_leaders(number), leader)));
         let within = |library: &mut Library| library.operation(comm);
-        connect(self, &group, root as u32, within, across, errhandler)
+        connect(self, &group, root as u32, within, across, origin)
     }
 
     /// That a communicator has one group, in which the root is.

@@ -6,7 +6,7 @@ use crate::communicators::greater;
 use crate::library::Library;
 use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation};
-use netloom_mpi::error::Error;
+use netloom_mpi::error::{Class, Error};
 use netloom_mpi::group::Group;
 use netloom_mpi::point_to_point::PointToPoint;
 use std::rc::Rc;
@@ -49,6 +49,20 @@ pub fn broadcast(library: &mut Library, operation: &Operation<Pami>, number: u64
     let mut bytes = number.to_ne_bytes();
     library.block_on(collective::broadcast(operation, &mut bytes, 0))?;
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// Whether all processes give an argument the same value, as the standard wants of some.
+pub fn check_same(library: &mut Library, file: FileId, name: &str, value: i64) -> Result<(), Error> {
+    let operation = operation(library, file);
+    match broadcast(library, &operation, value as u64)? as i64 {
+        of_first if of_first == value => Ok(()),
+        of_first => Err(not_same(name, value, of_first)),
+    }
+}
+
+/// The error of an argument that is another one at the first process.
+pub fn not_same(name: &str, value: i64, of_first: i64) -> Error {
+    Error::new(Class::NotSame, format!("{name} is {value}, and {of_first} at rank 0"))
 }
 
 /// Fails at all processes if it has failed at one; also waits for all.

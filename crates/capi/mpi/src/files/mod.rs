@@ -140,7 +140,9 @@ pub unsafe fn get_info(library: &mut Library, file: FileId, info: *mut usize) ->
 }
 
 pub unsafe fn set_atomicity(library: &mut Library, file: FileId, flag: c_int) -> Result<(), Error> {
-    members::barrier(library, file)?;
+    let checked = members::check_same(library, file, "flag", flag.into());
+    let operation = members::operation(library, file);
+    members::agree(library, &operation, checked)?;
     library.of_file(file).is_atomic = flag != 0;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! How files are opened, closed and deleted.
 
 use super::errors::of_system;
-use super::members::{Members, agree, barrier, broadcast};
+use super::members::{Members, agree, barrier, broadcast, not_same};
 use super::shared::{self, SharedPointer};
 use super::view::View;
 use super::{FILE_NULL, File};
@@ -82,8 +82,7 @@ pub unsafe fn open(
     let point_to_point = Rc::clone(&library.point_to_point);
 
     let of_first = broadcast(library, &members.operation(&point_to_point), amode as u64)?;
-    let not_same =
-        || Error::new(Class::NotSame, format!("amode is {amode}, and {} at rank 0", of_first as c_int));
+    let not_same = || not_same("amode", amode.into(), of_first as i64);
     let checked = check_mode(amode).and_then(|()| {
         // SAFETY: the program gave a string.
         let (path, info) = (unsafe { path_of(filename)? }, crate::info::copy(info)?);

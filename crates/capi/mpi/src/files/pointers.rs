@@ -1,6 +1,6 @@
 //! File pointers: each process's own, and the one that all share.
 
-use super::members::by_first;
+use super::members::{by_first, check_same};
 use super::open::SEQUENTIAL;
 use super::{File, FileId};
 use crate::library::Library;
@@ -57,7 +57,9 @@ pub unsafe fn seek_shared(
     offset: i64,
     whence: c_int,
 ) -> Result<(), Error> {
-    by_first(library, file, Ok(()), |of| {
+    let same = check_same(library, file, "offset", offset);
+    let checked = check_same(library, file, "whence", whence.into()).and(same);
+    by_first(library, file, checked, |of| {
         of.shared.set(of.sought(offset, whence, of.shared.get())?);
         Ok(())
     })

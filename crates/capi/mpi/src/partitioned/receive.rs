@@ -126,13 +126,15 @@ impl Incoming {
     ) -> Result<(), Error> {
         let Header { first, partitions, bytes } = header;
         let &Message { peer: source, tag, partitions: own, .. } = &self.message;
-        if u64::from(partitions).checked_mul(bytes) != Some(space.bytes) {
+        let sent = u64::from(partitions).saturating_mul(bytes);
+        if sent != space.bytes {
             let own_bytes = self.message.bytes()?;
             let text = format!(
                 "the message of rank {source} with tag {tag} has {partitions} partitions of {bytes} B, and its \
                  receive {own} of {own_bytes} B: together they must be as long"
             );
-            return Err(Error::new(Class::Truncate, text));
+            let class = if sent > space.bytes { Class::Truncate } else { Class::Other };
+            return Err(Error::new(class, text));
         }
         point_to_point.note_partitions(context, Some(source), header, tag);
         let receive = |at: u32| {

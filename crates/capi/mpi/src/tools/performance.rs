@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const NO_WRITE: c_int = 1016;
 const NO_START_STOP: c_int = 1017;
+const NO_ATOMIC: c_int = 1018;
 const CLASS_LEVEL: c_int = 2;
 const CLASS_COUNTER: c_int = 7;
 const VERBOSITY_USER_DETAIL: c_int = 10;
@@ -150,10 +151,11 @@ pub unsafe fn pvar_get_info(
         set(datatype, UINT64);
         set(enumeration, 0);
         set(bind, BIND_NO_OBJECT);
-        // Counters can be reset, and not be written otherwise.
-        set(is_read_only, (of.class != CLASS_COUNTER).into());
+        // Counters can be reset, and read and reset at once, but not be written otherwise.
+        let is_counter = of.class == CLASS_COUNTER;
+        set(is_read_only, (!is_counter).into());
         set(is_continuous, 1);
-        set(is_atomic, 0);
+        set(is_atomic, is_counter.into());
     }
     answer(SUCCESS)
 }
@@ -246,17 +248,16 @@ pub unsafe fn pvar_write(session: usize, handle: usize, _: *const c_void) -> c_i
     with(session, handle, |_| NO_WRITE)
 }
 
-fn reset(watch: &mut Watch) -> c_int {
-    if !watch.is_counter() {
-        return NO_WRITE;
-    }
-    watch.base = watch.base.wrapping_add(watch.value());
-    SUCCESS
+/// What a counter had, which begins again.
+fn reset(watch: &mut Watch) -> Option<u64> {
+    let value = watch.is_counter().then(|| watch.value())?;
+    watch.base = watch.base.wrapping_add(value);
+    Some(value)
 }
 
 pub unsafe fn pvar_reset(session: usize, handle: usize) -> c_int {
     if handle != ALL_HANDLES {
-        return with(session, handle, reset);
+        return with(session, handle, |watch| reset(watch).map_or(NO_WRITE, |_| SUCCESS));
     }
     let mut watches = watches();
     if watches.sessions.get(session).is_none() {
@@ -268,12 +269,9 @@ pub unsafe fn pvar_reset(session: usize, handle: usize) -> c_int {
 
 pub unsafe fn pvar_read_and_reset(session: usize, handle: usize, to: *mut c_void) -> c_int {
     with(session, handle, |watch| {
-        let value = watch.value();
-        let code = reset(watch);
-        if code == SUCCESS {
-            // SAFETY: the program gave the place of a number.
-            unsafe { to.cast::<u64>().write_unaligned(value) };
-        }
-        code
+        let Some(value) = reset(watch) else { return NO_ATOMIC };
+        // SAFETY: the program gave the place of a number.
+        unsafe { to.cast::<u64>().write_unaligned(value) };
+        SUCCESS
     })
 }

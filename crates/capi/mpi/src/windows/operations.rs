@@ -165,6 +165,9 @@ pub unsafe fn accumulate(
     op: Reduction,
     win: WinId,
 ) -> Result<(), Error> {
+    if matches!(op, Reduction::Predefined(Op::NoOp)) {
+        return Err(Error::new(Class::Op, "MPI_NO_OP is for operations with a result"));
+    }
     let how = combining(op, &[&origin], &at.buffer)?;
     // SAFETY: the program gave the buffer.
     let data = unsafe { origin.bytes(1)? };

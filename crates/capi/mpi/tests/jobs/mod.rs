@@ -142,6 +142,7 @@ pub const CHECKED: &[&str] = &[
     "ring",
     "shared_files",
     "shared_windows",
+    "session_buffers",
     "sessions",
     "sleeps",
     "tests_in_vain",
