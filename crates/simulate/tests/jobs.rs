@@ -1,5 +1,8 @@
 //! Patterns, and several jobs side by side, on every machine.
 
+mod common;
+
+use common::check_each;
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{ResolvedStudy, resolve};
@@ -197,7 +200,7 @@ fn programs_and_traffic_share_every_machine() {
         (&["machine=th", "topology.down=[8,8]", "topology.up=[4]"], FLITS),
         (&["machine=xc", "nodes=64"], FLITS),
     ];
-    for (machine, load) in machines {
+    check_each(&machines, |&(machine, load)| {
         let workload = mix(load, trace.to_str().unwrap());
         let sets = [workload.as_str(), "measure.window_us=10", "measure.per_link=false"];
         let one = run(&[machine, &sets], 1);
@@ -214,7 +217,7 @@ fn programs_and_traffic_share_every_machine() {
             let slowdown = job.slowdown().expect("each runs alone");
             assert!((0.97..3.0).contains(&slowdown), "{machine:?} {}: {slowdown}", job.name);
         }
-    }
+    });
 }
 
 /// Traffic that fills the links slows a program down; a program by itself takes the time that it takes

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::MACHINES;
+use common::{MACHINES, check_each};
 use netloom_simulate::Fabric;
 use netloom_study::claims;
 use netloom_study::diagnose::SourceFile;
@@ -36,7 +36,7 @@ fn figure(study: &ResolvedStudy, result: &RunResult, key: &str) -> f64 {
 
 #[test]
 fn every_machine_is_measured_and_threads_do_not_matter() {
-    for machine in MACHINES {
+    check_each(&MACHINES, |machine| {
         let of = |program: &str| {
             let study = study(program, machine);
             let result = run(&study, 1);
@@ -78,7 +78,7 @@ fn every_machine_is_measured_and_threads_do_not_matter() {
         assert!((0.2..2.1).contains(&(ring / bandwidth)), "{machine:?}: {ring}, {bandwidth}");
         let shift = of("program = 'shift', distances = [3]")("bandwidth_per_rank_GB_per_s_at_4096_B");
         assert!((0.1..1.1).contains(&(shift / bandwidth)), "{machine:?}: {shift}, {bandwidth}");
-    }
+    });
 }
 
 /// Nodes of Cray XC fetch long messages: of the 16 GB/s of their host interface, a 64 B line takes 128 B

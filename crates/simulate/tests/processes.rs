@@ -43,9 +43,14 @@ fn of_machine(result: RunResult) -> RunResult {
 
 /// Compares a run of one process with those of two and of four.
 fn check(study: &ResolvedStudy) {
+    check_with(study, &[(2, 2), (4, 1)]);
+}
+
+/// Compares a run of one process with those of several, each on so many threads.
+fn check_with(study: &ResolvedStudy, others: &[(usize, usize)]) {
     let one = of_machine(Fabric.simulate(study, &Quiet(&AtomicBool::new(false)), 1).unwrap());
     assert!(one.totals.packets_delivered > 100, "{} packets", one.totals.packets_delivered);
-    for (processes, threads) in [(2, 2), (4, 1)] {
+    for &(processes, threads) in others {
         for (rank, result) in spread(study, processes, threads).into_iter().enumerate() {
             compare(&one, result.unwrap(), &format!("process {rank} of {processes}"));
         }
@@ -144,12 +149,12 @@ fn cray_xc_and_th_express() {
 fn all_state_is_in_a_checkpoint() {
     let small = ["topology.dims=[4,4,4]"];
     let fifos = ["nic.injection_fifo_B=1024", "nic.reception_fifo_B=2048", "nic.window_packets=8"];
-    check_in_parts(&study("all-to-all", &[&SHORT[..], &small, &fifos].concat()));
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &SHORTER, &small, &fifos].concat()));
     let dead = ["topology.dead_nodes=[[1,0,0],[2,2,1]]", "timeline={}"];
-    check_in_parts(&study("all-to-all", &[&SHORT[..], &small, &dead].concat()));
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &SHORTER, &small, &dead].concat()));
     let bgq = ["machine=bgq", "set={}", "topology.dims=[4,2,2,2,2]", "link.bit_error_rate=2e-6"];
     let soft = ["router.soft_error_rate=1e-10"];
-    check_in_parts(&study("all-to-all", &[&SHORT[..], &bgq, &soft].concat()));
+    check_in_parts(&study("all-to-all", &[&SHORT[..], &SHORTER, &bgq, &soft].concat()));
     let load = ["traffic={}", "traffic.load.GB_per_s=2.0"];
     let xc = ["machine=xc", "set={}", "topology.groups=4", "topology.cables=4"];
     let faults = [
@@ -222,9 +227,11 @@ fn ranks_on_every_machine() {
     workload = { kind = 'skeleton', program = 'halo', grid = [4, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 2 }
     measure = { until = 'finished' }
     ";
-    for machine in MACHINES {
+    // Routers of each kind are there more than once: with two processes, and with four.
+    for (machine, others) in MACHINES.into_iter().zip([(2, 2), (4, 1)].into_iter().cycle()) {
         let sets: Vec<String> = machine.iter().map(|&set| set.to_owned()).collect();
-        check(&resolve(SourceFile::new("halo.toml", HALO), Path::new("."), &sets).unwrap());
+        let study = resolve(SourceFile::new("halo.toml", HALO), Path::new("."), &sets).unwrap();
+        check_with(&study, &[others]);
     }
 }
 

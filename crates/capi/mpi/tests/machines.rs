@@ -1,6 +1,8 @@
 //! C programs as guests of machines without Message Units: their messages go by the transports of skeletons.
 
 mod jobs;
+#[path = "../../pami/tests/parts/mod.rs"]
+mod parts;
 
 use jobs::{alone, compile, job, machine, points, run_job};
 use netloom_guest::{Machine, MappingConfig};
@@ -9,6 +11,7 @@ use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::resolve;
 use netloom_study::run::{Quiet, Simulate};
+use parts::check_each;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -28,7 +31,6 @@ fn of((name, sets): (&str, &[&str])) -> Machine {
 #[test]
 fn programs_check_their_data() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    share_core();
     let programs = [
         "collectives",
         "datatypes",
@@ -49,7 +51,8 @@ fn programs_check_their_data() {
         "windows",
     ];
     let on_all = ["nonblocking", "pieces", "threads", "windows"];
-    for (number, name) in programs.into_iter().enumerate() {
+    check_each("programs_check_their_data", programs.into_iter().enumerate(), |(number, name)| {
+        share_core();
         let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
         for (place, of_machine) in MACHINES.into_iter().enumerate() {
             if number % MACHINES.len() == place || on_all.contains(&name) {
@@ -57,7 +60,7 @@ fn programs_check_their_data() {
                 assert_eq!(status, 0, "{name} on {}:\n{all}", of_machine.0);
             }
         }
-    }
+    });
 }
 
 /// Messages of guests take as long as those of skeletons, whose transports they use. The rest is the

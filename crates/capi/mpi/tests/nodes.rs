@@ -2,10 +2,13 @@
 //! there goes through the node's memory, and the rest through the interface that they share.
 
 mod jobs;
+#[path = "../../pami/tests/parts/mod.rs"]
+mod parts;
 
 use jobs::{alone, compile, job, machine, points, run_job};
 use netloom_guest::Machine;
 use netloom_shm::launch::{Job, share_core};
+use parts::check_each;
 use std::path::Path;
 
 /// Machines, each with another interface, what is changed of them, and most ranks of a node.
@@ -54,7 +57,6 @@ fn ranks_of_a_node_know_each_other_and_their_data_is_right() {
 #[test]
 fn programs_check_their_data() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
-    share_core();
     let programs = [
         "collectives",
         "epochs",
@@ -71,7 +73,8 @@ fn programs_check_their_data() {
         "windows",
     ];
     let on_all = ["nonblocking", "pieces"];
-    for (number, name) in programs.into_iter().enumerate() {
+    check_each("programs_check_their_data", programs.into_iter().enumerate(), |(number, name)| {
+        share_core();
         let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
         for (place, of_machine) in MACHINES.into_iter().enumerate() {
             if number % MACHINES.len() == place || on_all.contains(&name) {
@@ -82,7 +85,7 @@ fn programs_check_their_data() {
                 assert_eq!(status, 0, "{name}, {per_node} a node of {}:\n{all}", of_machine.0);
             }
         }
-    }
+    });
 }
 
 #[test]

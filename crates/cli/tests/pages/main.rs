@@ -32,6 +32,8 @@ fn run(command: &str, folder: &Path) -> (String, i32) {
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{{ {command}\n}} 2>&1")]).env("PATH", path);
+    // As many commands run at once as there are cores.
+    shell.env("NETLOOM_THREADS", "1");
     let output = shell.current_dir(folder).output().unwrap();
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code().unwrap_or(-1))
 }

@@ -190,6 +190,7 @@ fn trees_that_overlap() {
 /// Broadcasts from either end of a line to the other: the up-tree of each is the down-tree of the other,
 /// in one VC. How full it is depends on which of them is ahead, so many runs are compared.
 #[test]
+#[ignore = "slow: see CONTRIBUTING.md"]
 fn broadcasts_against_each_other() {
     let config = line(5);
     let all = whole(&config);

@@ -1,4 +1,18 @@
 //! Helpers of several tests.
+#![allow(dead_code, reason = "each test that includes this module uses a part of it")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Checks each case, two at a time: a long test would run when no other does any more.
+pub fn check_each<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            check(case);
+        }
+    };
+    std::thread::scope(|scope| _ = [scope.spawn(work), scope.spawn(work)]);
+}
 
 /// Every machine, smaller where its own size takes long to build.
 pub const MACHINES: [&[&str]; 7] = [

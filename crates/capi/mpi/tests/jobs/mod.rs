@@ -1,6 +1,9 @@
 //! What the tests share: a C compiler, jobs, and a simulated machine.
 #![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
 
+#[path = "../../../pami/tests/kept/mod.rs"]
+mod kept;
+
 use netloom_guest::{Machine, MappingConfig, Outcome};
 use netloom_shm::launch::{Bind, Job};
 use std::path::{Path, PathBuf};
@@ -26,16 +29,17 @@ pub fn root() -> PathBuf {
 }
 
 pub fn compile(source: &str, to: &Path) -> PathBuf {
-    let program = to.join(Path::new(source).file_stem().unwrap());
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(root().join("crates/capi/include"));
-    compiler.arg(root().join(source)).arg("-o").arg(&program);
-    // As `netloom cc` links: what MPI's library needs it finds itself.
-    compiler.arg("-L").arg(libraries()).args(["-Wl,--as-needed", "-lmpi_abi", "-lc", "-lpami", "-lm"]);
-    let compiled = compiler.output().expect("a C compiler");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let (source, include) = (root().join(source), root().join("crates/capi/include"));
+    let program = to.join(source.file_stem().unwrap());
+    kept::once(&program, &source, &include, || {
+        let mut compiler = Command::new("cc");
+        compiler.args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(&include);
+        compiler.arg(&source).arg("-o").arg(&program);
+        // As `netloom cc` links: what MPI's library needs it finds itself.
+        compiler.arg("-L").arg(libraries()).args(["-Wl,--as-needed", "-lmpi_abi", "-lc", "-lpami", "-lm"]);
+        let compiled = compiler.output().expect("a C compiler");
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    });
     program
 }
 

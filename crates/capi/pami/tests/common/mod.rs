@@ -1,5 +1,8 @@
 //! The C programs of `tests/pami`, compiled against `pami.h` and linked with `libpami.so`.
 
+#[path = "../kept/mod.rs"]
+mod kept;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,11 +28,20 @@ pub fn library() -> PathBuf {
 pub fn compile(source: &Path, to: &Path) -> PathBuf {
     let program = to.join(source.file_stem().unwrap());
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]);
-    compiler.arg("-I").arg(include).arg(source).arg("-o").arg(&program);
-    compiler.arg("-L").arg(library()).args(["-lpami", "-lpthread"]);
-    let compiled = compiler.output().expect("a C compiler");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    kept::once(&program, source, &include, || {
+        let mut compiler = Command::new("cc");
+        compiler.args([
+            "-std=gnu99",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-missing-field-initializers",
+        ]);
+        compiler.arg("-I").arg(&include).arg(source).arg("-o").arg(&program);
+        compiler.arg("-L").arg(library()).args(["-lpami", "-lpthread"]);
+        let compiled = compiler.output().expect("a C compiler");
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    });
     program
 }
