@@ -58,7 +58,6 @@ fn programs_check_their_data_natively_with_several_contexts() {
 fn programs_check_their_data_as_guests_with_several_contexts() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     check_each("programs_check_their_data_as_guests_with_several_contexts", CHECKED, |name| {
-        share_core();
         let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
         for (variables, per_node) in VARIANTS.into_iter().zip([2, 2, 1]) {
             let (status, _, output) = simulated(&machine(per_node, 1), &program, 4, variables);

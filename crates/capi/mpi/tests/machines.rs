@@ -52,7 +52,6 @@ fn programs_check_their_data() {
     ];
     let on_all = ["nonblocking", "pieces", "threads", "windows"];
     check_each("programs_check_their_data", programs.into_iter().enumerate(), |(number, name)| {
-        share_core();
         let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
         for (place, of_machine) in MACHINES.into_iter().enumerate() {
             if number % MACHINES.len() == place || on_all.contains(&name) {

@@ -164,7 +164,6 @@ fn calls_that_return_are_no_wait_for_ever() {
 fn programs_check_their_data_as_guests() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     check_each("programs_check_their_data_as_guests", CHECKED, |name| {
-        share_core();
         let program = compile(&source(name), folder.path());
         for (ranks, per_node) in [(2, 1), (5, 1), (8, 4)] {
             let (status, _, output) = simulated(&program, ranks, per_node, 1);

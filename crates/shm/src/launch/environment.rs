@@ -140,20 +140,23 @@ fn prepended(folder: &OsStr, others: Option<&OsStr>) -> OsString {
     all
 }
 
+/// The hardware threads that this process may use.
+fn processors() -> Vec<usize> {
+    // SAFETY: a set is valid with all bytes zero; the system call writes at most its length, and what is asked
+    // for is within it.
+    unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed) < 0 {
+            return Vec::new();
+        }
+        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &allowed)).collect()
+    }
+}
+
 /// The cores that this process may use: of each, its hardware threads.
 pub(super) fn cores() -> Vec<libc::cpu_set_t> {
-    // SAFETY: a set is valid with all bytes zero; the system call writes at most its length.
-    let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the same.
-    if unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed) } < 0 {
-        return Vec::new();
-    }
     let mut cores: Vec<((String, String), libc::cpu_set_t)> = Vec::new();
-    for cpu in 0..libc::CPU_SETSIZE as usize {
-        // SAFETY: within the set.
-        if !unsafe { libc::CPU_ISSET(cpu, &allowed) } {
-            continue;
-        }
+    for cpu in processors() {
         let read = |name: &str| {
             let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}"));
             text.unwrap_or_else(|_| format!("cpu{cpu}"))
@@ -172,14 +175,24 @@ pub(super) fn cores() -> Vec<libc::cpu_set_t> {
 
 /// Lets this process and all that it starts run on one core only, that of the calling thread.
 pub fn share_core() {
-    // SAFETY: system calls on a set that lives here; zeros are an empty one.
+    // SAFETY: a system call without arguments.
+    stay_on(usize::try_from(unsafe { libc::sched_getcpu() }).ok());
+}
+
+/// The same on one of the hardware threads that it may use, by number, so that several such processes do not
+/// take the same by chance.
+pub fn share_core_of(number: usize) {
+    let all = processors();
+    stay_on(all.get(number % all.len().max(1)).copied());
+}
+
+fn stay_on(cpu: Option<usize>) {
+    let Some(cpu) = cpu else { return };
+    // SAFETY: a system call on a set that lives here; zeros are an empty one.
     unsafe {
-        let core = libc::sched_getcpu();
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if core >= 0 {
-            libc::CPU_SET(core as usize, &mut set);
-            libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
-        }
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
     }
 }
 

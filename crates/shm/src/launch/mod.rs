@@ -33,7 +33,7 @@ mod service;
 mod signals;
 mod spawn;
 
-pub use environment::{World, share_core, started_together, universe};
+pub use environment::{World, share_core, share_core_of, started_together, universe};
 pub use job::{Bind, Failure, Job, LaunchError, Outcome, TIMED_OUT};
 pub use launcher::{launch, launch_in};
 pub use request::{Answer, Command, Request};
