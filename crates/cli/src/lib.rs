@@ -108,6 +108,7 @@ pub fn run(
     err: &mut dyn Write,
 ) -> std::io::Result<u8> {
     let args = exec::long_options(args.into_iter().map(Into::into).collect());
+    let is_given = args.iter().any(|word| word.to_string_lossy().starts_with("--threads"));
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
@@ -118,6 +119,12 @@ pub fn run(
                     write!(err, "{}", text.ansi())?
                 } else {
                     write!(err, "{text}")?
+                }
+                if !is_given && text.to_string().contains("'--threads") {
+                    writeln!(
+                        err,
+                        "\nThe environment variable NETLOOM_THREADS says so: correct it, or unset it."
+                    )?;
                 }
                 return Ok(MISTAKE);
             }

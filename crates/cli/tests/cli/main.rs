@@ -4,6 +4,7 @@
 mod checkpoint;
 #[path = "../../../report/tests/common/mod.rs"]
 mod common;
+mod threads;
 
 use common::Fake;
 use netloom_cli::{FAILED, MISTAKE, OK, STOPPED, World, run};
