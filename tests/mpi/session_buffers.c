@@ -1,5 +1,5 @@
-/* Buffered sends of sessions: the buffer of the communicator comes first, then that of the session that it comes of,
-   then that of the process; that of another session is none of them. */
+/* Buffered sends of sessions: the buffer of the communicator comes first, then that of the session that it comes
+   of, then that of the process; that of another session is none of them. */
 #include "common.h"
 
 enum { SHORT = MPI_BSEND_OVERHEAD + 100, LONG = 50000 };
@@ -19,8 +19,18 @@ static MPI_Comm all_of(MPI_Session session, const char *tag)
   MPI_Comm_group(first, &group);
   MPI_Comm_create(first, group, &comm);
   MPI_Comm_free(&first);
-  MPI_Comm_dup(comm, &first);
+  /* And by that of a window. */
+  MPI_Win   win;
+  MPI_Group of_win;
+  MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, comm, &win);
+  MPI_Win_get_group(win, &of_win);
+  MPI_Win_free(&win);
+  MPI_Comm_create_from_group(of_win, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &first);
+  MPI_Group_free(&of_win);
   MPI_Comm_free(&comm);
+  MPI_Comm_dup(first, &comm);
+  MPI_Comm_free(&first);
+  first = comm;
   MPI_Group_free(&whole);
   MPI_Group_free(&none);
   MPI_Group_free(&group);

@@ -370,7 +370,8 @@ pub struct Common {
     #[arg(long)]
     pub json: bool,
     /// Threads to use; all of this computer if omitted
-    #[arg(long, value_name = "N", env = "NETLOOM_THREADS", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", env = "NETLOOM_THREADS")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 }
 

@@ -182,7 +182,7 @@ const CLASSES: [(i32, &str, &str); 63] = [
 /// Those of the tool information interface (section 15.3.10), which have numbers of their own.
 const TOOL_CLASSES: [(i32, &str, &str); 18] = [
     (1001, "MPI_T_ERR_CANNOT_INIT", "the tool information interface cannot be initialised"),
-    (1002, "MPI_T_ERR_NOT_ACCESSIBLE", "this is not to be had now"),
+    (1002, "MPI_T_ERR_NOT_ACCESSIBLE", "the variable is not accessible now"),
     (1003, "MPI_T_ERR_NOT_INITIALIZED", "the tool information interface is not initialised"),
     (1004, "MPI_T_ERR_NOT_SUPPORTED", "this is not supported"),
     (1005, "MPI_T_ERR_MEMORY", "out of memory"),

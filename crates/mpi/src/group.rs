@@ -41,6 +41,7 @@ impl Group {
 pub struct Processes {
     members: Members,
     size: u32,
+    /// See [`Processes::in_session`].
     session: Option<usize>,
 }
 
@@ -67,7 +68,7 @@ impl Processes {
         self.session
     }
 
-    fn made(&self, list: impl IntoIterator<Item = Process>) -> Self {
+    fn derived(&self, list: impl IntoIterator<Item = Process>) -> Self {
         Self::of(list).in_session(self.session)
     }
 
@@ -104,17 +105,17 @@ impl Processes {
 
     /// Those of the first, and then those of the other that are not there.
     pub fn union(&self, other: &Processes) -> Self {
-        self.made(self.iter().chain(other.iter().filter(|&of| self.rank_of(of).is_none())))
+        self.derived(self.iter().chain(other.iter().filter(|&of| self.rank_of(of).is_none())))
     }
 
     /// Those that are in both, in the order of the first.
     pub fn intersection(&self, other: &Processes) -> Self {
-        self.made(self.iter().filter(|&of| other.rank_of(of).is_some()))
+        self.derived(self.iter().filter(|&of| other.rank_of(of).is_some()))
     }
 
     /// Those that are not in the other.
     pub fn difference(&self, other: &Processes) -> Self {
-        self.made(self.iter().filter(|&of| other.rank_of(of).is_none()))
+        self.derived(self.iter().filter(|&of| other.rank_of(of).is_none()))
     }
 
     /// Those of these ranks, in their order.
@@ -123,12 +124,12 @@ impl Processes {
     /// If there is no such rank.
     pub fn including(&self, ranks: &[u32]) -> Self {
         let list: Vec<Process> = self.iter().collect();
-        self.made(ranks.iter().map(|&rank| list[rank as usize]))
+        self.derived(ranks.iter().map(|&rank| list[rank as usize]))
     }
 
     /// All but those of these ranks.
     pub fn excluding(&self, ranks: &[u32]) -> Self {
-        self.made((0..).zip(self.iter()).filter(|(rank, _)| !ranks.contains(rank)).map(|(_, of)| of))
+        self.derived((0..).zip(self.iter()).filter(|(rank, _)| !ranks.contains(rank)).map(|(_, of)| of))
     }
 
     /// Whether both have the same processes in the same order.

@@ -227,7 +227,7 @@ fn ranks_on_every_machine() {
     workload = { kind = 'skeleton', program = 'halo', grid = [4, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 2 }
     measure = { until = 'finished' }
     ";
-    // Routers of each kind are there more than once: with two processes, and with four.
+    // By turns with two processes and with four.
     for (machine, others) in MACHINES.into_iter().zip([(2, 2), (4, 1)].into_iter().cycle()) {
         let sets: Vec<String> = machine.iter().map(|&set| set.to_owned()).collect();
         let study = resolve(SourceFile::new("halo.toml", HALO), Path::new("."), &sets).unwrap();

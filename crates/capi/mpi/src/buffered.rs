@@ -45,7 +45,7 @@ impl Library {
         let data = unsafe { buf.bytes(1)? }.into_owned();
         // The buffer of the communicator, of its session, or of the process.
         let keys = [Some(comm.0), self.of(comm).session];
-        let of = keys.into_iter().find(|key| key.is_some() && self.attached(*key).is_some()).flatten();
+        let of = keys.into_iter().flatten().find(|&key| self.attached(Some(key)).is_some());
         let room = data.len() + OVERHEAD;
         self.release_sent();
         if self.attached(of).is_some_and(|attached| attached.free() < room) {

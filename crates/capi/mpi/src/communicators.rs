@@ -1,8 +1,9 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 use crate::abi::*;
+use crate::comm::{Comm, Origin};
 use crate::environment::write;
-use crate::library::{Comm, CommId, Library, Origin, USER_COMM};
+use crate::library::{CommId, Library, USER_COMM};
 use crate::operations::Combining;
 use crate::pami::Pami;
 use netloom_mpi::collective::inter::Inter;

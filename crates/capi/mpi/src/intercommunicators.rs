@@ -1,11 +1,12 @@
 //! Intercommunicators (MPI 5.0, section 7.6): two groups whose ranks send to the other.
 
 use crate::abi::*;
+use crate::comm::{Comm, Origin};
 use crate::communicators::{
     SPLIT_BYTES, WITHIN_GROUP, agree_context, greater, members, number_of, of_color, operation_of,
     split_bytes,
 };
-use crate::library::{CONTEXTS, Comm, CommId, Library, Origin};
+use crate::library::{CONTEXTS, CommId, Library};
 use crate::pami::Pami;
 use netloom_mpi::collective::{self, Operation, inter};
 use netloom_mpi::contexts;

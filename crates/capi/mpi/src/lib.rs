@@ -34,6 +34,7 @@ mod attributes;
 mod buffer;
 mod buffered;
 mod collectives;
+mod comm;
 mod communicators;
 mod constructors;
 mod darray;

@@ -3,16 +3,15 @@
 use crate::abi::*;
 use crate::attributes::Keyval;
 use crate::buffered::Attached;
+use crate::comm::{Comm, Origin};
 use crate::dynamic::{self, Worlds};
 use crate::entry::tell;
 use crate::files::{FILE_NULL, File, USER_FILE};
 use crate::groups::USER_GROUP;
 use crate::handoff;
-use crate::info::Info;
 use crate::matched::USER_MESSAGE;
 use crate::operations::{OP_NULL, Reduction, USER_OP};
 use crate::pami::Pami;
-use crate::partitioned::Planned;
 use crate::requests::{EMPTY, Request, UnderWay, first_requests};
 use crate::sessions::{Session, USER_SESSION};
 use crate::threads::{self, Held};
@@ -25,8 +24,7 @@ use netloom_mpi::group::{Group, Members, Processes};
 use netloom_mpi::handles::Handles;
 use netloom_mpi::op;
 use netloom_mpi::point_to_point::{PointToPoint, Taken};
-use netloom_mpi::topology::Topology;
-use netloom_mpi::transport::{Process, Team, Transport};
+use netloom_mpi::transport::{Team, Transport};
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -46,86 +44,6 @@ const NUMBERS: usize = 0x00ff_ffff;
 /// of an intercommunicator.
 pub use netloom_mpi::waits::CONTEXTS;
 const WITHIN: u32 = 2;
-
-/// A communicator.
-pub struct Comm {
-    /// Its processes; of an intercommunicator, this process's group.
-    pub group: Group,
-    /// The transport's team for its collectives.
-    pub team: Option<Team>,
-    /// The other group of an intercommunicator.
-    pub remote: Option<Processes>,
-    /// Collective operations that it has begun.
-    pub collectives: u32,
-    /// The number of the persistent collective that is started now.
-    pub repeated: Option<u32>,
-    pub errhandler: usize,
-    /// The session that it comes of, by its handle.
-    pub session: Option<usize>,
-    pub topology: Option<Rc<Topology>>,
-    /// Attributes: by key, in the order in which they were set.
-    pub attributes: Vec<(c_int, usize)>,
-    /// The name that the program gave it.
-    pub name: Option<String>,
-    /// Hints of the program.
-    pub info: Info,
-    /// Partitioned messages that were planned.
-    pub planned: Planned,
-    /// The program has freed it, but requests still use it.
-    pub is_freed: bool,
-}
-
-/// What a communicator has from what it is made of.
-#[derive(Clone, Copy)]
-pub struct Origin {
-    pub errhandler: usize,
-    /// See [`Comm::session`].
-    pub session: Option<usize>,
-}
-
-impl Comm {
-    /// Of a group, without a topology.
-    pub fn new(group: Group, team: Option<Team>, Origin { errhandler, session }: Origin) -> Self {
-        Comm {
-            group,
-            remote: None,
-            team,
-            collectives: 0,
-            repeated: None,
-            errhandler,
-            session,
-            topology: None,
-            attributes: vec![],
-            name: None,
-            info: Info::default(),
-            planned: Planned::default(),
-            is_freed: false,
-        }
-    }
-
-    /// What one that is made of it has from it.
-    pub fn origin(&self) -> Origin {
-        Origin { errhandler: self.errhandler, session: self.session }
-    }
-
-    /// How many ranks messages go to.
-    #[inline]
-    pub fn peers(&self) -> u32 {
-        self.remote.as_ref().map_or(self.group.size, Processes::size)
-    }
-
-    /// The process of a rank that messages go to.
-    #[inline]
-    pub fn peer(&self, rank: u32) -> Process {
-        self.remote.as_ref().map_or_else(|| self.group.process(rank), |remote| remote.process(rank))
-    }
-
-    /// The number of the next collective operation.
-    pub fn next_collective(&mut self) -> u32 {
-        self.collectives = self.collectives.wrapping_add(1);
-        self.collectives
-    }
-}
 
 /// What the library of this process has.
 pub struct State {

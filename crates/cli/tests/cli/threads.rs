@@ -14,8 +14,9 @@ fn run(variable: Option<&str>, option: &[&str]) -> Result<u64, String> {
         Some(value) => command.env("NETLOOM_THREADS", value),
         None => command.env_remove("NETLOOM_THREADS"),
     };
-    if !command.output().unwrap().status.success() {
-        return Err(text(&command.output().unwrap().stderr));
+    let output = command.output().unwrap();
+    if !output.status.success() {
+        return Err(text(&output.stderr));
     }
     let summary = std::fs::read_to_string(folder.path().join("out/summary.json")).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();

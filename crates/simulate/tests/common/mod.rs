@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Checks each case, two at a time: a long test would run when no other does any more.
+/// Checks each case, two at a time, so that a long test leaves no core idle at the end.
 pub fn check_each<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -14,6 +14,8 @@ use std::rc::Rc;
 /// The processes of a file.
 pub struct Members {
     pub group: Group,
+    /// The session of the communicator that opened it.
+    pub session: Option<usize>,
     /// Operations that they have begun.
     pub operations: u32,
 }
@@ -51,7 +53,7 @@ pub fn broadcast(library: &mut Library, operation: &Operation<Pami>, number: u64
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// Whether all processes give an argument the same value, as the standard wants of some.
+/// Checks an argument that is to be the same at all processes.
 pub fn check_same(library: &mut Library, file: FileId, name: &str, value: i64) -> Result<(), Error> {
     let operation = operation(library, file);
     match broadcast(library, &operation, value as u64)? as i64 {

@@ -120,7 +120,8 @@ pub unsafe fn mode(library: &mut Library, file: FileId, amode: *mut c_int) -> Re
 }
 
 pub unsafe fn group(library: &mut Library, file: FileId, group: *mut usize) -> Result<(), Error> {
-    let processes = Processes::from(&library.of_file(file).members.group);
+    let members = &library.of_file(file).members;
+    let processes = Processes::from(&members.group).in_session(members.session);
     // SAFETY: the program gave the place.
     unsafe { library.hand_out_group(processes, group) }
 }
@@ -140,7 +141,7 @@ pub unsafe fn get_info(library: &mut Library, file: FileId, info: *mut usize) ->
 }
 
 pub unsafe fn set_atomicity(library: &mut Library, file: FileId, flag: c_int) -> Result<(), Error> {
-    let checked = members::check_same(library, file, "flag", flag.into());
+    let checked = members::check_same(library, file, "flag", (flag != 0).into());
     let operation = members::operation(library, file);
     members::agree(library, &operation, checked)?;
     library.of_file(file).is_atomic = flag != 0;

@@ -78,15 +78,18 @@ pub unsafe fn open(
     library.check_intra(comm)?;
     let context = agree_context(library, comm)?;
     let group = Group { context, ..library.of(comm).group.clone() };
-    let mut members = Members { group, operations: 0 };
+    let mut members = Members { group, session: library.of(comm).session, operations: 0 };
     let point_to_point = Rc::clone(&library.point_to_point);
 
     let of_first = broadcast(library, &members.operation(&point_to_point), amode as u64)?;
-    let not_same = || not_same("amode", amode.into(), of_first as i64);
     let checked = check_mode(amode).and_then(|()| {
         // SAFETY: the program gave a string.
         let (path, info) = (unsafe { path_of(filename)? }, crate::info::copy(info)?);
-        if of_first == amode as u64 { Ok((path, info)) } else { Err(not_same()) }
+        if of_first == amode as u64 {
+            Ok((path, info))
+        } else {
+            Err(not_same("amode", amode.into(), of_first as i64))
+        }
     });
     let (path, info) = agree(library, &members.operation(&point_to_point), checked)?;
 

@@ -43,19 +43,20 @@ pub unsafe fn get_size(library: &mut Library, file: FileId, size: *mut i64) -> R
     Ok(())
 }
 
-fn check_size(library: &mut Library, file: FileId, size: i64) -> Result<(), Error> {
+/// The same at all processes.
+fn check_size_of_all(library: &mut Library, file: FileId, size: i64) -> Result<(), Error> {
     // Where one process fails, it takes part all the same.
     let same = check_same(library, file, "size", size);
     library.of_file(file).check_size(size).and(same)
 }
 
 pub unsafe fn set_size(library: &mut Library, file: FileId, size: i64) -> Result<(), Error> {
-    let checked = check_size(library, file, size);
+    let checked = check_size_of_all(library, file, size);
     by_first(library, file, checked, |of| of.file.set_len(size as u64).map_err(|error| of.failed(&error)))
 }
 
 pub unsafe fn preallocate(library: &mut Library, file: FileId, size: i64) -> Result<(), Error> {
-    let checked = check_size(library, file, size);
+    let checked = check_size_of_all(library, file, size);
     by_first(library, file, checked, |of| {
         if size == 0 {
             return Ok(());

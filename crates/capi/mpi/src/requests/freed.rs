@@ -16,8 +16,8 @@ impl Library {
         }
     }
 
-    /// Waits for the sends among them. A receiver that has freed its request does not wait for the data, and a
-    /// process that ends takes it along.
+    /// Waits for the sends among them, whose data is in this process's memory: a receiver that has freed its
+    /// request, too, does not wait for it.
     pub fn wait_for_freed_sends(&mut self) {
         while self.has_freed_sends() {
             self.progress();

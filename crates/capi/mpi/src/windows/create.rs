@@ -142,8 +142,10 @@ fn add(library: &mut Library, comm: CommId, parts: Parts) -> Result<usize, Error
         _ => None,
     };
     let window = Rc::new(Window::new(Rc::clone(&library.point_to_point), group, exposed, extents, mapped));
+    let session = library.of(comm).session;
     let handle = library.windows.insert(Win {
         window: Rc::clone(&window),
+        session,
         errhandler: ERRORS_ARE_FATAL,
         attributes: vec![],
         name: None,

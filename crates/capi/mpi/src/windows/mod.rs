@@ -39,6 +39,8 @@ pub struct Facts {
 /// A window.
 pub struct Win {
     pub window: Rc<Window<Pami>>,
+    /// The session of its communicator.
+    pub session: Option<usize>,
     pub errhandler: usize,
     /// Attributes: by key, in the order in which they were set.
     pub attributes: Vec<(c_int, usize)>,
@@ -87,7 +89,8 @@ impl Library {
 }
 
 pub unsafe fn get_group(library: &mut Library, win: WinId, group: *mut usize) -> Result<(), Error> {
-    let processes = Processes::from(library.of_win(win).window.group());
+    let win = library.of_win(win);
+    let processes = Processes::from(win.window.group()).in_session(win.session);
     // SAFETY: the program gave the place.
     unsafe { library.hand_out_group(processes, group) }
 }

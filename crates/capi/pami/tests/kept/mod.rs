@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// Gives a program its place. It is compiled there if none was from the same texts: that one is kept in Cargo's folder
-/// for what tests write.
+/// Puts a program in its place: one that was compiled of the same texts before, which is kept in Cargo's folder for
+/// tests, or else what `compile` puts there.
 pub fn once(program: &Path, source: &Path, include: &Path, compile: impl FnOnce()) {
     let mut hash = DefaultHasher::new();
     let is_header = |path: &PathBuf| path.extension().is_some_and(|end| end == "h");

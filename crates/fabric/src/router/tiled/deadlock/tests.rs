@@ -240,7 +240,7 @@ fn nor_do_those_of_whole_groups_of_a_cray_xc() {
             assert_eq!(dead_ends(&config), vec![], "{what}");
         }
     };
-    // It would be the last test that still runs: on two cores.
+    // At the same time: it is the longest test, and would leave a core idle at the end.
     std::thread::scope(|scope| {
         for (vcs, paths) in [(4, MinimalPaths::Nearest), (5, MinimalPaths::Any)] {
             let check = &check;
