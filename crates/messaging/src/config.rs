@@ -1,5 +1,9 @@
 //! Configuration of a machine's messaging library.
 
+mod channels;
+
+pub use channels::{Channel, ChannelsConfig, DescriptorPath};
+
 use netloom_fabric::config::ConfigError;
 use netloom_node::time::Microticks;
 use schemars::JsonSchema;
@@ -49,6 +53,9 @@ pub struct MessagingConfig {
     pub shared_line_ns: Option<f64>,
     /// Eager messages in flight to one process at once, where each has a buffer there.
     pub credits: u32,
+    /// The channels of MPI on TH Express NICs. If omitted: the shared one, by PIO and without connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub glex: Option<ChannelsConfig>,
     /// When the library makes progress.
     pub progress: ProgressMode,
     /// The time of PAMI's instructions, for programs that use it.
@@ -71,6 +78,7 @@ impl Default for MessagingConfig {
             copy_GB_per_s: None,
             shared_line_ns: None,
             credits: 16,
+            glex: None,
             progress: ProgressMode::InCalls,
             pami: None,
             mpi: None,
@@ -124,10 +132,22 @@ impl MessagingConfig {
         if !(1..=1024).contains(&self.credits) {
             return refuse("credits", format!("expected 1 to 1024, found {}", self.credits));
         }
-        Ok(())
+        self.glex.iter().try_for_each(ChannelsConfig::check)
     }
 
-    /// The same if several processes run on a node, for what they send to one another.
+    /// Refuses channels on a machine whose nodes do not have TH Express NICs.
+    ///
+    /// # Errors
+    /// If there are such.
+    pub fn check_channels(&self, has_th_express: bool) -> Result<(), ConfigError> {
+        if self.glex.is_none() || has_th_express {
+            return Ok(());
+        }
+        let message = "these are channels of TH Express NICs, which this machine does not have".into();
+        Err(ConfigError { key: "messaging.glex".into(), message })
+    }
+
+    /// A warning if several processes run on a node, for what they send to one another.
     pub fn warning_of_nodes(&self) -> Option<String> {
         if self.pami.is_some() {
             return None;

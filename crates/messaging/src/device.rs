@@ -172,22 +172,29 @@ pub trait GlexDevice: Device<Step = crate::glex::Step> {
     /// Maximum data of a mini-packet, bytes.
     fn mini_packet_max_bytes(&self) -> u64;
 
-    /// Creates an endpoint with queues for `entries` events and as many mini-packets.
+    /// Maximum data of a put that is in its descriptor, bytes.
+    fn immediate_max_bytes(&self) -> u64;
+
+    /// The largest queue in one piece of physical memory, bytes.
+    fn pinned_max_bytes(&self) -> u64;
+
+    /// Creates an endpoint.
     ///
     /// # Errors
-    /// If no endpoint is free.
-    fn create_endpoint(
-        &self,
-        submission: th::Submission,
-        key: u16,
-        entries: usize,
-    ) -> Result<u8, th::status::Refusal>;
+    /// If no endpoint is free, or a queue is too large.
+    fn create_endpoint(&self, config: th::EndpointConfig) -> Result<u8, th::status::Refusal>;
 
     /// Registers memory for an endpoint.
     ///
     /// # Errors
     /// If the memory cannot be registered.
     fn register(&self, endpoint: u8, address: u64, bytes: u64) -> Result<(), th::status::Refusal>;
+
+    /// Stores bytes in the process's memory (not timed).
+    fn store(&self, address: u64, bytes: &[u8]);
+
+    /// Bytes of the process's memory (not timed).
+    fn load(&self, address: u64, length: usize) -> Vec<u8>;
 
     /// Posts a request.
     ///

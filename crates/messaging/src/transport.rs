@@ -106,6 +106,11 @@ pub enum Event {
         /// Its request.
         request: u32,
     },
+    /// Another rank has read the data that this one announced: only if the interface notifies the rank.
+    Read {
+        /// The request of the announcement.
+        request: u32,
+    },
     /// A fetch is complete.
     Fetched {
         /// Its request.
@@ -139,10 +144,27 @@ pub trait Transport: Send {
     /// to send.
     fn fetches(&self) -> bool;
 
-    /// Whether the data of an eager message is copied, or passed to the interface, when it is sent: otherwise
-    /// a send finishes only with [`Event::Sent`].
-    fn copies(&self) -> bool {
+    /// Whether the data of an eager message of this length is copied, or passed to the interface, when it is
+    /// sent: otherwise a send finishes only with [`Event::Sent`].
+    fn copies(&self, _bytes: u64) -> bool {
         true
+    }
+
+    /// Whether the transport copies the data of an eager message of this length part by part, and takes the
+    /// time for it: at the sender, and at the receiver when a part arrives.
+    fn copies_parts(&self, _bytes: u64) -> bool {
+        false
+    }
+
+    /// The time of its own instructions, copies among them, that it has added since this was last called: the
+    /// rest of what it adds is that of commands to the network interface.
+    fn take_spent(&mut self) -> Microticks {
+        Microticks::ZERO
+    }
+
+    /// Whether the rank that announced data is notified when it has been read, by [`Event::Read`].
+    fn notifies_of_reads(&self) -> bool {
+        false
     }
 
     /// Sends a message to another rank, with its data if the envelope requests it.

@@ -168,6 +168,11 @@ impl<'a> Ranks<'a> {
         Ranks { own: Some(maker), placement: Arc::clone(placement), ..ranks }
     }
 
+    /// Whether they are a caller's own processes.
+    pub fn are_own(&self) -> bool {
+        self.own.is_some()
+    }
+
     /// Which of them failed.
     pub fn into_failures(self) -> Failures {
         self.failures.into_inner().expect("no panic before")

@@ -126,6 +126,44 @@ fn messages_from_a_neighbour_in_e_use_both_links() {
     assert!((1.9..2.05).contains(&(in_e / in_a)), "{in_e}, {in_a}");
 }
 
+/// MPI's channels on TH Express-2: an immediate put is faster than a mini-packet, whose descriptor and packet
+/// are longer (Pang et al., section 5). A hybrid takes the one until the other has been created.
+#[test]
+fn channels_of_th_express_differ() {
+    let machine = ["machine=th", "topology.down=[8,2]", "messaging.glex.exclusive_ns=0"];
+    let figure = |program: &str, key: &str, sets: &[&str]| {
+        let study = study(program, &[&machine, sets].concat());
+        figure(&study, &run(&study, 1), key)
+    };
+    let latency = |sets: &[&str]| figure("program = 'latency', warmup = 64", "latency_us_at_8_B", sets);
+    let (shared, exclusive) = ("messaging.glex.channel=shared", "messaging.glex.channel=exclusive");
+    let [by_mini_packet, by_put] = [latency(&[shared]), latency(&[exclusive])];
+    assert!((0.35..0.5).contains(&(by_mini_packet - by_put)), "{by_mini_packet}, {by_put}");
+    let hybrid = |after: u32| {
+        let after = format!("messaging.glex.exclusive_after={after}");
+        latency(&["messaging.glex.channel=hybrid", &after])
+    };
+    assert_eq!(hybrid(1000), by_mini_packet);
+    assert!((hybrid(40) / by_put - 1.0).abs() < 0.01, "{}, {by_put}", hybrid(40));
+    // A receiver without a ring refuses.
+    assert_eq!(latency(&[exclusive, "messaging.glex.exclusive_max=0"]), by_mini_packet);
+    // Each end takes the library's time.
+    let slower = latency(&[exclusive, "messaging.glex.exclusive_ns=200"]);
+    assert!((0.39..0.43).contains(&(slower - by_put)), "{slower}, {by_put}");
+    // With one block at a time nothing overlaps.
+    let bandwidth = |sets: &[&str]| {
+        let program = "program = 'bw', window = 4";
+        let sets = [sets, &["workload.sizes_B=[65536]"]].concat();
+        figure(program, "bandwidth_GB_per_s", &sets)
+    };
+    let (many, one) = (bandwidth(&[shared]), bandwidth(&[shared, "messaging.glex.blocks=1"]));
+    assert!(many > 1.5 * one, "{many}, {one}");
+    // A processor needs 1.37 us to copy a block of 8 KiB, and 0.48 us to write the mini-packet that announces it.
+    assert!((0.85..1.0).contains(&(many / (8.192 / 1.85))), "{many}");
+    // Longer messages are not copied.
+    assert!(bandwidth(&[shared, "messaging.eager_max_B=8192"]) > 1.6 * many);
+}
+
 /// A benchmark beside other traffic is one of several jobs, and measures that it is not alone.
 #[test]
 fn a_benchmark_may_be_a_job() {

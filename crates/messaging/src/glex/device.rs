@@ -174,8 +174,24 @@ impl GlexDevice for ThDevice {
         self.limits().mini_packet_B.into()
     }
 
-    fn create_endpoint(&self, submission: Submission, key: u16, entries: usize) -> Result<u8, Refusal> {
-        ThDevice::create_endpoint(self, submission, key, entries)
+    fn immediate_max_bytes(&self) -> u64 {
+        self.limits().immediate_max_B.into()
+    }
+
+    fn pinned_max_bytes(&self) -> u64 {
+        self.limits().pinned_max_B
+    }
+
+    fn create_endpoint(&self, config: EndpointConfig) -> Result<u8, Refusal> {
+        self.create_endpoint_with(config)
+    }
+
+    fn store(&self, address: u64, bytes: &[u8]) {
+        ThDevice::store(self, address, bytes);
+    }
+
+    fn load(&self, address: u64, length: usize) -> Vec<u8> {
+        ThDevice::load(self, address, length)
     }
 
     fn register(&self, endpoint: u8, address: u64, bytes: u64) -> Result<(), Refusal> {

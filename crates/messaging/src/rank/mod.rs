@@ -194,7 +194,7 @@ impl<T: Transport> Rank<T> {
                     Operation::Mark { key } => self.marks.push_back((op, key)),
                     Operation::Receive { from, bytes, tag } => {
                         if let Some(message) = self.matching.post(from, tag, Posted { op, bytes }) {
-                            finished.extend(self.matched(Posted { op, bytes }, message)?);
+                            finished.extend(self.matched(Posted { op, bytes }, message, false)?);
                         }
                     }
                 }
@@ -248,7 +248,7 @@ impl<T: Transport> Rank<T> {
             return Ok(true);
         }
         if bytes <= self.eager_max_bytes {
-            let copies = self.transport.copies();
+            let copies = self.transport.copies(bytes);
             if copies {
                 self.spend(self.steps.copy(bytes));
             } else {
@@ -266,8 +266,14 @@ impl<T: Transport> Rank<T> {
         Ok(false)
     }
 
-    /// A message has been matched with its receive. Returns the operation, if it has thereby finished.
-    fn matched(&mut self, posted: Posted, message: Unmatched) -> Result<Option<OpId>, Failure> {
+    /// A message has been matched with its receive, which had been posted before it came if it was expected.
+    /// Returns the operation, if it has thereby finished.
+    fn matched(
+        &mut self,
+        posted: Posted,
+        message: Unmatched,
+        is_expected: bool,
+    ) -> Result<Option<OpId>, Failure> {
         let Unmatched { envelope, from } = message;
         if envelope.bytes > posted.bytes {
             return Err(Failure::new(
@@ -280,7 +286,11 @@ impl<T: Transport> Rank<T> {
         }
         if envelope.kind == Kind::Eager {
             let met_at = self.since + self.spent;
-            self.spend(self.steps.receive + self.steps.copy(envelope.bytes));
+            self.spend(self.steps.receive);
+            // One that was not expected was copied to a buffer of the library first.
+            if !(is_expected && self.transport.copies_parts(envelope.bytes)) {
+                self.spend(self.steps.copy(envelope.bytes));
+            }
             self.count(from, &envelope, met_at);
             return Ok(Some(posted.op));
         }
@@ -326,7 +336,7 @@ impl<T: Transport> Rank<T> {
             *next += 1;
             let message = Unmatched { envelope, from };
             if let Some(posted) = self.matching.arrive(from, envelope.tag, message)
-                && let Some(op) = self.matched(posted, message)?
+                && let Some(op) = self.matched(posted, message, true)?
             {
                 self.finished(op, now)?;
             }
@@ -383,7 +393,7 @@ impl<T: Transport> Rank<T> {
                     self.finished(op, now)
                 }
             },
-            Event::Sent { request } => match self.sends.remove(request.into()) {
+            Event::Sent { request } | Event::Read { request } => match self.sends.remove(request.into()) {
                 None => unknown("the end", request),
                 Some((op, _)) => self.finished(op, now),
             },
@@ -392,9 +402,10 @@ impl<T: Transport> Rank<T> {
                 Some(Receive { op, from, announced, met_at }) => {
                     self.spend(self.steps.receive);
                     self.count(from, &announced, met_at);
-                    let request = announced.request;
-                    let envelope = Envelope { kind: Kind::Finished, sequence: 0, tag: 0, bytes: 0, request };
-                    self.put(from, envelope);
+                    if !self.transport.notifies_of_reads() {
+                        let (kind, request) = (Kind::Finished, announced.request);
+                        self.put(from, Envelope { kind, sequence: 0, tag: 0, bytes: 0, request });
+                    }
                     self.finished(op, now)
                 }
             },
@@ -404,6 +415,7 @@ impl<T: Transport> Rank<T> {
     /// Adds the time since the last resumption to the report.
     fn account(&mut self, now: Microticks) {
         let passed = now - self.since;
+        self.spent += self.transport.take_spent();
         let mut report = lock(&self.report);
         if let RankReport { timeline: Some(timeline), waits_for, sends_to, collective, .. } = &mut *report {
             let (receive, send_to, collective) = (*waits_for, *sends_to, *collective);
@@ -477,6 +489,10 @@ impl<T: Transport> Rank<T> {
             && self.receives.is_empty()
             && self.transport.is_idle()
         {
+            // What it still had to wait for.
+            if let Some(waits) = self.waits.take() {
+                self.waited_for_the_interface(Some(waits));
+            }
             let mut report = lock(&self.report);
             report.ended_at = Some(now);
             (report.waits_for, report.sends_to, report.collective) = (None, None, None);

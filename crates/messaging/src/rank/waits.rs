@@ -29,7 +29,7 @@ impl<T: Transport> Rank<T> {
                 self.waited_for_the_interface(waits);
                 return;
             }
-            Event::Sent { .. } => {
+            Event::Sent { .. } | Event::Read { .. } => {
                 self.waited_for_the_interface(waits);
                 return;
             }
@@ -64,7 +64,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// The rank has waited until the interface had taken its data.
-    fn waited_for_the_interface(&self, waits: Option<(Microticks, Microticks)>) {
+    pub(super) fn waited_for_the_interface(&self, waits: Option<(Microticks, Microticks)>) {
         let (_, waited) = waits.unwrap_or_default();
         let mut report = lock(&self.report);
         report.injection += waited;

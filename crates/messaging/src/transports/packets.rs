@@ -248,7 +248,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
     }
 
     /// The core reads the data as it writes packets.
-    fn copies(&self) -> bool {
+    fn copies(&self, _bytes: u64) -> bool {
         false
     }
 

@@ -19,9 +19,10 @@ macro_rules! study {
 const LATENCY: (&str, &str) = study!("latency");
 const BANDWIDTH: (&str, &str) = study!("put-bandwidth");
 const MPI_LATENCY: (&str, &str) = study!("mpi-latency");
+const MPI_BANDWIDTH: (&str, &str) = study!("mpi-bandwidth");
 
 /// The studies: path and TOML text.
-pub const STUDIES: &[(&str, &str)] = &[LATENCY, BANDWIDTH, MPI_LATENCY];
+pub const STUDIES: &[(&str, &str)] = &[LATENCY, BANDWIDTH, MPI_LATENCY, MPI_BANDWIDTH];
 
 /// Those who judge the paper's tables.
 pub fn judges() -> Vec<Judge> {
@@ -35,20 +36,48 @@ pub fn judges() -> Vec<Judge> {
     ]
 }
 
-/// What GLEX2's messages are here: those of the shared channel, over a PIO port and without connections.
+/// A message without data, within a frame, by each channel.
 fn mpi_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let us = rows(bench, MPI_LATENCY, &[])?.first().and_then(|row| row.last()).copied().unwrap_or(f64::NAN);
-    let entry = "table2_mpi_latency[PIO/connectless].shared_channel_us";
-    Ok(vec![not_run("table2_mpi_latency"), figure(entry, us, "a message without data, within a frame")])
+    let mut findings = vec![];
+    for (path, name) in [("pio", "PIO"), ("dma", "DMA")] {
+        for (connect, mode) in [(false, "connectless"), (true, "connect")] {
+            for channel in ["exclusive", "shared"] {
+                let sets = [of_glex("channel", channel), of_glex("path", path)];
+                let connect = of_glex("connect", &connect.to_string());
+                let rows = rows(bench, MPI_LATENCY, &[&sets[0], &sets[1], &connect])?;
+                let us = rows.first().and_then(|row| row.last()).copied().unwrap_or(f64::NAN);
+                let entry = format!("table2_mpi_latency[{name}/{mode}].{channel}_channel_us");
+                findings.push(figure(entry, us, "a message without data, within a frame"));
+            }
+        }
+    }
+    Ok(findings)
 }
 
-fn channels(_: &Bench) -> Result<Vec<Finding>, Problem> {
-    Ok(vec![not_run("channels_mpi")])
+fn of_glex(key: &str, value: &str) -> String {
+    format!("messaging.glex.{key}={value}")
 }
 
-fn not_run(table: &str) -> Finding {
-    let note = "MPI has only the shared channel here, over a PIO port and without connections".into();
-    Finding::NotRun { id: format!("th-express-2.{table}"), note }
+/// Bandwidth in both directions at each size, by the exclusive channel over that by the shared one.
+fn channels(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (mut holds, mut seen) = (true, vec![]);
+    for (path, name) in [("pio", "PIO"), ("dma", "DMA")] {
+        let rates = |channel: &str| -> Result<Vec<(f64, f64)>, Problem> {
+            let sets = [of_glex("channel", channel), of_glex("path", path)];
+            let rows = rows(bench, MPI_BANDWIDTH, &[&sets[0], &sets[1]])?;
+            Ok(rows.iter().map(|row| (row[0], row[1])).collect())
+        };
+        for ((bytes, shared), (_, exclusive)) in rates("shared")?.into_iter().zip(rates("exclusive")?) {
+            holds &= exclusive > shared;
+            seen.push(format!("{name} {bytes} B {:.2}", exclusive / shared));
+        }
+    }
+    let note = format!("exclusive over shared: {}", seen.join(", "));
+    Ok(vec![Finding::Shape {
+        id: "th-express-2.channels_mpi".into(),
+        holds: holds && !seen.is_empty(),
+        note,
+    }])
 }
 
 fn figure(id: impl Into<String>, simulated: f64, note: impl Into<String>) -> Finding {

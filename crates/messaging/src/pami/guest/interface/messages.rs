@@ -158,22 +158,21 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
         for number in 1..=messages {
             let is_last = number == messages;
             let end = if is_last { end } else { End::Packet };
-            let request = match self.transport.copies() {
-                true => 0,
-                false => self.sends.insert(end) as u32,
-            };
-            if !self.transport.copies() && matches!(end, End::Packet) {
+            let bytes = (data_bytes - (number - 1) * most).min(most);
+            let copies = self.transport.copies(bytes);
+            let request = if copies { 0 } else { self.sends.insert(end) as u32 };
+            if !copies && matches!(end, End::Packet) {
                 self.held += 1;
             }
             let packet = if is_last { packet.take() } else { None };
             let sequence = self.carry(task, Carried { packet, sent });
-            let bytes = (data_bytes - (number - 1) * most).min(most);
+            if is_last
+                && copies
+                && let End::Data(context, ticket) = end
+            {
+                self.inbox(context).arrivals.push_back(Arrival::Finished(ticket));
+            }
             self.transport.send(task, Envelope { kind: Kind::Eager, sequence, tag: 0, bytes, request });
-        }
-        if self.transport.copies()
-            && let End::Data(context, ticket) = end
-        {
-            self.inbox(context).arrivals.push_back(Arrival::Finished(ticket));
         }
     }
 
@@ -284,7 +283,7 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
                     }
                     None => {}
                 },
-                Some(Event::Collected) => {}
+                Some(Event::Collected | Event::Read { .. }) => {}
                 None => return,
             }
         }
