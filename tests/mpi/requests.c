@@ -31,6 +31,39 @@ static void synchronous(int length)
   free(in);
 }
 
+/* Of MPI_REQUEST_NULL and of an inactive request all calls give an empty status, its error among it. */
+static void empty_statuses(void)
+{
+  MPI_Request idle;
+  int         word, flag, index;
+
+  MPI_Recv_init(&word, 1, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &idle);
+  for (int call = 0; call < 6; call++)
+  {
+    for (int n = 0; n < 2; n++)
+    {
+      MPI_Request request = n == 0 ? MPI_REQUEST_NULL : idle;
+      MPI_Status  status;
+      int         count = -1;
+
+      memset(&status, 0x55, sizeof status);
+      switch (call)
+      {
+      case 0: MPI_Wait(&request, &status); break;
+      case 1: MPI_Test(&request, &flag, &status); break;
+      case 2: MPI_Request_get_status(request, &flag, &status); break;
+      case 3: MPI_Waitall(1, &request, &status); break;
+      case 4: MPI_Testall(1, &request, &flag, &status); break;
+      default: MPI_Waitany(1, &request, &index, &status);
+      }
+      MPI_Get_count(&status, MPI_INT, &count);
+      CHECK(status.MPI_SOURCE == MPI_ANY_SOURCE && status.MPI_TAG == MPI_ANY_TAG && count == 0);
+      CHECK(status.MPI_ERROR == MPI_SUCCESS);
+    }
+  }
+  MPI_Request_free(&idle);
+}
+
 int main(int argc, char ** argv)
 {
   enum { N = 12 };
@@ -44,6 +77,7 @@ int main(int argc, char ** argv)
   synchronous(1);
   synchronous(3000);
   synchronous(100000);
+  empty_statuses();
 
   int to = (rank + 1) % size, from = (rank + size - 1) % size;
   for (int way = 0; way < 5; way++)

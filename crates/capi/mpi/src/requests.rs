@@ -393,6 +393,7 @@ impl Library {
             unsafe { set_status(status, &received) };
         }
         self.point_to_point.transport().spend(Step::Handle);
+        let was_inactive = self.is_inactive(*handle);
         let freed = match self.requests[at].take().expect("it was found") {
             // It stays, inactive.
             Request::Persistent(plan, active) => {
@@ -408,7 +409,7 @@ impl Library {
         let end = end.and_then(|end| freed.map(|()| end));
         if let Ok(end) = &end {
             // SAFETY: the caller's promise.
-            unsafe { set_status(status, end) };
+            unsafe { if was_inactive { set_empty(status) } else { set_status(status, end) } };
         }
         Some(end.map(|_| ()).map_err(|error| error.with_object(self.request_objects[at])))
     }

@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::library::Library;
 use crate::numbers::Count;
 use netloom_mpi::error::Error;
+use netloom_mpi::point_to_point::Ended;
 use std::ffi::c_int;
 
 /// As a test, but the request stays.
@@ -21,10 +22,19 @@ pub unsafe fn get_status(
     unsafe {
         *flag = end.is_some().into();
         if let Some(end) = end {
-            set_status(status, &end?);
+            set_status_of(library, request, status, &end?);
         }
     }
     Ok(())
+}
+
+/// Writes how a request has ended: an inactive one, and `MPI_REQUEST_NULL`, with an empty status.
+///
+/// # Safety
+/// The program gave the place, which may be NULL.
+unsafe fn set_status_of(library: &Library, request: usize, status: *mut Status, end: &Ended) {
+    // SAFETY: the caller's promise.
+    unsafe { if library.is_inactive(request) { set_empty(status) } else { set_status(status, end) } }
 }
 
 /// As [`get_status`], of all requests of an array or none.
@@ -46,7 +56,7 @@ pub unsafe fn get_status_all(
         *flag = (ends.len() == count).into();
         if ends.len() == count {
             for (at, end) in ends.into_iter().enumerate() {
-                set_status(status_at(statuses, at), &end?);
+                set_status_of(library, *requests.add(at), status_at(statuses, at), &end?);
             }
         }
     }
