@@ -66,6 +66,8 @@ impl InFlight {
 enum End {
     /// A packet, or a part of something longer: the call that sent it returns.
     Packet,
+    /// A packet that waits for space at its receiver: the call has returned, for an `MPI_Isend` must.
+    Queued,
     /// The program may reuse its memory.
     Data(ContextNumber, Ticket),
 }
@@ -160,6 +162,11 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             let end = if is_last { end } else { End::Packet };
             let bytes = (data_bytes - (number - 1) * most).min(most);
             let copies = self.transport.copies(bytes);
+            // What the transport copies part by part may need the receiver's calls before the last part.
+            let end = match end {
+                End::Packet if self.transport.copies_parts(bytes) => End::Queued,
+                end => end,
+            };
             let request = if copies { 0 } else { self.sends.insert(end) as u32 };
             if !copies && matches!(end, End::Packet) {
                 self.held += 1;
@@ -281,7 +288,7 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
                     Some(End::Data(context, ticket)) => {
                         self.inbox(context).arrivals.push_back(Arrival::Finished(ticket));
                     }
-                    None => {}
+                    Some(End::Queued) | None => {}
                 },
                 Some(Event::Collected | Event::Read { .. }) => {}
                 None => return,
