@@ -1,7 +1,9 @@
 //! Configuration of a machine's messaging library.
 
+mod buffers;
 mod channels;
 
+pub use buffers::BuffersConfig;
 pub use channels::{Channel, ChannelsConfig, DescriptorPath};
 
 use netloom_fabric::config::ConfigError;
@@ -56,6 +58,9 @@ pub struct MessagingConfig {
     /// The channels of MPI on TH Express NICs. If omitted: the shared one, by PIO and without connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub glex: Option<ChannelsConfig>,
+    /// The buffers of MPI on Aries NICs. If omitted: those of Cray MPI.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gni: Option<BuffersConfig>,
     /// When the library makes progress.
     pub progress: ProgressMode,
     /// The time of PAMI's instructions, for programs that use it.
@@ -79,6 +84,7 @@ impl Default for MessagingConfig {
             shared_line_ns: None,
             credits: 16,
             glex: None,
+            gni: None,
             progress: ProgressMode::InCalls,
             pami: None,
             mpi: None,
@@ -132,19 +138,29 @@ impl MessagingConfig {
         if !(1..=1024).contains(&self.credits) {
             return refuse("credits", format!("expected 1 to 1024, found {}", self.credits));
         }
-        self.glex.iter().try_for_each(ChannelsConfig::check)
+        self.glex.iter().try_for_each(ChannelsConfig::check)?;
+        self.gni.iter().try_for_each(BuffersConfig::check)
     }
 
-    /// Refuses channels on a machine whose nodes do not have TH Express NICs.
+    /// Refuses what belongs to another network interface than that of the machine's nodes.
     ///
     /// # Errors
-    /// If there are such.
-    pub fn check_channels(&self, has_th_express: bool) -> Result<(), ConfigError> {
-        if self.glex.is_none() || has_th_express {
-            return Ok(());
+    /// If there is such.
+    pub fn check_interface(&self, has_th_express: bool, has_aries: bool) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
+        if self.glex.is_some() && !has_th_express {
+            return refuse(
+                "messaging.glex",
+                "these are channels of TH Express NICs, which this machine does not have",
+            );
         }
-        let message = "these are channels of TH Express NICs, which this machine does not have".into();
-        Err(ConfigError { key: "messaging.glex".into(), message })
+        if self.gni.is_some() && !has_aries {
+            return refuse(
+                "messaging.gni",
+                "these are buffers of Aries NICs' MPI, which this machine does not have",
+            );
+        }
+        Ok(())
     }
 
     /// A warning if several processes run on a node, for what they send to one another.

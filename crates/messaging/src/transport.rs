@@ -50,6 +50,11 @@ impl Envelope {
         matches!(self.kind, Kind::Eager | Kind::Data)
     }
 
+    /// Length of the data that comes with it, bytes.
+    pub fn data_bytes(&self) -> u64 {
+        if self.carries_data() { self.bytes } else { 0 }
+    }
+
     /// Encodes it as two words, for packets with no more space: lengths below 2^40, requests below 2^24.
     pub fn to_words(self) -> [u64; 2] {
         debug_assert!(self.bytes < 1 << 40 && self.request < 1 << 24);
@@ -139,6 +144,11 @@ pub trait Transport: Send {
 
     /// Maximum data of an eager message, bytes.
     fn eager_max_bytes(&self) -> u64;
+
+    /// Whether there is space now for an eager message of this length: otherwise it goes by rendezvous.
+    fn has_space(&self, _bytes: u64) -> bool {
+        true
+    }
 
     /// Whether a receiver can fetch data from a sender's memory; otherwise the sender sends it after a clear
     /// to send.

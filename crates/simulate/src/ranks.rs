@@ -168,9 +168,11 @@ impl<'a> Ranks<'a> {
         Ranks { own: Some(maker), placement: Arc::clone(placement), ..ranks }
     }
 
-    /// Whether they are a caller's own processes.
-    pub fn are_own(&self) -> bool {
-        self.own.is_some()
+    /// How long copies by their transports take: a caller's own processes take the time of copies themselves.
+    pub fn copies_of_transport(&self) -> Steps {
+        let machine = &self.study.machine;
+        let copies = if self.own.is_some() { None } else { machine.messaging().copy_GB_per_s };
+        Steps::copies(copies, machine.ticks_per_second())
     }
 
     /// Which of them failed.

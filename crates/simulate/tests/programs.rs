@@ -68,6 +68,10 @@ fn a_skeleton_runs_on_every_machine() {
 
 /// Every channel of TH Express-2 carries all messages, of every length, with as little of everything as there
 /// can be, and on eight threads as on one.
+/// Eight ranks that send to all others at once.
+const CROWD: &str = "name = 'c'\nmachine = 'bgl'\nnodes = 8\nmeasure = { until = 'finished' }\n[workload]\nkind = 'skeleton'\n\
+                     program = 'collective'\nranks = 8\niterations = 9\noperation = 'all-to-all'\nalgorithm = 'linear'\nbytes = BYTES\n";
+
 #[test]
 fn channels_with_little_of_everything_lose_nothing() {
     let little = [
@@ -80,8 +84,6 @@ fn channels_with_little_of_everything_lose_nothing() {
         "messaging.glex.ring_buffer_B=256",
         "messaging.glex.exclusive_after=2",
     ];
-    let crowd = "name = 'c'\nmachine = 'bgl'\nnodes = 8\nmeasure = { until = 'finished' }\n[workload]\nkind = 'skeleton'\n\
-                 program = 'collective'\nranks = 8\niterations = 9\noperation = 'all-to-all'\nalgorithm = 'linear'\nbytes = BYTES\n";
     let cases = ["shared", "exclusive", "hybrid"].map(|kind| {
         [("pio", false, 0), ("dma", true, 3)].map(|(path, connect, pool)| (kind, path, connect, pool))
     });
@@ -95,7 +97,7 @@ fn channels_with_little_of_everything_lose_nothing() {
         ];
         let sets: Vec<&str> = little.into_iter().chain(own.iter().map(String::as_str)).collect();
         for bytes in [0, 64, 1000, 20_000] {
-            let text = crowd.replace("BYTES", &bytes.to_string());
+            let text = CROWD.replace("BYTES", &bytes.to_string());
             let result = run(&text, &sets, 1);
             let figures = finished(&result);
             assert_eq!((figures.messages, figures.rendezvous), (8 * 7 * 9, 0), "{sets:?}, {bytes} B");
@@ -110,15 +112,51 @@ fn channels_with_little_of_everything_lose_nothing() {
         }
     });
     // A queue of more than 4 MiB has virtual addresses, which are translated.
-    let text = crowd.replace("BYTES", "64").replace("= 8\n", "= 32\n");
+    let text = CROWD.replace("BYTES", "64").replace("= 8\n", "= 32\n");
     let end_us =
         |credits| finished(&run(&text, &["machine=th", "topology.down=[8,4]", credits], 1)).last_end_us;
     let (pinned, virtual_us) = (end_us("messaging.credits=64"), end_us("messaging.credits=1024"));
     assert!((1.0..1.5).contains(&(virtual_us / pinned)), "{virtual_us}, {pinned}");
 }
 
-/// The parts of a rank's time add up to its end. Single messages meet no queue; messages from all ranks to
-/// one rank do.
+#[test]
+fn eager_messages_take_a_rendezvous_where_no_buffer_is_idle() {
+    check_each(&[(1, 1), (3, 16), (64, 2)], |&(buffers, credits)| {
+        let sets = [
+            "machine=xc".to_owned(),
+            "topology.groups=1".to_owned(),
+            "messaging.eager_max_B=131072".to_owned(),
+            format!("messaging.credits={credits}"),
+            "messaging.gni.short_max_B=100".to_owned(),
+            "messaging.gni.buffer_B=512".to_owned(),
+            format!("messaging.gni.buffers={buffers}"),
+        ];
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        for (bytes, parts) in [(100, 0), (500, 1), (1500, 3), (6000, 12)] {
+            let text = CROWD.replace("BYTES", &bytes.to_string()).replace("iterations = 9", "iterations = 2");
+            let result = run(&text, &sets, 1);
+            let figures = finished(&result);
+            assert_eq!(figures.messages, 8 * 7 * 2, "{sets:?}, {bytes} B");
+            assert_eq!(figures.message_bytes, 8 * 7 * 2 * bytes, "{sets:?}, {bytes} B");
+            // Seven messages at once.
+            let expected = match parts {
+                _ if 7 * parts <= buffers => 0..1,
+                _ if parts > buffers => 8 * 7 * 2..8 * 7 * 2 + 1,
+                _ => 1..8 * 7 * 2,
+            };
+            assert!(expected.contains(&figures.rendezvous), "{figures:?}, {sets:?}, {bytes} B");
+            if parts == 3 {
+                assert_eq!(run(&text, &sets, 8).programs, result.programs, "{sets:?}");
+            }
+            if figures.rendezvous == 0 {
+                let copies_us = 7.0 * 2.0 * 2.0 * bytes as f64 / 6000.0;
+                let software_us = figures.software_us;
+                assert!((0.99 * copies_us..1.6 * copies_us + 9.0).contains(&software_us), "{figures:?}");
+            }
+        }
+    });
+}
+
 #[test]
 fn the_parts_of_a_ranks_time_add_up() {
     let all = |p: &ProgramFigures| {

@@ -247,7 +247,7 @@ impl<T: Transport> Rank<T> {
             self.timers.insert((now + self.spent + Microticks(1), TO_SELF), OpId(TO_SELF));
             return Ok(true);
         }
-        if bytes <= self.eager_max_bytes {
+        if bytes <= self.eager_max_bytes && self.transport.has_space(bytes) {
             let copies = self.transport.copies(bytes);
             if copies {
                 self.spend(self.steps.copy(bytes));

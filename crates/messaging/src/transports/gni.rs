@@ -1,8 +1,17 @@
-//! Messages over Cray XC's Aries NIC, by uGNI: eager messages are short messages (SMSG), put into mailboxes
-//! at the receiver; the data of longer ones is fetched, by FMA or by the block transfer engine ("Cray XC
-//! Network Software Stack").
+//! Messages over Cray XC's Aries NIC, by uGNI, as Cray MPI sends them (Alverson et al., *Cray XC Network
+//! Software Stack*; limits are the library's defaults):
+//!
+//! - Short messages (SMSG) are put into mailboxes at the receiver.
+//! - "Where space is available, intermediate size messages are sent eagerly to pre-allocated system buffers":
+//!   the sender copies a message into buffers of its own, announces each by a short message, and the receiver
+//!   gets them into buffers of its own, copies the data from there and says so by a short message.
+//! - The data of long messages, and of those for which no buffer is idle, is fetched after matching.
+//!
+//! Gets are by FMA, or from some length on by the block transfer engine.
 
+use super::blocks::{Announced, Blocks, Parts};
 use super::packets::Placement;
+use crate::config::{BuffersConfig, Steps};
 use crate::device::{GniDevice, Simulated};
 use crate::gni::{Endpoint, MemOptions, Post, PostKind, Step};
 use crate::program::Collective;
@@ -23,63 +32,118 @@ pub const PTAG: u8 = 1;
 /// See [`PTAG`].
 pub const COOKIE: u32 = 1;
 
-/// Addresses of each process's registered memory: mailboxes, then outgoing data, then incoming data, by
-/// request.
+/// Addresses of each process's registered memory: mailboxes, buffers for sending and for receiving, then
+/// outgoing data and incoming data, by request.
 const AT: u64 = 1 << 32;
 const BYTES: u64 = 1 << 39;
+const BLOCKS_OUT: u64 = AT + (1 << 36);
+const BLOCKS_IN: u64 = AT + (3 << 35);
 const OUT: u64 = AT + (1 << 37);
 const IN: u64 = AT + (1 << 38);
 const BUFFER_B: u64 = 1 << 28;
 const BUFFERS: u32 = 64;
+/// Distance of the buffers of eager messages, bytes.
+const BLOCK_B: u64 = 1 << 15;
+/// Gets of such buffers are numbered from here, others by request.
+const BLOCK: u64 = 1 << 32;
 /// Capacity of the completion queue, events.
 const EVENTS: usize = 1 << 16;
-/// Maximum data of a short message, and of a get by FMA, bytes (Cray's default limits:
-/// `MPICH_GNI_MAX_EAGER_MSG_SIZE`, 8 KB; Open MPI's uGNI transport uses FMA for gets of up to 2 KB, and block
-/// transfers above).
-const SHORT_MAX_B: u64 = 8192;
-const FMA_MAX_B: u64 = 2048;
+/// Maximum data of an eager message where the machine does not set it, bytes: `MPICH_GNI_MAX_EAGER_MSG_SIZE`.
+const EAGER_MAX_B: u64 = 8192;
+
+/// Maximum data of a short message by the number of ranks, bytes, for mailboxes take memory for each rank:
+/// the defaults of `MPICH_GNI_MAX_VSHORT_MSG_SIZE`, as Cray's courses give them.
+fn short_max_bytes(ranks: usize) -> u64 {
+    match ranks {
+        0..=512 => 8152,
+        513..=1024 => 2008,
+        1025..=16_384 => 472,
+        _ => 216,
+    }
+}
+
+/// Tags of short messages: a message; an announced part of a message; a part that has been got.
+const MESSAGE: u8 = 0;
+const PART: u8 = 1;
+const READ: u8 = 2;
 
 /// The collective engine that it uses, and the radix of its tree: the maximum of an engine.
 const ENGINE: u8 = 0;
 const RADIX: u32 = 32;
+
+/// What a machine sets of the library.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its buffers.
+    pub buffers: BuffersConfig,
+    /// Data of the longest eager message, bytes, if it is set.
+    pub eager_max_bytes: Option<u64>,
+    /// Short messages in flight to one rank at once.
+    pub credits: u32,
+    /// How long copies take: none, where those who use the transport take the time of all copies.
+    pub steps: Steps,
+}
+
+/// What is to be sent to a rank.
+#[derive(Clone, Copy, Debug)]
+enum Outgoing {
+    /// A short message.
+    Message(Envelope),
+    /// A part of a message, and the buffer into which it has been copied; whether it is the last.
+    Part { envelope: Envelope, part: u16, block: Option<u32>, is_last: bool },
+    /// One of its buffers has been read.
+    Read(u32),
+}
 
 /// A rank's messages on its Aries NIC.
 pub struct GniTransport<D> {
     device: D,
     placement: Arc<Placement>,
     rank: u32,
+    settings: Settings,
     /// Maximum data of a short message, bytes.
     short_max_bytes: u64,
-    slots: u64,
     memory: Option<MemHandle>,
     queue: u16,
     /// Mailboxes of the ranks that it has communicated with.
     peers: BTreeMap<u32, Connection<D>>,
-    /// Messages that wait for a credit, by rank.
-    waiting: BTreeMap<u32, VecDeque<Envelope>>,
+    /// What waits for a credit or for an idle buffer, by rank.
+    waiting: BTreeMap<u32, VecDeque<Outgoing>>,
     /// Events of ranks whose messages had not come: writes of two CPUs of a node may overtake each other, so
     /// that the event of a later message is first.
     early_events: BTreeMap<u32, u32>,
     /// The rank of the last message, if it has such events.
     next: Option<u32>,
+    /// Buffers of eager messages, and the messages of each rank that come in several of them.
+    blocks: Blocks,
+    parts: BTreeMap<u32, Parts>,
+    /// Messages whose data has been copied into buffers, by request.
+    sent: VecDeque<u32>,
+    /// See [`Transport::take_spent`].
+    spent: Microticks,
 }
 
 impl<D: GniDevice + Clone> GniTransport<D> {
-    /// The transport of a rank: `eager_max` is the maximum size of an eager message, bytes, `slots` the
-    /// maximum number in flight to one rank.
-    pub fn new(device: D, placement: &Arc<Placement>, rank: u32, eager_max: Option<u64>, slots: u32) -> Self {
+    /// The transport of a rank.
+    pub fn new(device: D, placement: &Arc<Placement>, rank: u32, settings: Settings) -> Self {
+        let buffers = &settings.buffers;
+        let short_max = buffers.short_max_B.map(u64::from);
         GniTransport {
             device,
             placement: Arc::clone(placement),
             rank,
-            short_max_bytes: eager_max.unwrap_or(SHORT_MAX_B).min(SHORT_MAX_B),
-            slots: slots.into(),
+            short_max_bytes: short_max.unwrap_or_else(|| short_max_bytes(placement.nodes().len())),
             memory: None,
             queue: 0,
             peers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             early_events: BTreeMap::new(),
             next: None,
+            blocks: Blocks::new(buffers.buffers),
+            parts: BTreeMap::new(),
+            sent: VecDeque::new(),
+            spent: Microticks::ZERO,
+            settings,
         }
     }
 
@@ -111,7 +175,8 @@ impl<D: GniDevice + Clone> GniTransport<D> {
     /// The mailbox at a rank for messages of another.
     fn mailbox(&self, at: u32, from: u32) -> Mailbox {
         let message_max = self.short_max_bytes + ENVELOPE_B as u64;
-        let mailbox = Mailbox { memory: self.memory(at), address: AT, slots: self.slots, message_max };
+        let slots = self.settings.credits.into();
+        let mailbox = Mailbox { memory: self.memory(at), address: AT, slots, message_max };
         Mailbox { address: AT + u64::from(from) * mailbox.bytes().next_multiple_of(64), ..mailbox }
     }
 
@@ -123,6 +188,15 @@ impl<D: GniDevice + Clone> GniTransport<D> {
             self.peers.insert(rank, joined.expect("mailboxes lie in registered memory"));
         }
         self.peers.get_mut(&rank).expect("just now")
+    }
+
+    /// Takes the time to copy a part of a message.
+    fn copy(&mut self, part: u64) {
+        let time = self.settings.steps.copy(part);
+        if !time.is_zero() {
+            self.spent += time;
+            self.device.spend(Step::Compute(time));
+        }
     }
 
     /// Takes the next message of a rank, of which there was an event.
@@ -141,25 +215,154 @@ impl<D: GniDevice + Clone> GniTransport<D> {
                 _ => self.next = Some(from),
             }
         }
-        Some(Event::Arrived { from, envelope: Envelope::of_bytes(&message.header) })
+        match message.tag {
+            PART => {
+                let (envelope, part, block) = part_of_bytes(&message.header);
+                self.blocks.announce(Announced { from, envelope, part, block });
+                self.get_blocks();
+                None
+            }
+            READ => {
+                self.blocks.was_read(block_of_bytes(&message.header));
+                None
+            }
+            _ => Some(Event::Arrived { from, envelope: Envelope::of_bytes(&message.header) }),
+        }
     }
 
-    /// Sends messages as long as there are credits.
+    /// Copies parts of messages into buffers, as far as these are idle.
+    fn fill(&mut self, to: u32) {
+        let mut at = 0;
+        while let Some(&mut next) = self.waiting.get_mut(&to).and_then(|waiting| waiting.get_mut(at)) {
+            if let Outgoing::Part { envelope, part, block: None, is_last } = next {
+                let Some(block) = self.blocks.take() else { return };
+                self.copy(part.into());
+                let filled = Outgoing::Part { envelope, part, block: Some(block), is_last };
+                self.waiting.get_mut(&to).expect("just now")[at] = filled;
+                if is_last {
+                    self.sent.push_back(envelope.request);
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// Sends as long as there are credits.
     fn put(&mut self, to: u32) {
-        while let Some(&envelope) = self.waiting.get(&to).and_then(VecDeque::front) {
+        while let Some(&next) = self.waiting.get(&to).and_then(VecDeque::front) {
             if self.peer(to).needs_credit().is_some() {
                 return;
             }
-            let bytes = if envelope.carries_data() { envelope.bytes } else { 0 };
-            let (header, data) = (envelope.to_bytes(), vec![0; bytes as usize]);
-            if let Err(refusal) = self.peer(to).send(&header, &data, 0, None, 0) {
-                self.device.fail("GNI_SmsgSend", format!("{refusal:?}"));
-                return;
+            match next {
+                Outgoing::Read(block) => self.put_short(to, &block.to_le_bytes(), 0, READ),
+                Outgoing::Message(envelope) => {
+                    self.put_short(to, &envelope.to_bytes(), envelope.data_bytes(), MESSAGE);
+                }
+                Outgoing::Part { block: None, .. } => return,
+                Outgoing::Part { envelope, part, block: Some(block), .. } => {
+                    self.put_short(to, &part_to_bytes(&envelope, part, block), 0, PART);
+                }
             }
             self.waiting.get_mut(&to).expect("just now").pop_front();
         }
         self.waiting.remove(&to);
     }
+
+    /// Sends a short message with this much data, for which there is a credit.
+    fn put_short(&mut self, to: u32, header: &[u8], bytes: u64, tag: u8) {
+        if let Err(refusal) = self.peer(to).send(header, &vec![0; bytes as usize], tag, None, 0) {
+            self.device.fail("GNI_SmsgSend", format!("{refusal:?}"));
+        }
+    }
+
+    /// Gets announced parts, as far as there are idle buffers.
+    fn get_blocks(&mut self) {
+        while let Some((announced, block)) = self.blocks.next() {
+            let at = |base: u64, block: u32| base + u64::from(block) * BLOCK_B;
+            let places = (at(BLOCKS_IN, block), at(BLOCKS_OUT, announced.block));
+            self.get(announced.from, places, announced.part.into(), BLOCK | u64::from(block));
+        }
+    }
+
+    /// Gets data of another rank, of which `places` are the address here and there.
+    fn get(&mut self, from: u32, places: (u64, u64), bytes: u64, id: u64) {
+        let is_short = bytes <= self.settings.buffers.fma_max_B.into();
+        let kind = if is_short { PostKind::FmaGet } else { PostKind::RdmaGet };
+        // Gets consist of whole words.
+        let bytes = bytes.max(1).next_multiple_of(4);
+        let post = Post::new(kind, places.0, places.1, self.memory(from), bytes);
+        if let Err(refusal) =
+            self.device.post(self.endpoint(from), Post { queue: Some(self.queue), id, ..post })
+        {
+            self.device.fail("GNI_Post", format!("{refusal:?}"));
+        }
+    }
+
+    /// A part of a message has been got.
+    fn part_arrived(&mut self, block: u32) -> Option<Event> {
+        let Announced { from, envelope, part, block: theirs } = self.blocks.arrived(block)?;
+        self.copy(part.into());
+        // Before all messages: these may wait for a buffer that the other rank frees only then.
+        self.waiting.entry(from).or_default().push_front(Outgoing::Read(theirs));
+        self.put(from);
+        self.get_blocks();
+        let parts = self.parts.entry(from).or_default();
+        let has_all = parts.has_all(envelope.sequence, part.into(), envelope.bytes);
+        has_all.then_some(Event::Arrived { from, envelope })
+    }
+
+    /// Takes an event of the completion queue.
+    fn take_event(&mut self) -> Option<Event> {
+        let event = match self.device.poll(self.queue) {
+            Ok(event) => event,
+            Err(refusal) => {
+                self.device.fail("GNI_CqGetEvent", format!("{refusal:?}"));
+                return None;
+            }
+        };
+        match event.kind {
+            EventKind::Collective => Some(Event::Collected),
+            EventKind::Post if event.user & BLOCK != 0 => self.part_arrived(event.user as u32),
+            EventKind::Post => Some(Event::Fetched { request: event.user as u32 }),
+            _ => {
+                let from = event.user as u32;
+                *self.early_events.entry(from).or_insert(0) += 1;
+                self.take(from)
+            }
+        }
+    }
+
+    /// A message whose data has been copied.
+    fn take_sent(&mut self) -> Option<Event> {
+        self.sent.pop_front().map(|request| Event::Sent { request })
+    }
+}
+
+/// The header of an announced part.
+fn part_to_bytes(envelope: &Envelope, part: u16, block: u32) -> Vec<u8> {
+    let mut bytes = envelope.to_bytes().to_vec();
+    bytes.extend_from_slice(&(u64::from(block) << 16 | u64::from(part)).to_le_bytes());
+    bytes
+}
+
+/// The reverse: the envelope, the length of the part and its buffer at the sender.
+fn part_of_bytes(bytes: &[u8]) -> (Envelope, u16, u32) {
+    let (envelope, rest) = bytes.split_at(ENVELOPE_B.min(bytes.len()));
+    let word = word_of(rest);
+    (Envelope::of_bytes(envelope), word as u16, (word >> 16) as u32)
+}
+
+/// A buffer that has been read.
+fn block_of_bytes(bytes: &[u8]) -> u32 {
+    word_of(bytes) as u32
+}
+
+/// The first bytes as a number; missing ones count as zeros.
+fn word_of(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    let count = bytes.len().min(word.len());
+    word[..count].copy_from_slice(&bytes[..count]);
+    u64::from_le_bytes(word)
 }
 
 impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Transport for GniTransport<D> {
@@ -194,37 +397,48 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
     }
 
     fn eager_max_bytes(&self) -> u64 {
-        self.short_max_bytes
+        self.settings.eager_max_bytes.unwrap_or(EAGER_MAX_B)
+    }
+
+    fn has_space(&self, bytes: u64) -> bool {
+        let blocks = bytes.div_ceil(self.settings.buffers.buffer_B.into());
+        bytes <= self.short_max_bytes || blocks <= self.blocks.idle() as u64
+    }
+
+    fn copies(&self, bytes: u64) -> bool {
+        bytes <= self.short_max_bytes
+    }
+
+    fn copies_parts(&self, bytes: u64) -> bool {
+        bytes > self.short_max_bytes
     }
 
     fn fetches(&self) -> bool {
         true
     }
 
+    fn take_spent(&mut self) -> Microticks {
+        std::mem::take(&mut self.spent)
+    }
+
     fn send(&mut self, to: u32, envelope: Envelope) {
-        self.waiting.entry(to).or_default().push_back(envelope);
+        let (bytes, most) = (envelope.data_bytes(), u64::from(self.settings.buffers.buffer_B));
+        let waiting = self.waiting.entry(to).or_default();
+        if bytes <= self.short_max_bytes {
+            waiting.push_back(Outgoing::Message(envelope));
+        } else {
+            waiting.extend((0..bytes).step_by(most as usize).map(|done| {
+                let (part, is_last) = ((bytes - done).min(most) as u16, done + most >= bytes);
+                Outgoing::Part { envelope, part, block: None, is_last }
+            }));
+            self.fill(to);
+        }
         self.put(to);
     }
 
     fn fetch(&mut self, from: u32, remote: u32, bytes: u64, request: u32) {
-        let (kind, bytes) =
-            (if bytes <= FMA_MAX_B { PostKind::FmaGet } else { PostKind::RdmaGet }, bytes.max(1));
         let place = |base: u64, request: u32| base + u64::from(request % BUFFERS) * BUFFER_B;
-        let post = Post {
-            queue: Some(self.queue),
-            id: request.into(),
-            ..Post::new(
-                kind,
-                place(IN, request),
-                place(OUT, remote),
-                self.memory(from),
-                // Gets consist of whole words.
-                bytes.next_multiple_of(4),
-            )
-        };
-        if let Err(refusal) = self.device.post(self.endpoint(from), post) {
-            self.device.fail("GNI_Post", format!("{refusal:?}"));
-        }
+        self.get(from, (place(IN, request), place(OUT, remote)), bytes, request.into());
     }
 
     fn collective_max_bytes(&self, what: Collective) -> Option<u64> {
@@ -251,32 +465,25 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
     }
 
     fn advance(&mut self) -> Option<Event> {
-        if let Some(arrived) = self.next.take().and_then(|from| self.take(from)) {
-            return Some(arrived);
+        if let Some(sent) = self.take_sent() {
+            return Some(sent);
         }
-        while self.device.has_event(self.queue) {
-            let event = match self.device.poll(self.queue) {
-                Ok(event) => event,
-                Err(refusal) => {
-                    self.device.fail("GNI_CqGetEvent", format!("{refusal:?}"));
-                    return None;
-                }
+        loop {
+            let found = match self.next.take() {
+                Some(from) => self.take(from),
+                None if self.device.has_event(self.queue) => self.take_event(),
+                None => break,
             };
-            if event.kind == EventKind::Collective {
-                return Some(Event::Collected);
-            }
-            if event.kind == EventKind::Post {
-                return Some(Event::Fetched { request: event.user as u32 });
-            }
-            let from = event.user as u32;
-            *self.early_events.entry(from).or_insert(0) += 1;
-            if let Some(arrived) = self.take(from) {
-                return Some(arrived);
+            if found.is_some() {
+                return found;
             }
         }
         let blocked: Vec<u32> = self.waiting.keys().copied().collect();
-        blocked.into_iter().for_each(|to| self.put(to));
-        None
+        for to in blocked {
+            self.fill(to);
+            self.put(to);
+        }
+        self.take_sent()
     }
 
     fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
@@ -288,6 +495,6 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
     }
 
     fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.sent.is_empty() && self.blocks.are_read()
     }
 }

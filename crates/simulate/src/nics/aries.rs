@@ -9,7 +9,7 @@ use crate::switched;
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::device::Simulated;
-use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
+use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG, Settings};
 use netloom_nic::aries::AriesNics;
 use netloom_nic::aries::address::Job;
 use netloom_study::resolve::ResolvedStudy;
@@ -48,7 +48,13 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
     let nic = machine.aries.as_ref()?;
     let outline = study.switched();
     let jobs: Arc<[Job]> = [Job::new(PTAG, COOKIE, 0..outline.wiring.nodes())].into();
-    let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
+    let messaging = &machine.messaging;
+    let settings = Settings {
+        buffers: messaging.gni.clone().unwrap_or_default(),
+        eager_max_bytes: messaging.eager_max_B,
+        credits: messaging.credits,
+        steps: ranks.copies_of_transport(),
+    };
     let nics = |numbers: &[u32]| {
         netloom_messaging::gni::nics_of(
             nic,
@@ -59,7 +65,7 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
             study.study.seed,
             |gni| {
                 let transport =
-                    |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, eager, credits);
+                    |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, settings.clone());
                 ranks.process((gni.node(), gni.process()), gni.device().thread(), transport, |own, slot| {
                     own.on_aries(slot)
                 })

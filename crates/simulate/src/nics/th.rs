@@ -8,7 +8,6 @@ use crate::programs::OnSwitches;
 use crate::switched;
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
-use netloom_messaging::config::Steps;
 use netloom_messaging::device::Simulated;
 use netloom_messaging::glex::Glex;
 use netloom_messaging::transports::glex::{GlexTransport, Settings};
@@ -43,13 +42,11 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
     let (ranks, study) = (on.ranks, on.ranks.study);
     let nic = study.machine.switched()?.th.as_ref()?;
     let messaging = study.machine.messaging();
-    // A caller's own processes take the time of copies themselves.
-    let copies = if ranks.are_own() { None } else { messaging.copy_GB_per_s };
     let settings = Settings {
         channels: messaging.glex.clone().unwrap_or_default(),
         eager_max_bytes: messaging.eager_max_B,
         credits: messaging.credits,
-        steps: Steps::copies(copies, study.machine.ticks_per_second()),
+        steps: ranks.copies_of_transport(),
     };
     let nics = |numbers: &[u32]| {
         th::nics_of(

@@ -7,7 +7,7 @@
 
 use super::header::{Header, Packet};
 use super::peer::{Exclusive, Outgoing, Ring};
-use super::{GlexTransport, RING, RINGS_IN, RINGS_OUT, carried};
+use super::{GlexTransport, RING, RINGS_IN, RINGS_OUT};
 use crate::config::Channel;
 use crate::device::GlexDevice;
 use crate::transport::{ENVELOPE_B, Envelope, Event};
@@ -96,7 +96,7 @@ impl<D: GlexDevice> GlexTransport<D> {
             Header { envelope, packet, part: part as u16, credits, buffers: given, wants_more: false };
         let mut data = header.to_bytes().to_vec();
         let length = data.len() as u64 + part;
-        if left == carried(&envelope) {
+        if left == envelope.data_bytes() {
             self.spend_on_message();
         }
         self.copy(part, envelope.bytes);
@@ -122,7 +122,7 @@ impl<D: GlexDevice> GlexTransport<D> {
             self.fail("glex_poll_event", "a buffer of an exclusive channel without a message");
             return None;
         };
-        self.copy(header.part.into(), carried(&header.envelope));
+        self.copy(header.part.into(), header.envelope.data_bytes());
         if let Some(ring) = self.peer(from).ring() {
             ring.taken(place % buffers, buffers);
         }

@@ -2,7 +2,7 @@
 //!
 //! | what | section | file |
 //! |---|---|---|
-//! | the shared channel: mini-packets; blocks, which the receiver gets | 4.2 | here, `blocks.rs` |
+//! | the shared channel: mini-packets; blocks, which the receiver gets | 4.2 | here, `../blocks.rs` |
 //! | credits | 4.2 | `credits.rs` |
 //! | exclusive channels: puts into rings of buffers, and when they are created | 4.3, 4.6 | `exclusive.rs`, `peer.rs` |
 //! | the data of long messages: gets into the receiver's buffer | 4.4 | here |
@@ -11,20 +11,19 @@
 //!
 //! Order (4.5): messages are numbered, and taken in this order by those who use the transport.
 
-mod blocks;
 mod collective;
 mod credits;
 mod exclusive;
 mod header;
 mod peer;
 
+use super::blocks::{Announced, Blocks};
 use super::packets::Placement;
 use crate::config::{ChannelsConfig, DescriptorPath, Steps};
 use crate::device::{GlexDevice, Simulated};
 use crate::glex::Step;
 use crate::program::Collective;
 use crate::transport::{ENVELOPE_B, Envelope, Event, Kind, Transport};
-use blocks::{Announced, Blocks};
 use collective::Collectives;
 use credits::UNASKED;
 use header::{Header, Packet};
@@ -226,7 +225,7 @@ impl<D: GlexDevice> GlexTransport<D> {
                 }
                 Outgoing::Message(envelope, done) => (envelope, done),
             };
-            let bytes = carried(&envelope);
+            let bytes = envelope.data_bytes();
             let part = match self.peer(to).is_exclusive() {
                 true => self.send_exclusive(to, envelope, bytes - done),
                 false if bytes <= self.short_max_bytes() => {
@@ -298,8 +297,8 @@ impl<D: GlexDevice> GlexTransport<D> {
 
     /// A part of a message is there.
     fn part_arrived(&mut self, from: u32, envelope: Envelope, part: u16) -> Option<Event> {
-        let bytes = carried(&envelope);
-        let has_all = self.peer(from).has_all(envelope.sequence, part.into(), bytes);
+        let bytes = envelope.data_bytes();
+        let has_all = self.peer(from).parts.has_all(envelope.sequence, part.into(), bytes);
         has_all.then_some(Event::Arrived { from, envelope })
     }
 
@@ -360,6 +359,11 @@ impl<D: GlexDevice> GlexTransport<D> {
         }
     }
 
+    /// A message whose data has been copied.
+    fn take_sent(&mut self) -> Option<Event> {
+        self.sent.pop_front().map(|request| Event::Sent { request })
+    }
+
     /// Credits have come back.
     fn returned(&mut self, from: u32, header: &Header) {
         let peer = self.peer(from);
@@ -392,11 +396,6 @@ impl<D: GlexDevice> GlexTransport<D> {
 const BLOCK_B: u64 = 1 << 15;
 /// The envelope of a packet without a message.
 const NOTHING: Envelope = Envelope { kind: Kind::Eager, sequence: 0, tag: 0, bytes: 0, request: 0 };
-
-/// The data that comes with a message, bytes.
-fn carried(envelope: &Envelope) -> u64 {
-    if envelope.carries_data() { envelope.bytes } else { 0 }
-}
 
 impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for GlexTransport<D> {
     type Command = Write;
@@ -472,8 +471,8 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
         if self.collectives.as_mut().is_some_and(|collectives| collectives.advance(&self.device)) {
             return Some(Event::Collected);
         }
-        if let Some(request) = self.sent.pop_front() {
-            return Some(Event::Sent { request });
+        if let Some(sent) = self.take_sent() {
+            return Some(sent);
         }
         // One queue of events and one of mini-packets report all channels (section 4.6).
         let (events, mini_packets) = self.device.has_any(self.endpoint);
@@ -491,7 +490,7 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
             }
         }
         self.send_more();
-        found
+        found.or_else(|| self.take_sent())
     }
 
     fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {

@@ -1,9 +1,10 @@
 //! What a rank knows of another one that it exchanges messages with.
 
+use super::super::blocks::Parts;
 use super::credits::Credits;
 use super::header::Packet;
 use crate::transport::Envelope;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +77,8 @@ pub(super) struct Peer {
     /// Messages sent to it so far.
     pub messages: u32,
     pub exclusive: Exclusive,
-    /// Data missing of its messages that come in parts, by sequence, bytes.
-    pub missing: BTreeMap<u32, u64>,
+    /// Its messages that come in parts.
+    pub parts: Parts,
 }
 
 impl Peer {
@@ -88,7 +89,7 @@ impl Peer {
             credits: Credits::new(credits),
             messages: 0,
             exclusive: Exclusive::None,
-            missing: BTreeMap::new(),
+            parts: Parts::default(),
         }
     }
 
@@ -115,20 +116,6 @@ impl Peer {
     pub fn must_return(&mut self) -> bool {
         self.credits.must_return() || self.ring().is_some_and(|ring| ring.credits.must_return())
     }
-
-    /// A part of a message with this much data has arrived. Returns whether the message is complete.
-    pub fn has_all(&mut self, sequence: u32, part: u64, bytes: u64) -> bool {
-        if part == bytes {
-            return true;
-        }
-        let missing = self.missing.entry(sequence).or_insert(bytes);
-        *missing = missing.saturating_sub(part);
-        let has_all = *missing == 0;
-        if has_all {
-            self.missing.remove(&sequence);
-        }
-        has_all
-    }
 }
 
 #[cfg(test)]
@@ -147,16 +134,5 @@ mod tests {
         assert_eq!(ring.credits.give_back(), 0);
         ring.taken(3, 4);
         assert_eq!(ring.credits.give_back(), 2);
-    }
-
-    #[test]
-    fn parts_are_counted_by_message() {
-        let mut peer = Peer::new(1);
-        assert!(!peer.has_all(3, 60, 100));
-        assert!(peer.has_all(4, 10, 10));
-        assert!(!peer.has_all(5, 10, 100));
-        assert!(peer.has_all(3, 40, 100));
-        assert!(peer.has_all(5, 90, 100));
-        assert!(peer.missing.is_empty());
     }
 }

@@ -172,7 +172,7 @@ impl MachineKind for TorusMachine {
         self.network().check()?;
         self.nic.check(self.packet.chunk_B * self.packet.chunks_max)?;
         self.messaging.check()?;
-        self.messaging.check_channels(false)?;
+        self.messaging.check_interface(false, false)?;
         if self.message_unit.is_some() && !matches!(self.router, Routers::Queued(_)) {
             let message = "Message Units need queued routers".into();
             return Err(ConfigError { key: "message_unit".into(), message });

@@ -1,9 +1,10 @@
-//! The shared channel's blocks (section 4.2): a sender copies a part of a message into an idle sending block
-//! and announces it with a mini-packet; the receiver gets it into an idle receiving block, and copies it from
-//! there. The get's two events free both blocks.
+//! Registered memory through which eager messages go that are too long for a short message: a sender copies a
+//! part of a message into an idle sending block and announces it; the receiver gets it into an idle receiving
+//! block, and copies it from there. So do MPICH2-GLEX2's shared channel (Pang et al., section 4.2) and Cray
+//! MPI's "pre-allocated system buffers" (Alverson et al., *Cray XC Network Software Stack*).
 
 use crate::transport::Envelope;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A part of a message that has been announced: by whom, of which message, its length in bytes, and the block
 /// there.
@@ -51,6 +52,11 @@ impl Blocks {
         self.sending.push(block);
     }
 
+    /// Idle sending blocks.
+    pub fn idle(&self) -> usize {
+        self.sending.len()
+    }
+
     /// Whether all sending blocks have been read.
     pub fn are_read(&self) -> bool {
         self.sending.len() == self.count as usize
@@ -75,5 +81,41 @@ impl Blocks {
         let announced = self.coming.get_mut(block as usize)?.take()?;
         self.receiving.push(block);
         Some(announced)
+    }
+}
+
+/// Messages of another rank that come in parts: the data that is missing of each, by sequence, bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parts(BTreeMap<u32, u64>);
+
+impl Parts {
+    /// A part of a message with this much data has arrived. Returns whether the message is complete.
+    pub fn has_all(&mut self, sequence: u32, part: u64, bytes: u64) -> bool {
+        if part == bytes {
+            return true;
+        }
+        let missing = self.0.entry(sequence).or_insert(bytes);
+        *missing = missing.saturating_sub(part);
+        let has_all = *missing == 0;
+        if has_all {
+            self.0.remove(&sequence);
+        }
+        has_all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_counted_by_message() {
+        let mut parts = Parts::default();
+        assert!(!parts.has_all(3, 60, 100));
+        assert!(parts.has_all(4, 10, 10));
+        assert!(!parts.has_all(5, 10, 100));
+        assert!(parts.has_all(3, 40, 100));
+        assert!(parts.has_all(5, 90, 100));
+        assert!(parts.0.is_empty());
     }
 }
