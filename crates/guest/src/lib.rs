@@ -25,6 +25,7 @@ mod unloaded;
 
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::mpi::Costs as MpiCosts;
+use netloom_messaging::pami::device::GroupLimits;
 use netloom_messaging::pami::guest::process::Settings;
 use netloom_messaging::pami::guest::{Facts, Reach};
 use netloom_messaging::pami::message_unit::PACKET_MAX;
@@ -359,6 +360,7 @@ fn settings(
             contexts,
             threads,
             has_world_group: false,
+            group_limits: GroupLimits::default(),
             packet_max_bytes: PACKET_MAX,
             reach: Reach::Exposed,
             rendezvous_from_bytes: messaging.eager_max_B.map_or(u64::MAX, |bytes| bytes.saturating_add(1)),

@@ -192,9 +192,9 @@ pub trait Transport: Send {
         None
     }
 
-    /// Whether the machine's library executes collective operations by hardware, where that supports them,
+    /// Whether the machine's library executes a collective operation by hardware, where that supports it,
     /// unless an algorithm is named.
-    fn prefers_hardware(&self) -> bool {
+    fn prefers_hardware(&self, _what: Collective) -> bool {
         false
     }
 

@@ -6,7 +6,7 @@ mod parts;
 
 use jobs::{alone, compile, job, machine, points, run_job};
 use netloom_guest::{Machine, MappingConfig};
-use netloom_shm::launch::share_core;
+use netloom_shm::launch::{Job, share_core};
 use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::resolve;
@@ -49,8 +49,9 @@ fn programs_check_their_data() {
         "thread_collectives",
         "threads",
         "windows",
+        "collective_network",
     ];
-    let on_all = ["nonblocking", "pieces", "threads", "windows"];
+    let on_all = ["collective_network", "nonblocking", "pieces", "threads", "windows"];
     check_each("programs_check_their_data", programs.into_iter().enumerate(), |(number, name)| {
         let program = compile(&format!("tests/mpi/{name}.c"), folder.path());
         for (place, of_machine) in MACHINES.into_iter().enumerate() {
@@ -62,8 +63,38 @@ fn programs_check_their_data() {
     });
 }
 
+/// Barriers of all ranks are by Aries' collective engines and by sequences of descriptors, and all-reductions of
+/// one word by the engines; where ranks share a node, all is by messages.
+#[test]
+fn collectives_of_all_ranks_are_by_hardware_where_the_library_takes_it() {
+    let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
+    share_core();
+    let program = compile("tests/mpi/collective_times.c", folder.path());
+    for (name, tasks_per_node, faster) in [
+        ("xc", None, [true, true, false, false]),
+        ("th", None, [true, false, false, false]),
+        ("xc", Some(2), [false; 4]),
+        ("bgl", None, [false; 4]),
+    ] {
+        let machine = of(*MACHINES.iter().find(|(of, _)| *of == name).unwrap());
+        let machine = Machine { tasks_per_node, ..machine };
+        let [hardware, messages] = ["1", "0"].map(|is_on| {
+            let environment = vec![("PAMID_COLLECTIVES".into(), is_on.into())];
+            let (status, _, out, all) = run_job(&machine, Job { environment, ..job(&program, 8) });
+            assert_eq!(status, 0, "{name}:\n{all}");
+            points(&out)
+        });
+        for ((by_hardware, by_messages), is_faster) in hardware.iter().zip(&messages).zip(faster) {
+            let ratio = by_hardware.1 / by_messages.1;
+            let expected = if is_faster { 0.1..0.65 } else { 0.7..1.4 };
+            assert!(expected.contains(&ratio), "{name}, {by_hardware:?}, by messages {by_messages:?}");
+        }
+    }
+}
+
 /// Messages of guests take as long as those of skeletons, whose transports they use. The rest is the
-/// protocols' own: lengths in their packets, and copies that a skeleton's library makes at once.
+/// protocols' own: lengths in their packets, and copies that a skeleton's library makes at once. Over blocks of
+/// TH Express-2 it makes those part by part, and the next part waits for the copy of the one before.
 #[test]
 fn messages_take_as_long_as_those_of_skeletons() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
@@ -90,7 +121,8 @@ fn messages_take_as_long_as_those_of_skeletons() {
         assert_eq!(skeleton.len(), guests.len());
         for ((bytes, us), expected_us) in guests.into_iter().zip(skeleton) {
             let ratio = us / expected_us;
-            assert!((0.96..1.06).contains(&ratio), "{name}, {bytes} B: {us} us, skeletons {expected_us} us");
+            let least = if name == "th" && bytes > 8192.0 { 0.75 } else { 0.96 };
+            assert!((least..1.06).contains(&ratio), "{name}, {bytes} B: {us} us, skeletons {expected_us} us");
         }
     }
 }

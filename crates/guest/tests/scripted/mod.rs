@@ -5,6 +5,7 @@ use netloom_fabric::collective::ByteOrder;
 use netloom_fabric::topology::torus::Torus;
 use netloom_guest::link::decode;
 use netloom_guest::tasks::{Job, Tasks};
+use netloom_messaging::pami::device::GroupLimits;
 use netloom_messaging::pami::guest::interface::Interface;
 use netloom_messaging::pami::guest::interface::messages::MemoryOf;
 use netloom_messaging::pami::guest::interface::unit::UnitInterface;
@@ -154,6 +155,7 @@ fn settings(study: &ResolvedStudy, tasks_per_node: u32, costs: Costs, has_world_
             contexts: Resources::new(tasks_per_node as u8).contexts.into(),
             threads: THREADS,
             has_world_group,
+            group_limits: GroupLimits::default(),
             packet_max_bytes: PACKET_MAX,
             reach: Reach::Exposed,
             rendezvous_from_bytes: 4096,

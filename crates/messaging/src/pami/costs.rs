@@ -56,6 +56,8 @@ impl Costs {
             clock_ns: CLOCK_NS,
             copy_GB_per_s: config.copy_GB_per_s,
             atomic_ns: config.shared_line_ns.unwrap_or(0.0),
+            // As of a send and a receive.
+            collective_ns: config.send_ns.unwrap_or(0.0) + config.receive_ns.unwrap_or(0.0),
             ..PamiConfig::default()
         });
         let mpi = config.mpi.unwrap_or(MpiConfig {

@@ -113,6 +113,33 @@ pub enum Collective {
     },
 }
 
+/// Maximum data of the collective operations that a device does for a group; none by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct GroupLimits {
+    /// Of a broadcast, bytes; 0 if it does none.
+    pub broadcast_bytes: u64,
+    /// Of an allreduce, bytes, where each word takes 8; 0 if it does none.
+    pub allreduce_bytes: u64,
+}
+
+impl Default for GroupLimits {
+    fn default() -> Self {
+        GroupLimits { broadcast_bytes: u64::MAX, allreduce_bytes: u64::MAX }
+    }
+}
+
+impl GroupLimits {
+    /// Whether it does a broadcast of this length, in whole words of 4 B.
+    pub fn permit_broadcast(self, bytes: u64) -> bool {
+        bytes.next_multiple_of(4) <= self.broadcast_bytes
+    }
+
+    /// Whether it does an allreduce of this length.
+    pub fn permit_allreduce(self, combine: Combine, bytes: u64) -> bool {
+        (bytes / u64::from(combine.word_B)).saturating_mul(8) <= self.allreduce_bytes
+    }
+}
+
 /// How far an operation is when the call that begins it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
@@ -332,6 +359,11 @@ pub trait PamiDevice {
     /// The group of all tasks, if it is there from the start.
     fn world_group(&self) -> Option<usize> {
         None
+    }
+
+    /// The limits of its groups.
+    fn group_limits(&self) -> GroupLimits {
+        GroupLimits::default()
     }
 
     /// The classes that a group of tasks may take, one bit each, as far as this task knows: ranges of tasks,

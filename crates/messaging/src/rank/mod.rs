@@ -447,10 +447,11 @@ impl<T: Transport> Rank<T> {
         }
         if why == Resumed::Started {
             self.transport.start();
-            if self.transport.prefers_hardware() {
-                let max_bytes = |what| self.transport.collective_max_bytes(what);
-                self.program.set_hardware(HardwareCollectives::new(max_bytes));
-            }
+            let transport = &self.transport;
+            let is_preferred = |what: &Collective| transport.prefers_hardware(*what);
+            let max_bytes =
+                |what| Some(what).filter(is_preferred).and_then(|what| transport.collective_max_bytes(what));
+            self.program.set_hardware(HardwareCollectives::new(max_bytes));
             let mut issue = std::mem::take(&mut self.issue);
             self.program.start(&mut issue);
             self.issue = issue;

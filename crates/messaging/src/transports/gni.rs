@@ -450,6 +450,12 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
         self.placement.has_collectives().then_some(most)
     }
 
+    /// "Implementation of latency sensitive collectives, including MPI_Allreduce and MPI_Barrier, is optimized
+    /// using the Aries collective engine" (*Cray XC Network Software Stack*).
+    fn prefers_hardware(&self, what: Collective) -> bool {
+        matches!(what, Collective::Barrier | Collective::Allreduce)
+    }
+
     /// By a collective engine, which executes one operation on a word: a barrier is one without a used
     /// result, a broadcast a sum with a single contribution.
     fn collective(&mut self, what: Collective, _: u64) {

@@ -244,7 +244,7 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
 
     /// "MPI_Barrier, MPI_Bcast, MPI_Reduce, and MPI_Allreduce directly use the hardware collective network"
     /// (Kumar et al., section IV.B).
-    fn prefers_hardware(&self) -> bool {
+    fn prefers_hardware(&self, _: Collective) -> bool {
         true
     }
 

@@ -38,7 +38,8 @@ pub enum Operation {
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// By the machine's hardware, where its library takes that by itself: on Blue Gene/Q barrier, broadcast,
-    /// reduce and allreduce, if the ranks fill a box of nodes. Otherwise by messages.
+    /// reduce and allreduce, if the ranks fill a box of nodes; on Cray XC barrier, and allreduce of a word; on
+    /// TH Express-2 barrier. Otherwise by messages.
     #[default]
     BySize,
     /// By messages, by the size of the data, with MPICH's cut-offs.

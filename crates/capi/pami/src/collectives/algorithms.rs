@@ -7,6 +7,7 @@ use crate::types::complete;
 use crate::xfer::kind::*;
 use crate::xfer::{Command, Data, Xfer};
 use netloom_messaging::pami::collectives::tree::Tree;
+use netloom_messaging::pami::device::GroupLimits;
 use std::ffi::CStr;
 
 /// How a collective runs.
@@ -175,11 +176,17 @@ algorithms! {
 }
 
 /// The algorithms of a collective in a geometry, by number: those that always work there, and those that must
-/// be checked.
-pub fn of_kind(kind: u32, has_class: bool) -> [Vec<usize>; 2] {
+/// be checked. The geometry's group is given, if it has one: on machines where it has limits there are no
+/// spanning trees of a rectangle.
+pub fn of_kind(kind: u32, group: Option<(usize, GroupLimits)>) -> [Vec<usize>; 2] {
+    let is_limited = group.is_some_and(|(_, limits)| limits != GroupLimits::default());
     let own = ALGORITHMS.iter().enumerate().filter(|(_, algorithm)| algorithm.kind == kind);
-    let listed = own.filter(|(_, algorithm)| has_class || !algorithm.needs.class);
-    let (always, checked): (Vec<_>, Vec<_>) = listed.partition(|(_, algorithm)| algorithm.is_always_listed());
+    let listed = own.filter(|(_, algorithm)| {
+        !algorithm.needs.class || group.is_some() && !(is_limited && algorithm.method == Method::Rectangle)
+    });
+    let (always, checked): (Vec<_>, Vec<_>) = listed.partition(|(_, algorithm)| {
+        algorithm.is_always_listed() && !(is_limited && algorithm.needs.class && kind != BARRIER)
+    });
     [always, checked].map(|list| list.into_iter().map(|(number, _)| number).collect())
 }
 
@@ -210,7 +217,8 @@ impl Algorithm {
     pub unsafe fn obstacles(&self, command: &Command, geometry: &Geometry) -> u32 {
         let mut reasons = 0;
         let is_wrong_size = self.needs.power_of_two && !geometry.members.len().is_power_of_two();
-        if is_wrong_size || self.needs.class && geometry.group().is_none() {
+        let group = geometry.limited_group().filter(|_| self.needs.class);
+        if is_wrong_size || self.needs.class && group.is_none() {
             reasons |= reason::UNSPECIFIED;
         }
         // SAFETY: the caller's promise.
@@ -224,8 +232,31 @@ impl Algorithm {
             if self.needs.bytes_max < usize::MAX && block_bytes(command) > self.needs.bytes_max {
                 reasons |= reason::RANGE;
             }
+            if group.is_some_and(|(_, limits)| !self.is_permitted(command, limits)) {
+                reasons |= reason::RANGE;
+            }
         }
         reasons
+    }
+
+    /// Whether a group with these limits can do a command.
+    ///
+    /// # Safety
+    /// The program gave the command.
+    unsafe fn is_permitted(&self, command: &Command, limits: GroupLimits) -> bool {
+        // SAFETY: the caller's promise; the kind says which member of the union there is.
+        unsafe {
+            match self.kind {
+                BROADCAST => limits.permit_broadcast(data_bytes(command.broadcast.data) as u64),
+                ALLREDUCE => {
+                    let all = command.allreduce;
+                    let combine = Combine::new(all.op, all.cookie, [all.send.kind, all.receive.kind]);
+                    let words = combine.and_then(Combine::words);
+                    words.is_none_or(|words| limits.permit_allreduce(words, data_bytes(all.receive) as u64))
+                }
+                _ => true,
+            }
+        }
     }
 }
 
@@ -262,10 +293,16 @@ unsafe fn is_of_words(command: &Command) -> bool {
 /// The command is that of an alltoall.
 unsafe fn block_bytes(command: &Command) -> usize {
     // SAFETY: the caller's promise.
-    unsafe {
-        let Data { kind, count, .. } = command.exchange.receive;
-        complete(kind).map_or(0, |kind| count.saturating_mul(kind.data_bytes() as usize))
-    }
+    unsafe { data_bytes(command.exchange.receive) }
+}
+
+/// The length of data, bytes; 0 if its type is not complete.
+///
+/// # Safety
+/// The program gave the type.
+unsafe fn data_bytes(Data { kind, count, .. }: Data) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { complete(kind) }.map_or(0, |kind| count.saturating_mul(kind.data_bytes() as usize))
 }
 
 /// `check_fn` of all algorithms that must be checked.

@@ -221,8 +221,9 @@ pub unsafe extern "C" fn PAMI_Collective(handle: *mut c_void, xfer: *mut Xfer) -
         );
     }
     // SAFETY: the program gave the command.
-    let plan = match unsafe { plan::plan(algorithm, &xfer.command, &geometry.members, me, geometry.group()) }
-    {
+    let plan = match unsafe {
+        plan::plan(algorithm, &xfer.command, &geometry.members, me, geometry.limited_group())
+    } {
         Ok(plan) => plan,
         Err(reason) => {
             let name = algorithm.name.to_string_lossy();

@@ -68,6 +68,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
         });
         if let Some(group) = context.core().device().world_group() {
             let geometries = client.geometries.lock().unwrap_or_else(|e| e.into_inner());
+            geometries[&0].limit_group(context.core().device().group_limits());
             geometries[&0].set_group(Some(group));
         }
         let context = Box::into_raw(context);

@@ -7,7 +7,7 @@ use crate::threads::{self, Registry};
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::context::distance;
 use netloom_messaging::pami::device::{
-    Arrival, Begun, Collective, Full, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
+    Arrival, Begun, Collective, Full, GroupLimits, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
 };
 use netloom_messaging::pami::guest::hub::{Hub, Link, Shared};
 use netloom_messaging::pami::guest::{Arrived, Reach, Reply, Report, Request, Requests, Then, ThreadNumber};
@@ -196,6 +196,7 @@ pub struct GuestDevice {
     /// Whether the first group is that of all tasks, and the number of groups so far.
     has_world_group: bool,
     groups: usize,
+    group_limits: GroupLimits,
 }
 
 /// Contexts of a client, and clients, of a task that may have this many contexts.
@@ -210,6 +211,7 @@ impl GuestDevice {
         let mut locked = lock(guest);
         let (tasks, packet_max) = (locked.facts().tasks, locked.facts().packet_max_bytes);
         let (per_node, reach) = (locked.facts().tasks_per_node, locked.facts().reach);
+        let group_limits = locked.facts().group_limits;
         let per_client = contexts_and_clients(locked.facts().contexts).0 as u32;
         let first = client as u32 * per_client;
         let number = first + offset as u32;
@@ -230,6 +232,7 @@ impl GuestDevice {
             polled: None,
             has_world_group,
             groups,
+            group_limits,
         }
     }
 
@@ -478,6 +481,11 @@ impl PamiDevice for GuestDevice {
     #[cold]
     fn world_group(&self) -> Option<usize> {
         self.has_world_group.then_some(0)
+    }
+
+    #[cold]
+    fn group_limits(&self) -> GroupLimits {
+        self.group_limits
     }
 
     #[cold]

@@ -10,7 +10,8 @@ use crate::client::Job;
 use guest::GuestDevice;
 use netloom_messaging::pami::Endpoint;
 use netloom_messaging::pami::device::{
-    Arrival, Begun, Collective, Full, Next, PamiDevice, Piece, Range, Remote, Step, Ticket, Transfer,
+    Arrival, Begun, Collective, Full, GroupLimits, Next, PamiDevice, Piece, Range, Remote, Step, Ticket,
+    Transfer,
 };
 use netloom_messaging::pami::packet::Head;
 use netloom_shm::segment::QUEUES;
@@ -275,6 +276,10 @@ impl PamiDevice for Device {
 
     fn world_group(&self) -> Option<usize> {
         of!(self, device => device.world_group())
+    }
+
+    fn group_limits(&self) -> GroupLimits {
+        of!(self, device => device.group_limits())
     }
 
     fn free_classes(&mut self, tasks: &[(u32, u32)]) -> u64 {

@@ -19,11 +19,11 @@ use crate::xfer::{
     TaskRange, kind,
 };
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::device::PamiDevice;
+use netloom_messaging::pami::device::{GroupLimits, PamiDevice};
 use netloom_messaging::pami::geometry::{Offsets, Topology};
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Most algorithms of a geometry; the alignment of [`Geometry`].
 const ALGORITHMS_MAX: usize = 256;
@@ -37,6 +37,8 @@ pub struct Geometry {
     sequences: [AtomicU32; CONTEXTS_MAX],
     /// The group of the member's device that does its collectives; [`NO_GROUP`] if there is none.
     group: AtomicUsize,
+    /// Its limits, those of a broadcast and of an allreduce.
+    limits: [AtomicU64; 2],
 }
 
 const NO_GROUP: usize = usize::MAX;
@@ -45,7 +47,8 @@ impl Geometry {
     fn new(id: u32, members: Topology) -> Self {
         // 0 is that of the creation.
         let sequences = std::array::from_fn(|_| AtomicU32::new(1));
-        Geometry { id, members: Arc::new(members), sequences, group: AtomicUsize::new(NO_GROUP) }
+        let (group, limits) = (AtomicUsize::new(NO_GROUP), [u64::MAX; 2].map(AtomicU64::new));
+        Geometry { id, members: Arc::new(members), sequences, group, limits }
     }
 
     /// The geometry of all tasks.
@@ -59,9 +62,22 @@ impl Geometry {
         Some(self.group.load(Ordering::Relaxed)).filter(|&group| group != NO_GROUP)
     }
 
+    /// The same with its limits.
+    pub fn limited_group(&self) -> Option<(usize, GroupLimits)> {
+        let [broadcast_bytes, allreduce_bytes] =
+            [0, 1].map(|n: usize| self.limits[n].load(Ordering::Relaxed));
+        Some((self.group()?, GroupLimits { broadcast_bytes, allreduce_bytes }))
+    }
+
     /// Sets the group.
     pub fn set_group(&self, group: Option<usize>) {
         self.group.store(group.unwrap_or(NO_GROUP), Ordering::Relaxed);
+    }
+
+    /// Sets the group's limits.
+    pub fn limit_group(&self, limits: GroupLimits) {
+        self.limits[0].store(limits.broadcast_bytes, Ordering::Relaxed);
+        self.limits[1].store(limits.allreduce_bytes, Ordering::Relaxed);
     }
 
     pub fn handle(&self) -> *mut c_void {
@@ -487,7 +503,7 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_num(
             format!("PAMI_Geometry_algorithms_num: invalid geometry, collective {kind} or lengths"),
         );
     };
-    let lists = of_kind(kind, found.group().is_some());
+    let lists = of_kind(kind, found.limited_group());
     // SAFETY: the program gave space for two.
     unsafe { lengths.cast::<[usize; 2]>().write(lists.map(|list| list.len())) };
     SUCCESS
@@ -508,7 +524,7 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
     let Some(found) = (unsafe { geometry(handle) }).filter(|_| kind < kind::COUNT) else {
         return fail(INVAL, format!("PAMI_Geometry_algorithms_query: invalid geometry or collective {kind}"));
     };
-    let listed = of_kind(kind, found.group().is_some());
+    let listed = of_kind(kind, found.limited_group());
     if always_count > listed[0].len() || checked_count > listed[1].len() {
         let [always, checked] = listed.map(|list| list.len());
         return fail(
@@ -517,10 +533,10 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
         );
     }
     let lists = [
-        (always, always_metadata, always_count, &listed[0]),
-        (checked, checked_metadata, checked_count, &listed[1]),
+        (always, always_metadata, always_count, &listed[0], false),
+        (checked, checked_metadata, checked_count, &listed[1], true),
     ];
-    for (handles, metadata, count, numbers) in lists {
+    for (handles, metadata, count, numbers, is_checked) in lists {
         for (n, &number) in numbers[..count].iter().enumerate() {
             // SAFETY: the program gave space for as many, or NULL.
             unsafe {
@@ -528,7 +544,7 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
                     *handles.add(n) = found.handle().expose_provenance() + number;
                 }
                 if !metadata.is_null() {
-                    metadata.add(n).write(metadata_of(&ALGORITHMS[number]));
+                    metadata.add(n).write(metadata_of(&ALGORITHMS[number], is_checked));
                 }
             }
         }
@@ -538,7 +554,7 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
 
 /// What the program is told about an algorithm. A need that depends on the command, not only on the geometry,
 /// must be checked before each use. All members come to the same result.
-fn metadata_of(algorithm: &Algorithm) -> Metadata {
+fn metadata_of(algorithm: &Algorithm, is_checked: bool) -> Metadata {
     let needs = algorithm.needs;
     let has_range = needs.bytes_max < usize::MAX;
     let flags = [
@@ -548,7 +564,7 @@ fn metadata_of(algorithm: &Algorithm) -> Metadata {
         (OVERLAP, algorithm.method != Method::ActiveMessage),
         (FLOW_CONTROL, algorithm.method == Method::ActiveMessage),
     ];
-    let check_fn = if algorithm.is_always_listed() { None } else { Some(check as CheckFunction) };
+    let check_fn = is_checked.then_some(check as CheckFunction);
     Metadata {
         name: algorithm.name.as_ptr(),
         version: 1,

@@ -24,7 +24,7 @@ pub mod profile;
 pub mod task;
 mod valid;
 
-use super::device::{Collective, Step, Ticket, Transfer};
+use super::device::{Collective, GroupLimits, Step, Ticket, Transfer};
 use super::message_unit::memory::Mapping;
 use profile::Mark;
 use serde::{Deserialize, Serialize};
@@ -294,6 +294,8 @@ pub struct Facts {
     pub threads: u32,
     /// Whether the first of them has the group of all tasks, as its first group.
     pub has_world_group: bool,
+    /// The limits of groups.
+    pub group_limits: GroupLimits,
     /// Most bytes of a packet.
     pub packet_max_bytes: usize,
     /// What the device does with other tasks' memory.

@@ -2,10 +2,11 @@
 //! other's queue, or messages in its buffers of an exclusive channel, as it has credits. They return with
 //! messages in the other direction or, when half of them are owed, by themselves.
 //!
-//! A mini-packet that only returns credits needs none: at most [`UNASKED`] of a partner are in flight at once,
-//! for which the queue has entries.
+//! A mini-packet that only returns credits needs none. It returns at least half of what was granted when it was
+//! sent: at most [`UNASKED`] of a partner are in flight at once, and one more each time that more was granted
+//! meanwhile. For these the queue has entries, too.
 
-/// Entries for mini-packets without credits, for each partner.
+/// Entries for mini-packets without credits, for each partner whose credits have not grown.
 pub(super) const UNASKED: usize = 2;
 
 /// The credits of two ranks for each other's entries, as one of them sees them.
@@ -51,10 +52,11 @@ impl Credits {
         self.owed += count;
     }
 
-    /// The partner gets more of this rank's entries, as many again as it has, out of a pool.
+    /// The partner gets more of this rank's entries, as many again as it has, out of a pool; and another one
+    /// for mini-packets that only return credits.
     pub fn grow(&mut self, pool: &mut u32) {
-        let more = self.granted.min(*pool);
-        *pool -= more;
+        let more = self.granted.min(pool.saturating_sub(1));
+        *pool -= if more > 0 { more + 1 } else { 0 };
         self.granted += more;
         self.owed += more;
     }
@@ -117,10 +119,12 @@ mod tests {
                     }
                 }
                 for side in 0..2 {
+                    // What the queue's owner has granted.
+                    let granted = sides[side].granted as usize;
+                    let growths = (pool - pools[side]) as usize + each as usize - granted;
                     let unasked = queues[side].iter().filter(|(is_message, ..)| !is_message).count();
-                    prop_assert!(unasked <= UNASKED, "{unasked} unasked");
-                    let most = each + pool - pools[side];
-                    prop_assert!((queues[side].len() - unasked) as u32 <= most, "{:?}", queues[side]);
+                    prop_assert!(unasked <= UNASKED + growths, "{unasked} unasked after {growths} growths");
+                    prop_assert!(queues[side].len() - unasked <= granted, "{:?}", queues[side]);
                 }
             }
             prop_assert_eq!(taken, counts);

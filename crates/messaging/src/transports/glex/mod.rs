@@ -461,6 +461,13 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
         self.placement.has_collectives().then(|| collective::max_bytes(what)).flatten()
     }
 
+    /// MPICH2-GLEX2 has collective operations by the NIC (section 4.7). That only barriers are by default is
+    /// ours: here each of the others begins with a barrier of its own, which real programs overlap with their
+    /// computation, so that messages are faster among few ranks.
+    fn prefers_hardware(&self, what: Collective) -> bool {
+        what == Collective::Barrier
+    }
+
     fn collective(&mut self, what: Collective, bytes: u64) {
         if let Some(collectives) = &mut self.collectives {
             collectives.begin(&self.device, what, bytes);

@@ -6,7 +6,7 @@ use crate::typed::Buffer;
 use crate::types::{complete, pack};
 use crate::xfer::Vector;
 use netloom_messaging::pami::collectives::{Area, Block, Blocks};
-use netloom_messaging::pami::device::{self, Collective};
+use netloom_messaging::pami::device::{self, Collective, GroupLimits};
 use netloom_messaging::pami::types::Type;
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -50,8 +50,8 @@ pub struct Planner {
     pub areas: [*mut u8; 3],
     pub buffers: Vec<Buffer>,
     pub unpacks: Vec<Unpack>,
-    /// Whether the device has a group for the geometry, and what it is to do.
-    pub has_group: bool,
+    /// The limits of the device's group for the geometry, if there is one; and what it is to do.
+    pub limits: Option<GroupLimits>,
     pub by_device: Option<Collective>,
 }
 

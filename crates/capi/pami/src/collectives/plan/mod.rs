@@ -17,7 +17,7 @@ use netloom_messaging::pami::collectives::movement::*;
 use netloom_messaging::pami::collectives::reduction::*;
 use netloom_messaging::pami::collectives::tree::*;
 use netloom_messaging::pami::collectives::{Area, Block, Blocks, Place, Schedule};
-use netloom_messaging::pami::device::Collective;
+use netloom_messaging::pami::device::{Collective, GroupLimits};
 use netloom_messaging::pami::geometry::Topology;
 use netloom_messaging::pami::reduce::{Element, Operation, reduction};
 use std::ops::Range;
@@ -103,21 +103,21 @@ pub unsafe fn plan(
     command: &Command,
     members: &Topology,
     me: usize,
-    group: Option<usize>,
+    group: Option<(usize, GroupLimits)>,
 ) -> Planned<Plan> {
     let place = Place { me, count: members.len() };
     let mut planner = Planner {
         areas: [std::ptr::null_mut(); 3],
         buffers: vec![],
         unpacks: vec![],
-        has_group: group.is_some(),
+        limits: group.map(|(_, limits)| limits),
         by_device: None,
     };
     let mut combine = Combine::Noop;
     // SAFETY: the caller's promise; the kind says which member of the union there is.
     let schedule = unsafe {
         match algorithm.kind {
-            kind::BARRIER => match device_or_method(algorithm, place, 0, true, planner.has_group) {
+            kind::BARRIER => match device_or_method(algorithm, place, 0, true, planner.limits.is_some()) {
                 Method::Device => {
                     planner.by_device = Some(Collective::Barrier);
                     by_device()
@@ -143,7 +143,7 @@ pub unsafe fn plan(
         unpacks,
         combine,
         schedule,
-        by_device: group.zip(by_device),
+        by_device: group.map(|(group, _)| group).zip(by_device),
         algorithm,
     })
 }
@@ -164,9 +164,10 @@ unsafe fn broadcast(
     // SAFETY: the caller's promise.
     let (command, side) = unsafe { (&command.broadcast, side(&command.broadcast.data)?) };
     let (root, bytes) = (member(members, command.root)?, side.bytes(command.data.count));
-    let method = device_or_method(algorithm, place, bytes, true, planner.has_group && bytes > 0);
     // The network carries whole words; the library's buffers have space for them.
     let network_bytes = bytes.next_multiple_of(4);
+    let can_device = bytes > 0 && planner.limits.is_some_and(|limits| limits.permit_broadcast(bytes as u64));
+    let method = device_or_method(algorithm, place, bytes, true, can_device);
     let method = match (algorithm.method, method) {
         (Method::Automatic, Method::Device) => selection::broadcast_by_device(bytes),
         (_, method) => method,
@@ -284,7 +285,9 @@ unsafe fn reduce(
     let result = Block::first(Area::Target, bytes);
     let is_scan = algorithm.kind == kind::SCAN;
     let words = combine.words().filter(|_| algorithm.kind == kind::ALLREDUCE);
-    let can_device = planner.has_group && bytes > 0 && words.is_some();
+    let limits = planner.limits.zip(words);
+    let can_device =
+        bytes > 0 && limits.is_some_and(|(limits, words)| limits.permit_allreduce(words, bytes as u64));
     let method = device_or_method(algorithm, place, bytes, is_commutative, can_device);
     if let (Method::Device, Some(combine)) = (method, words) {
         let [source, target] = [Area::Source, Area::Target].map(|area| planner.range(area, bytes));

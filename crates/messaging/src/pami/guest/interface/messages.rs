@@ -11,14 +11,19 @@
 //! ([`Operation::Notify`](netloom_node::process::Operation::Notify)). Queues have no end **(ours)**. Where
 //! the interface fetches, a task copies what it reads of another one of its node directly, as by XPMEM or the
 //! kernel's cross memory attach.
+//!
+//! Where the interface executes collective operations, all tasks are a group, if each has a node of its own:
+//! it does one operation after the other.
 
+use super::gatherings::Gatherings;
 use super::{Arrival, ContextPort, Interface, Watches};
-use crate::pami::device::{Begun, Full, Piece, Range, Step, Ticket, Transfer};
+use crate::pami::device::{Begun, Collective, Full, GroupLimits, Piece, Range, Step, Ticket, Transfer};
 use crate::pami::guest::process::Settings;
 use crate::pami::guest::{ContextNumber, Contexts, Facts, Reach};
 use crate::pami::message_unit::memory::Mapping;
-use crate::pami::packet::Head;
+use crate::pami::packet::{Head, Kind as PacketKind};
 use crate::pami::{Costs, Endpoint};
+use crate::program::Collective as ByHardware;
 use crate::slab::Slab;
 use crate::transit::{Flight, Part};
 use crate::transport::{ENVELOPE_B, Envelope, Event, Kind, Transport};
@@ -38,6 +43,21 @@ const DATA_B: usize = 1 << 15;
 /// Packets and operations that a context may begin before it must ask again.
 const ROOM: u64 = 256;
 
+/// The group of all tasks.
+const WORLD: usize = 0;
+
+/// The data of a collective operation at each task, bytes.
+fn bytes_of(operation: &Collective) -> u64 {
+    match operation {
+        Collective::Barrier => 0,
+        Collective::Broadcast { data, .. } | Collective::Rectangle { data, .. } => data.bytes,
+        // Each word of a reduction is one of 8 B there.
+        Collective::Allreduce { source, combine, .. } | Collective::Reduce { source, combine, .. } => {
+            source.bytes / u64::from(combine.word_B) * 8
+        }
+    }
+}
+
 /// Gives access to the memory of a task.
 pub type MemoryOf = Arc<dyn Fn(u32) -> Box<dyn AddressSpace> + Send + Sync>;
 
@@ -51,13 +71,17 @@ struct Carried {
 type BySequence = HashMap<(u32, u32), Carried>;
 
 /// Packets whose messages are in flight, or whose receiver on the same node has not been notified of them, by
-/// sender: a receiver takes them when their messages have arrived.
-pub struct InFlight(Box<[Mutex<BySequence>]>);
+/// sender: a receiver takes them when their messages have arrived. And the data of collective operations.
+pub struct InFlight {
+    packets: Box<[Mutex<BySequence>]>,
+    gatherings: Gatherings,
+}
 
 impl InFlight {
     /// For a job of this number of tasks.
     pub fn new(tasks: u32) -> Self {
-        InFlight((0..tasks).map(|_| Mutex::default()).collect())
+        let packets = (0..tasks).map(|_| Mutex::default()).collect();
+        InFlight { packets, gatherings: Gatherings::new(tasks) }
     }
 }
 
@@ -116,6 +140,10 @@ struct Messages<C, W> {
     fetches: Slab<Fetch>,
     /// Fetches of an operation that have not ended.
     unfetched: HashMap<(ContextNumber, Ticket), usize>,
+    /// Collective operations that the interface is to execute, and the number of the first of them: it has
+    /// begun.
+    collectives: VecDeque<(ContextNumber, Ticket, Collective)>,
+    collective: u64,
     next_ticket: Ticket,
     notes_flights: bool,
 }
@@ -129,7 +157,17 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
         self.inboxes.entry(context).or_default()
     }
 
+    /// To copy the data of an immediate message, at either end. The library's costs are those of PAMI, which
+    /// has no other for them than a fixed one; it takes the time of other copies itself.
+    fn copy_immediate(&self, head: Head, bytes: &[u8]) {
+        if head.kind() == PacketKind::Immediate {
+            let data_bytes = bytes.len().saturating_sub(head.header_bytes().into()) as u64;
+            self.transport.thread().spend(self.costs.of(Step::Copy(data_bytes)));
+        }
+    }
+
     fn deliver(&mut self, context: ContextNumber, head: Head, bytes: Vec<u8>) {
+        self.copy_immediate(head, &bytes);
         let inbox = self.inbox(context);
         if bytes.len() <= DATA_B {
             return inbox.arrivals.push_back(Arrival::Packet(head, bytes));
@@ -188,7 +226,7 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
         let next = self.sent.entry(to).or_insert(0);
         let sequence = *next;
         *next = next.wrapping_add(1);
-        lock(&self.in_flight.0[self.own as usize]).insert((to, sequence), carried);
+        lock(&self.in_flight.packets[self.own as usize]).insert((to, sequence), carried);
         sequence
     }
 
@@ -208,7 +246,7 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             let next = self.orders.entry(from).or_default();
             let sequence = next.next;
             next.next = sequence.wrapping_add(1);
-            let carried = lock(&self.in_flight.0[from as usize]).remove(&(self.own, sequence));
+            let carried = lock(&self.in_flight.packets[from as usize]).remove(&(self.own, sequence));
             if let Some(Carried { packet: Some((context, head, packet)), .. }) = carried {
                 self.deliver(context, head, packet);
             }
@@ -225,7 +263,7 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             let Some((bytes, found)) = order.early.remove(&order.next) else { return };
             let sequence = order.next;
             order.next = sequence.wrapping_add(1);
-            let carried = lock(&self.in_flight.0[from as usize]).remove(&(self.own, sequence));
+            let carried = lock(&self.in_flight.packets[from as usize]).remove(&(self.own, sequence));
             let Some(Carried { packet: Some((context, head, packet)), sent }) = carried else { continue };
             if self.notes_flights {
                 let node = self.placement.node(from);
@@ -270,6 +308,57 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
         }
     }
 
+    /// Maximum data of a collective operation that the machine's library executes by hardware, bytes.
+    fn by_hardware(&self, what: ByHardware) -> Option<u64> {
+        self.transport.collective_max_bytes(what).filter(|_| self.transport.prefers_hardware(what))
+    }
+
+    /// Begins the first collective operation.
+    fn begin_collective(&mut self) {
+        let Some(&(_, _, operation)) = self.collectives.front() else { return };
+        let (what, source) = match operation {
+            Collective::Barrier => (ByHardware::Barrier, None),
+            // The interfaces' trees have one root. A reduction to which the others contribute nothing has any.
+            Collective::Broadcast { root, data } | Collective::Rectangle { root, data } => {
+                let what = if root == 0 { ByHardware::Broadcast } else { ByHardware::Allreduce };
+                (what, Some(data).filter(|_| root == self.own))
+            }
+            Collective::Allreduce { source, .. } | Collective::Reduce { source, .. } => {
+                (ByHardware::Allreduce, Some(source))
+            }
+        };
+        let data = source.map(|source| {
+            let mut bytes = vec![0; source.bytes as usize];
+            (self.memory_of)(self.own).load(source.address, &mut bytes);
+            bytes
+        });
+        if let Err(differs) = self.in_flight.gatherings.enter(self.collective, self.own, &operation, data) {
+            self.transport.thread().fail("PAMI_Collective", differs);
+            return;
+        }
+        self.transport.collective(what, bytes_of(&operation));
+    }
+
+    /// The first collective operation has ended.
+    fn end_collective(&mut self) {
+        let Some((context, ticket, operation)) = self.collectives.pop_front() else { return };
+        let (target, combine) = match operation {
+            Collective::Barrier => (None, None),
+            Collective::Broadcast { data, .. } | Collective::Rectangle { data, .. } => (Some(data), None),
+            Collective::Allreduce { target, combine, .. } => (Some(target), Some(combine)),
+            Collective::Reduce { root, target, combine, .. } => {
+                (Some(target).filter(|_| root == self.own), Some(combine))
+            }
+        };
+        let result = self.in_flight.gatherings.leave(self.collective, combine);
+        if let Some(target) = target {
+            (self.memory_of)(self.own).store(target.address, &result);
+        }
+        self.collective += 1;
+        self.inbox(context).arrivals.push_back(Arrival::Finished(ticket));
+        self.begin_collective();
+    }
+
     /// Contexts at which something has arrived.
     fn arrived_at(&self) -> Contexts {
         let arrived = self.inboxes.iter().filter(|(_, inbox)| !inbox.arrivals.is_empty());
@@ -290,7 +379,8 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
                     }
                     Some(End::Queued) | None => {}
                 },
-                Some(Event::Collected | Event::Read { .. }) => {}
+                Some(Event::Collected) => self.end_collective(),
+                Some(Event::Read { .. }) => {}
                 None => return,
             }
         }
@@ -337,6 +427,8 @@ impl<C: Send + 'static, W: Copy + Send + 'static> MessageInterface<C, W> {
             held: 0,
             fetches: Slab::default(),
             unfetched: HashMap::new(),
+            collectives: VecDeque::new(),
+            collective: 0,
             next_ticket: 0,
             notes_flights: false,
         };
@@ -363,6 +455,9 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Interface for MessageInterface
     /// counted as data.
     fn adapt(&self, facts: &mut Facts) {
         let messages = lock(&self.messages);
+        let [broadcast_bytes, allreduce_bytes] = [ByHardware::Broadcast, ByHardware::Allreduce]
+            .map(|what| messages.by_hardware(what).unwrap_or(0));
+        facts.group_limits = GroupLimits { broadcast_bytes, allreduce_bytes };
         let eager_max = messages.transport.eager_max_bytes();
         facts.packet_max_bytes = eager_max.min(PACKET_MAX) as usize + ENVELOPE_B;
         facts.rendezvous_from_bytes = facts.rendezvous_from_bytes.min(eager_max.saturating_add(1));
@@ -370,7 +465,17 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Interface for MessageInterface
     }
 
     fn open(&mut self, _: &Settings, endpoint: Endpoint) -> MessageContext<C, W> {
-        MessageContext { messages: Arc::clone(&self.messages), number: endpoint.offset() }
+        let messages = Arc::clone(&self.messages);
+        MessageContext { messages, number: endpoint.offset(), has_world: false }
+    }
+
+    fn has_world(&self) -> bool {
+        lock(&self.messages).by_hardware(ByHardware::Barrier).is_some()
+    }
+
+    fn give_world(&mut self, context: &mut MessageContext<C, W>) -> bool {
+        context.has_world = self.has_world();
+        context.has_world
     }
 
     fn collect(&mut self, _: &mut [(ContextNumber, MessageContext<C, W>)], _: u8) -> Contexts {
@@ -422,6 +527,7 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Interface for MessageInterface
 pub struct MessageContext<C, W> {
     messages: Arc<Mutex<Messages<C, W>>>,
     number: ContextNumber,
+    has_world: bool,
 }
 
 /// What has arrived for a context that is destroyed is lost.
@@ -452,7 +558,9 @@ impl<C: Send + 'static, W: Copy + Send + 'static> ContextPort for MessageContext
 
     fn inject(&mut self, to: Endpoint, head: Head, bytes: Vec<u8>) -> Result<(), Full> {
         let data_bytes = bytes.len().saturating_sub(ENVELOPE_B) as u64;
-        lock(&self.messages).send(to, head, bytes, data_bytes, End::Packet);
+        let mut messages = lock(&self.messages);
+        messages.copy_immediate(head, &bytes);
+        messages.send(to, head, bytes, data_bytes, End::Packet);
         Ok(())
     }
 
@@ -499,6 +607,24 @@ impl<C: Send + 'static, W: Copy + Send + 'static> ContextPort for MessageContext
 
     fn flush(&mut self, _: Endpoint) -> Result<Begun, Full> {
         Ok(Begun::Done)
+    }
+
+    fn has_group(&self, group: usize) -> bool {
+        self.has_world && group == WORLD
+    }
+
+    fn group_has(&self, group: usize, task: u32) -> bool {
+        self.has_group(group) && (task as usize) < lock(&self.messages).placement.nodes().len()
+    }
+
+    fn collective(&mut self, _: usize, operation: Collective) -> Ticket {
+        let mut messages = lock(&self.messages);
+        let ticket = messages.ticket();
+        messages.collectives.push_back((self.number, ticket, operation));
+        if messages.collectives.len() == 1 {
+            messages.begin_collective();
+        }
+        ticket
     }
 
     fn note_flights(&mut self) {
