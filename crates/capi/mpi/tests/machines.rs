@@ -71,10 +71,10 @@ fn collectives_of_all_ranks_are_by_hardware_where_the_library_takes_it() {
     share_core();
     let program = compile("tests/mpi/collective_times.c", folder.path());
     for (name, tasks_per_node, faster) in [
-        ("xc", None, [true, true, false, false]),
-        ("th", None, [true, false, false, false]),
-        ("xc", Some(2), [false; 4]),
-        ("bgl", None, [false; 4]),
+        ("xc", None, [true, true, false]),
+        ("th", None, [true, false, false]),
+        ("xc", Some(2), [false; 3]),
+        ("bgl", None, [false; 3]),
     ] {
         let machine = of(*MACHINES.iter().find(|(of, _)| *of == name).unwrap());
         let machine = Machine { tasks_per_node, ..machine };
@@ -86,7 +86,7 @@ fn collectives_of_all_ranks_are_by_hardware_where_the_library_takes_it() {
         });
         for ((by_hardware, by_messages), is_faster) in hardware.iter().zip(&messages).zip(faster) {
             let ratio = by_hardware.1 / by_messages.1;
-            let expected = if is_faster { 0.1..0.65 } else { 0.7..1.4 };
+            let expected = if is_faster { 0.1..0.65 } else { 0.65..1.5 };
             assert!(expected.contains(&ratio), "{name}, {by_hardware:?}, by messages {by_messages:?}");
         }
     }

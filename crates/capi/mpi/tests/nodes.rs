@@ -119,11 +119,7 @@ fn messages_within_a_node_take_what_their_instructions_lines_and_copies_take() {
     let points = points(&out);
     assert_eq!(points.len(), 9);
     for (bytes, us) in points {
-        let copies = match bytes {
-            ..=64.0 => 0.0,
-            ..=8192.0 => 2.0,
-            _ => 1.0,
-        };
+        let copies = if bytes <= 8192.0 { 2.0 } else { 1.0 };
         let least = library + 2.0 * line + copies * bytes * copy + found;
         let most = least + poll + if bytes < 8192.0 { 0.0 } else { found + poll };
         assert!((least..=most).contains(&us), "{bytes} B: {us} us, {least} to {most} expected");

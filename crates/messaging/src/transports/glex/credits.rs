@@ -2,11 +2,11 @@
 //! other's queue, or messages in its buffers of an exclusive channel, as it has credits. They return with
 //! messages in the other direction or, when half of them are owed, by themselves.
 //!
-//! A mini-packet that only returns credits needs none. It returns at least half of what was granted when it was
-//! sent: at most [`UNASKED`] of a partner are in flight at once, and one more each time that more was granted
-//! meanwhile. For these the queue has entries, too.
+//! A mini-packet that only returns credits needs none. At most [`UNASKED`] of a partner are in flight at once,
+//! for which the queue has entries, too: the partner says with what it sends how many it has taken. It can say
+//! so, for each has given it a credit.
 
-/// Entries for mini-packets without credits, for each partner whose credits have not grown.
+/// Entries for mini-packets without credits, for each partner.
 pub(super) const UNASKED: usize = 2;
 
 /// The credits of two ranks for each other's entries, as one of them sees them.
@@ -17,12 +17,16 @@ pub(super) struct Credits {
     /// Own entries that the partner may fill, and of those the ones that it does not know to be free again.
     granted: u32,
     owed: u32,
+    /// Mini-packets that only returned such credits: those that the partner has not said to have taken, and
+    /// those of the partner of which this rank has not said so.
+    unasked: u8,
+    taken: u8,
 }
 
 impl Credits {
     /// Each rank has this number.
     pub fn new(each: u32) -> Self {
-        Credits { left: each, granted: each, owed: 0 }
+        Credits { left: each, granted: each, owed: 0, unasked: 0, taken: 0 }
     }
 
     /// Takes a credit, if there is one.
@@ -52,11 +56,10 @@ impl Credits {
         self.owed += count;
     }
 
-    /// The partner gets more of this rank's entries, as many again as it has, out of a pool; and another one
-    /// for mini-packets that only return credits.
+    /// The partner gets more of this rank's entries, as many again as it has, out of a pool.
     pub fn grow(&mut self, pool: &mut u32) {
-        let more = self.granted.min(pool.saturating_sub(1));
-        *pool -= if more > 0 { more + 1 } else { 0 };
+        let more = self.granted.min(*pool);
+        *pool -= more;
         self.granted += more;
         self.owed += more;
     }
@@ -68,9 +71,29 @@ impl Credits {
         count
     }
 
-    /// Whether so many are owed that they must be returned by themselves.
+    /// Whether so many are owed that they must be returned by themselves, and may be.
     pub fn must_return(&self) -> bool {
-        self.owed > 0 && 2 * self.owed >= self.granted
+        self.owed > 0 && 2 * self.owed >= self.granted && usize::from(self.unasked) < UNASKED
+    }
+
+    /// They are returned by themselves.
+    pub fn return_unasked(&mut self) {
+        self.unasked += 1;
+    }
+
+    /// The partner has returned credits by themselves.
+    pub fn take_unasked(&mut self) {
+        self.taken += 1;
+    }
+
+    /// How often it has, of which this rank says now that it knows.
+    pub fn acknowledge(&mut self) -> u8 {
+        std::mem::take(&mut self.taken)
+    }
+
+    /// The partner has said how often it has taken credits that were returned by themselves.
+    pub fn acknowledged(&mut self, count: u8) {
+        self.unasked = self.unasked.saturating_sub(count);
     }
 }
 
@@ -80,8 +103,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
-    /// A message, or only credits; and the credits with it.
-    type InFlight = (bool, u16, bool);
+    /// A message, or only credits; the credits with it, whether it wants more, and what it acknowledges.
+    type InFlight = (bool, u16, bool, u8);
 
     proptest! {
         /// Two ranks send and take in any order: no queue gets more than its entries, and all arrives.
@@ -101,12 +124,15 @@ mod tests {
                     if to_send[me] > 0 && sides[me].take() {
                         to_send[me] -= 1;
                         let wants_more = to_send[me] > 0 && sides[me].is_low();
-                        let credits = sides[me].give_back();
-                        queues[other].push_back((true, credits, wants_more));
+                        let (credits, taken) = (sides[me].give_back(), sides[me].acknowledge());
+                        queues[other].push_back((true, credits, wants_more, taken));
                     }
-                } else if let Some((is_message, credits, wants_more)) = queues[me].pop_front() {
+                } else if let Some((is_message, credits, wants_more, acknowledged)) = queues[me].pop_front() {
                     sides[me].returned(credits);
-                    if is_message {
+                    sides[me].acknowledged(acknowledged);
+                    if !is_message {
+                        sides[me].take_unasked();
+                    } else {
                         taken[other] += 1;
                         sides[me].freed(1);
                         if wants_more {
@@ -114,17 +140,16 @@ mod tests {
                         }
                     }
                     if sides[me].must_return() {
-                        let credits = sides[me].give_back();
-                        queues[other].push_back((false, credits, false));
+                        sides[me].return_unasked();
+                        let (credits, taken) = (sides[me].give_back(), sides[me].acknowledge());
+                        queues[other].push_back((false, credits, false, taken));
                     }
                 }
                 for side in 0..2 {
-                    // What the queue's owner has granted.
-                    let granted = sides[side].granted as usize;
-                    let growths = (pool - pools[side]) as usize + each as usize - granted;
                     let unasked = queues[side].iter().filter(|(is_message, ..)| !is_message).count();
-                    prop_assert!(unasked <= UNASKED + growths, "{unasked} unasked after {growths} growths");
-                    prop_assert!(queues[side].len() - unasked <= granted, "{:?}", queues[side]);
+                    prop_assert!(unasked <= UNASKED, "{unasked} unasked");
+                    let most = each + pool - pools[side];
+                    prop_assert!((queues[side].len() - unasked) as u32 <= most, "{:?}", queues[side]);
                 }
             }
             prop_assert_eq!(taken, counts);

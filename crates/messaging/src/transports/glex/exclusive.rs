@@ -90,10 +90,7 @@ impl<D: GlexDevice> GlexTransport<D> {
         let local = RINGS_OUT + u64::from(ring.own * buffers + ring.next_out) * u64::from(size);
         let remote = RINGS_IN + u64::from(place) * u64::from(size);
         ring.next_out = (ring.next_out + 1) % buffers;
-        let (credits, given) = peer.give_back();
-        let packet = Packet::Message;
-        let header =
-            Header { envelope, packet, part: part as u16, credits, buffers: given, wants_more: false };
+        let header = peer.header(envelope, Packet::Message, part as u16);
         let mut data = header.to_bytes().to_vec();
         let length = data.len() as u64 + part;
         if left == envelope.data_bytes() {

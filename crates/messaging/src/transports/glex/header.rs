@@ -44,18 +44,24 @@ pub(super) struct Header {
     /// Mini-packets that the sender has taken since it last said so, and buffers of the exclusive channel.
     pub credits: u16,
     pub buffers: u16,
+    /// How many mini-packets that only returned credits it has taken: credits for mini-packets, and for
+    /// buffers.
+    pub taken: [u8; 2],
     /// Whether the sender needs more credits.
     pub wants_more: bool,
 }
 
-/// The flag of `wants_more`.
+/// The flag of `wants_more`; the bits of `taken`, and their distance.
 const WANTS_MORE: u8 = 0x80;
+const TAKEN: u8 = 3;
+const TAKEN_AT: [u32; 2] = [3, 5];
 
 impl Header {
     pub fn to_bytes(self) -> SmallVec<[u8; 28]> {
         let (packet, argument) = self.packet.to_words();
         let mut bytes = SmallVec::from_slice(&self.envelope.to_bytes());
-        bytes[1] = packet | if self.wants_more { WANTS_MORE } else { 0 };
+        let [mini_packets, buffers] = [0, 1].map(|n| self.taken[n] << TAKEN_AT[n]);
+        bytes[1] = packet | mini_packets | buffers | if self.wants_more { WANTS_MORE } else { 0 };
         bytes[2..4].copy_from_slice(&self.part.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.credits.to_le_bytes());
         bytes[6..8].copy_from_slice(&self.buffers.to_le_bytes());
@@ -68,7 +74,7 @@ impl Header {
         let number = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
         let argument = || Some(u32::from_le_bytes(bytes.get(ENVELOPE_B..ENVELOPE_B + 4)?.try_into().ok()?));
         let first = *bytes.get(1)?;
-        let packet = match first & !WANTS_MORE {
+        let packet = match first & 7 {
             0 => Packet::Message,
             1 => Packet::Block(argument()?),
             2 => Packet::Credit,
@@ -83,6 +89,7 @@ impl Header {
             part: number(2)?,
             credits: number(4)?,
             buffers: number(6)?,
+            taken: TAKEN_AT.map(|at| first >> at & TAKEN),
             wants_more: first & WANTS_MORE != 0,
         })
     }
@@ -99,13 +106,14 @@ mod tests {
         fn headers_survive(
             kind in 0usize..5, sequence: u32, tag: u32, bytes in 0u64..1 << 40, request in 0u32..1 << 24,
             which in 0u8..6, argument: u32, part: u16, credits: u16, buffers: u16, wants_more: bool,
+            taken in prop::array::uniform2(0u8..4),
         ) {
             let envelope = Envelope { kind: KINDS[kind], sequence, tag, bytes, request };
             let packet = [
                 Packet::Message, Packet::Block(argument), Packet::Credit, Packet::Connect(argument),
                 Packet::Accept(argument), Packet::Refuse,
             ][usize::from(which)];
-            let header = Header { envelope, packet, part, credits, buffers, wants_more };
+            let header = Header { envelope, packet, part, credits, buffers, taken, wants_more };
             prop_assert_eq!(Header::of_bytes(&header.to_bytes()), Some(header));
             // One that is cut off is none.
             prop_assert_eq!(Header::of_bytes(&header.to_bytes()[..7]), None);

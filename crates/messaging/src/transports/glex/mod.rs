@@ -254,8 +254,7 @@ impl<D: GlexDevice> GlexTransport<D> {
             return false;
         }
         let wants_more = needs_credit && peer.credits.is_low() && peer.waiting.len() > 1;
-        let (credits, buffers) = peer.give_back();
-        let header = Header { envelope, packet, part, credits, buffers, wants_more };
+        let header = Header { wants_more, ..peer.header(envelope, packet, part) };
         let mut data = header.to_bytes().to_vec();
         if packet == Packet::Message {
             data.resize(data.len() + usize::from(part), 0);
@@ -366,11 +365,7 @@ impl<D: GlexDevice> GlexTransport<D> {
 
     /// Credits have come back.
     fn returned(&mut self, from: u32, header: &Header) {
-        let peer = self.peer(from);
-        peer.credits.returned(header.credits);
-        if let Some(ring) = peer.ring() {
-            ring.credits.returned(header.buffers);
-        }
+        self.peer(from).returned(header);
         self.ready.push_back(from);
     }
 
@@ -385,8 +380,8 @@ impl<D: GlexDevice> GlexTransport<D> {
         }
         while let Some(rank) = self.ready.pop_front() {
             self.send_to(rank);
-            if self.peer(rank).must_return() {
-                self.send_mini_packet(rank, Packet::Credit, NOTHING, 0);
+            if let Some(of_which) = self.peer(rank).return_unasked() {
+                self.send_mini_packet(rank, Packet::Credit, NOTHING, of_which);
             }
         }
     }

@@ -2,9 +2,14 @@
 
 use super::super::blocks::Parts;
 use super::credits::Credits;
-use super::header::Packet;
+use super::header::{Header, Packet};
 use crate::transport::Envelope;
 use std::collections::{BTreeSet, VecDeque};
+
+/// Why credits are returned by themselves, in the place of a part's length: those for mini-packets must be, or
+/// those for buffers of the exclusive channel.
+const OF_MINI_PACKETS: u16 = 0;
+const OF_BUFFERS: u16 = 1;
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -106,15 +111,41 @@ impl Peer {
         matches!(&self.exclusive, Exclusive::Ring(Ring { theirs: Some(_), .. }))
     }
 
-    /// Credits that are returned now: for mini-packets, and for buffers of the exclusive channel.
-    pub fn give_back(&mut self) -> (u16, u16) {
-        let buffers = self.ring().map_or(0, |ring| ring.credits.give_back());
-        (self.credits.give_back(), buffers)
+    /// The header of what is sent to it now: credits that are returned with it, for mini-packets and for
+    /// buffers of the exclusive channel, and what is known of those that it has returned by themselves.
+    pub fn header(&mut self, envelope: Envelope, packet: Packet, part: u16) -> Header {
+        let (credits, taken) = (self.credits.give_back(), self.credits.acknowledge());
+        let of_ring = self.ring().map(|ring| (ring.credits.give_back(), ring.credits.acknowledge()));
+        let (buffers, buffers_taken) = of_ring.unwrap_or_default();
+        let taken = [taken, buffers_taken];
+        Header { envelope, packet, part, credits, buffers, taken, wants_more: false }
     }
 
-    /// Whether credits must be returned by themselves.
-    pub fn must_return(&mut self) -> bool {
-        self.credits.must_return() || self.ring().is_some_and(|ring| ring.credits.must_return())
+    /// What came with something that it sent: the reverse.
+    pub fn returned(&mut self, header: &Header) {
+        self.credits.returned(header.credits);
+        self.credits.acknowledged(header.taken[0]);
+        if header.packet == Packet::Credit && header.part == OF_MINI_PACKETS {
+            self.credits.take_unasked();
+        }
+        if let Some(ring) = self.ring() {
+            ring.credits.returned(header.buffers);
+            ring.credits.acknowledged(header.taken[1]);
+            if header.packet == Packet::Credit && header.part == OF_BUFFERS {
+                ring.credits.take_unasked();
+            }
+        }
+    }
+
+    /// Whether credits must be returned by themselves, and are now: those for which of the two.
+    pub fn return_unasked(&mut self) -> Option<u16> {
+        if self.credits.must_return() {
+            self.credits.return_unasked();
+            return Some(OF_MINI_PACKETS);
+        }
+        let ring = self.ring().filter(|ring| ring.credits.must_return())?;
+        ring.credits.return_unasked();
+        Some(OF_BUFFERS)
     }
 }
 
