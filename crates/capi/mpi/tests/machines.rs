@@ -64,29 +64,23 @@ fn programs_check_their_data() {
 }
 
 /// Barriers of all ranks are by Aries' collective engines and by sequences of descriptors, and all-reductions of
-/// one word by the engines; where ranks share a node, all is by messages.
+/// one word by the engines.
 #[test]
 fn collectives_of_all_ranks_are_by_hardware_where_the_library_takes_it() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
     share_core();
     let program = compile("tests/mpi/collective_times.c", folder.path());
-    for (name, tasks_per_node, faster) in [
-        ("xc", None, [true, true, false]),
-        ("th", None, [true, false, false]),
-        ("xc", Some(2), [false; 3]),
-        ("bgl", None, [false; 3]),
-    ] {
+    for (name, most) in [("xc", [Some(0.5), Some(0.5), None]), ("th", [Some(0.8), None, None])] {
         let machine = of(*MACHINES.iter().find(|(of, _)| *of == name).unwrap());
-        let machine = Machine { tasks_per_node, ..machine };
         let [hardware, messages] = ["1", "0"].map(|is_on| {
             let environment = vec![("PAMID_COLLECTIVES".into(), is_on.into())];
             let (status, _, out, all) = run_job(&machine, Job { environment, ..job(&program, 8) });
             assert_eq!(status, 0, "{name}:\n{all}");
             points(&out)
         });
-        for ((by_hardware, by_messages), is_faster) in hardware.iter().zip(&messages).zip(faster) {
+        for ((by_hardware, by_messages), most) in hardware.iter().zip(&messages).zip(most) {
             let ratio = by_hardware.1 / by_messages.1;
-            let expected = if is_faster { 0.1..0.65 } else { 0.65..1.5 };
+            let expected = most.map_or(0.65..1.5, |most| 0.1..most);
             assert!(expected.contains(&ratio), "{name}, {by_hardware:?}, by messages {by_messages:?}");
         }
     }
