@@ -218,7 +218,8 @@ fn what_cannot_be_is_refused_with_a_reason() {
     }
 }
 
-/// On other machines too, where addresses are the programs' own, and there are no puts, and no groups but that of all tasks.
+/// On other machines too, where addresses are the programs' own, and there are no puts, and no groups but
+/// that of all tasks.
 #[test]
 fn requests_to_transports_are_executed_or_refused() {
     let encoded = |requests: &[(Request, Then)]| -> Vec<Vec<u8>> {
@@ -259,6 +260,8 @@ fn requests_to_transports_are_executed_or_refused() {
         refused(get(vec![(MEMORY.start, 8, u64::MAX)]), "another task's memory");
         refused(Request::Join { by: 0, tasks: vec![(0, 3)], class: 1, group: 0 }, "class 1");
         refused(Request::Collective { by: 0, group: 5, operation: Collective::Barrier, ticket }, "group 5");
+        let operation = Collective::Broadcast { root: 0, data: Range { bytes: 8, ..OWN } };
+        refused(Request::Collective { by: 0, group: 0, operation, ticket }, "group 0");
     }
 }
 

@@ -147,18 +147,19 @@ impl MessagingConfig {
     /// # Errors
     /// If there is such.
     pub fn check_interface(&self, has_th_express: bool, has_aries: bool) -> Result<(), ConfigError> {
-        let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
-        if self.glex.is_some() && !has_th_express {
-            return refuse(
-                "messaging.glex",
-                "these are channels of TH Express NICs, which this machine does not have",
-            );
-        }
-        if self.gni.is_some() && !has_aries {
-            return refuse(
-                "messaging.gni",
-                "these are buffers of Aries NICs' MPI, which this machine does not have",
-            );
+        for (key, is_there, has_interface, what) in [
+            (
+                "glex",
+                self.glex.is_some(),
+                has_th_express,
+                "channels of MPI on TH Express NICs, as th has them",
+            ),
+            ("gni", self.gni.is_some(), has_aries, "buffers of MPI on Aries NICs, as xc has them"),
+        ] {
+            if is_there && !has_interface {
+                let message = format!("this machine has no such NICs: the table is for {what}; leave it out");
+                return Err(ConfigError { key: format!("messaging.{key}"), message });
+            }
         }
         Ok(())
     }

@@ -113,7 +113,7 @@ pub enum Collective {
     },
 }
 
-/// Maximum data of the collective operations that a device does for a group; none by default.
+/// Maximum data of the collective operations that a device does for a group. By default it does all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct GroupLimits {
     /// Of a broadcast, bytes; 0 if it does none.
@@ -129,6 +129,16 @@ impl Default for GroupLimits {
 }
 
 impl GroupLimits {
+    /// Whether it does an operation.
+    pub fn permit(self, operation: &Collective) -> bool {
+        match *operation {
+            Collective::Barrier => true,
+            Collective::Broadcast { data, .. } => self.permit_broadcast(data.bytes),
+            Collective::Allreduce { source, combine, .. } => self.permit_allreduce(combine, source.bytes),
+            Collective::Rectangle { .. } | Collective::Reduce { .. } => self == GroupLimits::default(),
+        }
+    }
+
     /// Whether it does a broadcast of this length, in whole words of 4 B.
     pub fn permit_broadcast(self, bytes: u64) -> bool {
         bytes.next_multiple_of(4) <= self.broadcast_bytes
@@ -136,7 +146,7 @@ impl GroupLimits {
 
     /// Whether it does an allreduce of this length.
     pub fn permit_allreduce(self, combine: Combine, bytes: u64) -> bool {
-        (bytes / u64::from(combine.word_B)).saturating_mul(8) <= self.allreduce_bytes
+        bytes.div_ceil(u64::from(combine.word_B).max(1)).saturating_mul(8) <= self.allreduce_bytes
     }
 }
 

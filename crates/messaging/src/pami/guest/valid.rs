@@ -184,6 +184,9 @@ impl<I: Interface> Task<I> {
             }
             Err(invalid(format!("an operation on {bytes} B whose root is task {root}")))
         };
+        if !self.settings.facts.group_limits.permit(operation) {
+            return Err(invalid(format!("group {group} does no {operation:?}")));
+        }
         match *operation {
             Collective::Broadcast { root, data } | Collective::Rectangle { root, data } => {
                 check_root(root, data.bytes)?;

@@ -137,8 +137,8 @@ impl MachineKind for SwitchedMachine {
 
     fn check(&self) -> Result<(), ConfigError> {
         self.network().check()?;
-        self.messaging.check()?;
         self.messaging.check_interface(self.th.is_some(), self.aries.is_some())?;
+        self.messaging.check()?;
         self.aries.as_ref().map_or(Ok(()), AriesConfig::check)?;
         self.th.as_ref().map_or(Ok(()), ThConfig::check)
     }

@@ -171,8 +171,8 @@ impl MachineKind for TorusMachine {
     fn check(&self) -> Result<(), ConfigError> {
         self.network().check()?;
         self.nic.check(self.packet.chunk_B * self.packet.chunks_max)?;
-        self.messaging.check()?;
         self.messaging.check_interface(false, false)?;
+        self.messaging.check()?;
         if self.message_unit.is_some() && !matches!(self.router, Routers::Queued(_)) {
             let message = "Message Units need queued routers".into();
             return Err(ConfigError { key: "message_unit".into(), message });

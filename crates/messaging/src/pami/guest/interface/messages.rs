@@ -13,9 +13,11 @@
 //! kernel's cross memory attach.
 //!
 //! Where the interface executes collective operations, all tasks are a group, if each has a node of its own:
-//! it does one operation after the other.
+//! it does one operation after the other (`messages/collectives.rs`).
 
-use super::gatherings::Gatherings;
+mod collectives;
+
+use super::collective_data::CollectiveData;
 use super::{Arrival, ContextPort, Interface, Watches};
 use crate::pami::device::{Begun, Collective, Full, GroupLimits, Piece, Range, Step, Ticket, Transfer};
 use crate::pami::guest::process::Settings;
@@ -46,18 +48,6 @@ const ROOM: u64 = 256;
 /// The group of all tasks.
 const WORLD: usize = 0;
 
-/// The data of a collective operation at each task, bytes.
-fn bytes_of(operation: &Collective) -> u64 {
-    match operation {
-        Collective::Barrier => 0,
-        Collective::Broadcast { data, .. } | Collective::Rectangle { data, .. } => data.bytes,
-        // Each word of a reduction is one of 8 B there.
-        Collective::Allreduce { source, combine, .. } | Collective::Reduce { source, combine, .. } => {
-            source.bytes / u64::from(combine.word_B) * 8
-        }
-    }
-}
-
 /// Gives access to the memory of a task.
 pub type MemoryOf = Arc<dyn Fn(u32) -> Box<dyn AddressSpace> + Send + Sync>;
 
@@ -74,14 +64,14 @@ type BySequence = HashMap<(u32, u32), Carried>;
 /// sender: a receiver takes them when their messages have arrived. And the data of collective operations.
 pub struct InFlight {
     packets: Box<[Mutex<BySequence>]>,
-    gatherings: Gatherings,
+    collectives: CollectiveData,
 }
 
 impl InFlight {
     /// For a job of this number of tasks.
     pub fn new(tasks: u32) -> Self {
         let packets = (0..tasks).map(|_| Mutex::default()).collect();
-        InFlight { packets, gatherings: Gatherings::new(tasks) }
+        InFlight { packets, collectives: CollectiveData::new(tasks) }
     }
 }
 
@@ -306,57 +296,6 @@ impl<C: Send + 'static, W: Copy + Send + 'static> Messages<C, W> {
             source_of.load(source + at, part);
             target_of.store(target + at, part);
         }
-    }
-
-    /// Maximum data of a collective operation that the machine's library executes by hardware, bytes.
-    fn by_hardware(&self, what: ByHardware) -> Option<u64> {
-        self.transport.collective_max_bytes(what).filter(|_| self.transport.prefers_hardware(what))
-    }
-
-    /// Begins the first collective operation.
-    fn begin_collective(&mut self) {
-        let Some(&(_, _, operation)) = self.collectives.front() else { return };
-        let (what, source) = match operation {
-            Collective::Barrier => (ByHardware::Barrier, None),
-            // The interfaces' trees have one root. A reduction to which the others contribute nothing has any.
-            Collective::Broadcast { root, data } | Collective::Rectangle { root, data } => {
-                let what = if root == 0 { ByHardware::Broadcast } else { ByHardware::Allreduce };
-                (what, Some(data).filter(|_| root == self.own))
-            }
-            Collective::Allreduce { source, .. } | Collective::Reduce { source, .. } => {
-                (ByHardware::Allreduce, Some(source))
-            }
-        };
-        let data = source.map(|source| {
-            let mut bytes = vec![0; source.bytes as usize];
-            (self.memory_of)(self.own).load(source.address, &mut bytes);
-            bytes
-        });
-        if let Err(differs) = self.in_flight.gatherings.enter(self.collective, self.own, &operation, data) {
-            self.transport.thread().fail("PAMI_Collective", differs);
-            return;
-        }
-        self.transport.collective(what, bytes_of(&operation));
-    }
-
-    /// The first collective operation has ended.
-    fn end_collective(&mut self) {
-        let Some((context, ticket, operation)) = self.collectives.pop_front() else { return };
-        let (target, combine) = match operation {
-            Collective::Barrier => (None, None),
-            Collective::Broadcast { data, .. } | Collective::Rectangle { data, .. } => (Some(data), None),
-            Collective::Allreduce { target, combine, .. } => (Some(target), Some(combine)),
-            Collective::Reduce { root, target, combine, .. } => {
-                (Some(target).filter(|_| root == self.own), Some(combine))
-            }
-        };
-        let result = self.in_flight.gatherings.leave(self.collective, combine);
-        if let Some(target) = target {
-            (self.memory_of)(self.own).store(target.address, &result);
-        }
-        self.collective += 1;
-        self.inbox(context).arrivals.push_back(Arrival::Finished(ticket));
-        self.begin_collective();
     }
 
     /// Contexts at which something has arrived.

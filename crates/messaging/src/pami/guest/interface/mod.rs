@@ -3,9 +3,9 @@
 //! - [`mod@unit`] – a Message Unit, with packets, RDMA and class routes.
 //! - [`messages`] – any other network interface, by the [`Transport`](crate::transport::Transport) of its
 //!   messages.
-//! - `gatherings` – the data of collective operations that such interfaces execute.
+//! - `collective_data` – the data of collective operations that such interfaces execute.
 
-mod gatherings;
+mod collective_data;
 pub mod messages;
 pub mod unit;
 
