@@ -278,20 +278,20 @@ fn bgl_all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
             "1 to 1.5 ms",
         ),
     ];
-    let mut findings = vec![];
-    for torus in ["40x32x16", "64x32x32"].into_iter().filter(|_| !bench.quick) {
-        for (schedule, of_schedule, span) in SCHEDULES {
-            let dims = dims(torus);
-            let sets: Vec<&str> = [&*dims].into_iter().chain(of_schedule.iter().copied()).collect();
-            let names = ["links.mean_utilization", "peak_of_shape"];
-            let [used, peak] = programs::figures(bench, BGL_ENDLESS, &sets, names)?;
-            let id = format!("further.bgl_all_to_all[{torus}/{schedule}].fraction_of_peak");
-            let finding = Finding::run(id, used / peak, format!("{}, {torus}", BGL_ENDLESS.0));
-            findings
-                .push(finding.instead(Some(format!("{span} of an endless one in place of a whole call"))));
-        }
-    }
-    Ok(findings)
+    let of = |torus: &'static str| SCHEDULES.map(|schedule| (torus, schedule));
+    let runs = if bench.quick { vec![] } else { ["64x32x32", "40x32x16"].map(of).concat() };
+    let sets = |&(torus, (_, of_schedule, _)): &(&str, (_, &[&str], _))| {
+        [dims(torus)].into_iter().chain(of_schedule.iter().map(|&set| set.to_owned())).collect::<Vec<_>>()
+    };
+    let sets: Vec<Vec<String>> = runs.iter().map(sets).collect();
+    let figures =
+        programs::figures_of_each(bench, BGL_ENDLESS, &sets, ["links.mean_utilization", "peak_of_shape"])?;
+    let finding = |((torus, (schedule, _, span)), [used, peak]): ((_, (_, _, _)), [f64; 2])| {
+        let id = format!("further.bgl_all_to_all[{torus}/{schedule}].fraction_of_peak");
+        let finding = Finding::run(id, used / peak, format!("{}, {torus}", BGL_ENDLESS.0));
+        finding.instead(Some(format!("{span} of an endless one in place of a whole call")))
+    };
+    Ok(runs.into_iter().zip(figures).map(finding).collect())
 }
 
 /// The setting of a torus of these sides.
@@ -316,15 +316,16 @@ fn bgl_link_load(_: &Bench) -> Result<Vec<Finding>, Problem> {
 /// The network's share in long messages, without MPI's software, for each torus by its ranks per node.
 fn bgq_alltoall(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     const ROWS: [(&str, f64, &[u32]); 5] = [
-        ("4x4x4x4x2", 4.0, &[16, 4, 1]),
-        ("4x4x4x8x2", 8.0, &[16, 4, 1]),
-        ("4x4x4x16x2", 16.0, &[16, 4, 1]),
-        ("4x4x8x16x2", 16.0, &[16]),
         ("4x4x16x16x2", 16.0, &[16]),
+        ("4x4x8x16x2", 16.0, &[16]),
+        ("4x4x4x16x2", 16.0, &[16, 4, 1]),
+        ("4x4x4x8x2", 8.0, &[16, 4, 1]),
+        ("4x4x4x4x2", 4.0, &[16, 4, 1]),
     ];
+    let sets = ROWS.map(|(torus, ..)| vec![dims(torus)]);
+    let figures = programs::figures_of_each(bench, ENDLESS, &sets, ["throughput.accepted"])?;
     let mut findings = vec![];
-    for (torus, longest, ranks) in ROWS {
-        let [mb_per_s] = programs::figures(bench, ENDLESS, &[&dims(torus)], ["throughput.accepted"])?;
+    for ((torus, longest, ranks), [mb_per_s]) in ROWS.into_iter().zip(figures) {
         let fraction = mb_per_s / 1e3 * longest / (8.0 * 1.8);
         findings.extend(ranks.iter().map(|ranks| {
             let id = format!("further.bgq_alltoall[{torus}/{ranks}].fraction_of_peak");
@@ -344,62 +345,74 @@ fn partition(torus: &str) -> [String; 2] {
 
 /// 32 MiB over all links. More than 1,024 nodes take a quarter of an hour.
 fn bgq_broadcast(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let tori = ["2x2x4x4x2", "4x2x4x4x2", "4x4x4x4x2", "4x4x4x8x2"];
-    let mut findings = vec![];
-    for torus in &tori[..if bench.quick { 1 } else { tori.len() }] {
+    let tori = ["4x4x4x8x2", "4x4x4x4x2", "4x2x4x4x2", "2x2x4x4x2"];
+    let tori = &tori[if bench.quick { tori.len() - 1 } else { 0 }..];
+    let sets = |torus: &&str| {
         let [dims, wrap] = partition(torus);
-        let sets = [&dims, &wrap, "workload.bytes=33_554_432"];
-        let [mb_per_s] = programs::figures(bench, RECTANGLE, &sets, ["measured.throughput_MB_per_s"])?;
+        vec![dims, wrap, "workload.bytes=33_554_432".into()]
+    };
+    let sets: Vec<Vec<String>> = tori.iter().map(sets).collect();
+    let figures = programs::figures_of_each(bench, RECTANGLE, &sets, ["measured.throughput_MB_per_s"])?;
+    let finding = |(torus, [mb_per_s]): (&&str, [f64; 1])| {
         let id = format!("further.bgq_broadcast[{torus}].GB_per_s");
-        findings.push(Finding::run(id, mb_per_s / 1e3, format!("{}, 32 MiB", RECTANGLE.0)));
-    }
-    Ok(findings)
+        Finding::run(id, mb_per_s / 1e3, format!("{}, 32 MiB", RECTANGLE.0))
+    };
+    Ok(tori.iter().zip(figures).map(finding).collect())
 }
 
 /// Sums of doubles over all nodes, one rank per node.
 fn bgq_allreduce(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     const ROWS: [(&str, u32); 6] = [
-        ("4x4x4x4x2", 65_536),
-        ("4x4x4x4x2", 1_048_576),
-        ("4x4x4x4x2", 8_388_608),
+        ("4x4x4x8x2", 33_554_432),
         ("4x4x4x4x2", 33_554_432),
         ("4x4x4x8x2", 8_388_608),
-        ("4x4x4x8x2", 33_554_432),
+        ("4x4x4x4x2", 8_388_608),
+        ("4x4x4x4x2", 1_048_576),
+        ("4x4x4x4x2", 65_536),
     ];
-    let mut findings = vec![];
-    for (torus, bytes) in ROWS.into_iter().take(if bench.quick { 2 } else { ROWS.len() }) {
-        let (dims, bytes_set) = (dims(torus), format!("workload.bytes={bytes}"));
-        let sets = [&*dims, "workload.processes=1", &bytes_set];
-        let rows = programs::rows(bench, ALLREDUCE, &sets)?;
+    let rows = &ROWS[if bench.quick { 4 } else { 0 }..];
+    let sets = |&(torus, bytes): &(&str, u32)| {
+        vec![dims(torus), "workload.processes=1".into(), format!("workload.bytes={bytes}")]
+    };
+    let sets: Vec<Vec<String>> = rows.iter().map(sets).collect();
+    let measured = programs::rows_of_each(bench, ALLREDUCE, &sets)?;
+    let finding = |(&(torus, bytes), measured): (&(&str, u32), Vec<Vec<f64>>)| {
         let id = format!("further.bgq_allreduce[{torus}/{bytes}].us");
-        findings.push(Finding::run(id, only(&rows, 2), ALLREDUCE.0));
-    }
-    Ok(findings)
+        Finding::run(id, only(&measured, 2), ALLREDUCE.0)
+    };
+    Ok(rows.iter().zip(measured).map(finding).collect())
+}
+
+/// Those of some numbers of nodes, the greatest first, that are run; a quick run has few nodes.
+fn nodes_of<const N: usize>(bench: &Bench, nodes: [u32; N]) -> Vec<u32> {
+    nodes.into_iter().filter(|&nodes| !bench.quick || nodes <= 4).collect()
 }
 
 fn xc_random_ring(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let mut findings = vec![];
-    for nodes in [2, 4, 8, 16, 32, 128, 256].into_iter().filter(|&nodes| !bench.quick || nodes <= 4) {
-        // Few nodes are soon done.
-        let rings = (16 / nodes).max(1);
-        let sets = [format!("workload.ranks={nodes}"), format!("workload.rings={rings}")];
-        let gb_per_s = only(&programs::rows(bench, RING, &[&sets[0], &sets[1]])?, 1);
-        let note = format!("{}, the first nodes of a quiet machine, rings: {rings}", RING.0);
-        findings.push(Finding::run(format!("further.xc_random_ring[{nodes}].GB_per_s"), gb_per_s, note));
-    }
-    Ok(findings)
+    let nodes = nodes_of(bench, [256, 128, 32, 16, 8, 4, 2]);
+    // Few nodes are soon done.
+    let rings = |nodes: u32| (16 / nodes).max(1);
+    let sets =
+        |&nodes: &u32| vec![format!("workload.ranks={nodes}"), format!("workload.rings={}", rings(nodes))];
+    let sets: Vec<Vec<String>> = nodes.iter().map(sets).collect();
+    let rows = programs::rows_of_each(bench, RING, &sets)?;
+    let finding = |(nodes, rows): (u32, Vec<Vec<f64>>)| {
+        let note = format!("{}, the first nodes of a quiet machine, rings: {}", RING.0, rings(nodes));
+        Finding::run(format!("further.xc_random_ring[{nodes}].GB_per_s"), only(&rows, 1), note)
+    };
+    Ok(nodes.into_iter().zip(rows).map(finding).collect())
 }
 
 /// More than 64 nodes take an hour.
 fn xc_all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let mut findings = vec![];
-    for nodes in [2, 4, 8, 16, 32, 64].into_iter().filter(|&nodes| !bench.quick || nodes <= 4) {
-        let ranks = format!("workload.ranks={nodes}");
-        let [us] = programs::figures(bench, ALL_TO_ALL, &[&ranks], ["simulated.run_time_us"])?;
+    let nodes = nodes_of(bench, [64, 32, 16, 8, 4, 2]);
+    let sets: Vec<Vec<String>> = nodes.iter().map(|nodes| vec![format!("workload.ranks={nodes}")]).collect();
+    let figures = programs::figures_of_each(bench, ALL_TO_ALL, &sets, ["simulated.run_time_us"])?;
+    let finding = |(nodes, [us]): (u32, [f64; 1])| {
         let note = format!("{}, the first nodes of a quiet machine", ALL_TO_ALL.0);
-        findings.push(Finding::run(format!("further.xc_all_to_all[{nodes}].time_us"), us, note));
-    }
-    Ok(findings)
+        Finding::run(format!("further.xc_all_to_all[{nodes}].time_us"), us, note)
+    };
+    Ok(nodes.into_iter().zip(figures).map(finding).collect())
 }
 
 /// A put by FMA until its response has come.
@@ -421,11 +434,14 @@ fn xc_atomics(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 }
 
 fn th_collectives(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let mut findings = vec![];
-    for (by, offload) in [("messages", false), ("interface", true)].into_iter().filter(|_| !bench.quick) {
+    let by = if bench.quick { vec![] } else { vec![("messages", false), ("interface", true)] };
+    let sets = |(_, offload): &(&str, bool)| {
         let offload = format!("workload.offload={offload}");
-        let sets = ["topology.down=[32,16,32]", "topology.up=[13,16]", &offload];
-        let rows = programs::rows(bench, GLEX_COLLECTIVES, &sets)?;
+        vec!["topology.down=[32,16,32]".to_owned(), "topology.up=[13,16]".into(), offload]
+    };
+    let sets: Vec<Vec<String>> = by.iter().map(sets).collect();
+    let mut findings = vec![];
+    for ((by, _), rows) in by.into_iter().zip(programs::rows_of_each(bench, GLEX_COLLECTIVES, &sets)?) {
         for (column, operation) in ["barrier", "broadcast"].into_iter().enumerate() {
             let id = format!("further.th_collectives[{operation}/{by}].us");
             let note = format!("{}, 16,384 nodes in a tree of the usual degree", GLEX_COLLECTIVES.0);
