@@ -64,7 +64,8 @@ fn programs_check_their_data() {
 }
 
 /// Barriers of all ranks are by Aries' collective engines and by sequences of descriptors, and all-reductions of
-/// one word by the engines.
+/// one word by the engines. What PAMI's other collectives send takes the times of the machine's library, as
+/// what MPI's own send does.
 #[test]
 fn collectives_of_all_ranks_are_by_hardware_where_the_library_takes_it() {
     let (_alone, folder) = (alone(), tempfile::tempdir().unwrap());
@@ -80,7 +81,7 @@ fn collectives_of_all_ranks_are_by_hardware_where_the_library_takes_it() {
         });
         for ((by_hardware, by_messages), most) in hardware.iter().zip(&messages).zip(most) {
             let ratio = by_hardware.1 / by_messages.1;
-            let expected = most.map_or(0.65..1.5, |most| 0.1..most);
+            let expected = most.map_or(0.95..1.1, |most| 0.1..most);
             assert!(expected.contains(&ratio), "{name}, {by_hardware:?}, by messages {by_messages:?}");
         }
     }

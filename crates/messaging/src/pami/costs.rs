@@ -1,7 +1,7 @@
 //! How long the steps of the library's software take on a simulated machine.
 
 use super::device::Step;
-use crate::config::{MessagingConfig, MpiConfig, PamiConfig, Steps};
+use crate::config::{MessagingConfig, PamiConfig, Steps};
 use crate::mpi::Costs as MpiCosts;
 use netloom_mpi::transport::Step as MpiStep;
 use netloom_node::time::Microticks;
@@ -48,23 +48,24 @@ impl Costs {
         }
     }
 
-    /// Those of a machine whose messages are not PAMI's: the protocols take what its messaging library takes,
-    /// and no time of their own.
+    /// Those of a machine whose messages are not PAMI's: what its messaging library takes for a send and for a
+    /// receive is taken by each message, MPI's and those of a collective operation alike, and the protocols
+    /// take no time of their own.
     pub fn of_messages(config: &MessagingConfig, ticks_per_second: u64) -> Self {
+        let (send_ns, receive_ns) = (config.send_ns.unwrap_or(0.0), config.receive_ns.unwrap_or(0.0));
         let pami = config.pami.unwrap_or(PamiConfig {
+            immediate_ns: send_ns,
+            send_ns,
+            dispatch_ns: receive_ns,
             poll_ns: POLL_NS,
             clock_ns: CLOCK_NS,
             copy_GB_per_s: config.copy_GB_per_s,
             atomic_ns: config.shared_line_ns.unwrap_or(0.0),
             // As of a send and a receive.
-            collective_ns: config.send_ns.unwrap_or(0.0) + config.receive_ns.unwrap_or(0.0),
+            collective_ns: send_ns + receive_ns,
             ..PamiConfig::default()
         });
-        let mpi = config.mpi.unwrap_or(MpiConfig {
-            send_ns: config.send_ns.unwrap_or(0.0),
-            complete_ns: config.receive_ns.unwrap_or(0.0),
-            ..MpiConfig::default()
-        });
+        let mpi = config.mpi.unwrap_or_default();
         Costs::new(&pami, ticks_per_second).with_mpi(MpiCosts::new(&mpi, &pami, ticks_per_second))
     }
 
