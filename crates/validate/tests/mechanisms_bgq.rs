@@ -80,6 +80,8 @@ fn memory_and_links_make_table_2() {
     };
     let (long, short) = ("workload.bytes=[2097152]", "workload.bytes=[1048576]");
     assert!(rate(long, &[]) < 27.0 && rate(long, &["message_unit.l2_B=67108864"]) > 34.0);
+    // Some sets have room for all of their data, if a hash chooses them.
+    assert!((28.0..31.0).contains(&rate(long, &["message_unit.l2_ways=16"])));
     // Acknowledgements of 16 B fit into the gap between two packets; longer ones do not.
     assert!(rate(short, &["packet.ack_B=40"]) < 0.97 * rate(short, &[]));
     assert!(rate(short, &["router.gap_ns=0"]) > 1.01 * rate(short, &[]));

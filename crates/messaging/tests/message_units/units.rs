@@ -36,6 +36,7 @@ pub fn unit() -> MessageUnitConfig {
         receive_ticks: 1060,
         collective_ticks: 500,
         l2_B: 32 << 20,
+        l2_ways: None,
         ddr_bytes_per_tick: 3.125,
         pcie_bytes_per_tick: 0.5,
         network_fifo_packets: 2,

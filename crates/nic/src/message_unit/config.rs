@@ -29,6 +29,9 @@ pub struct MessageUnitConfig {
     pub collective_ticks: u32,
     /// Room of the L2 cache, through which all of the unit's reads and writes pass, bytes.
     pub l2_B: u64,
+    /// Ways of its sets: a hash of the address chooses the set. If omitted, data may lie anywhere in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l2_ways: Option<u32>,
     /// Bandwidth of the memory behind it, reads and writes together.
     pub ddr_bytes_per_tick: f64,
     /// Bandwidth of an IO node's PCIe, per direction.
@@ -85,6 +88,9 @@ impl MessageUnitConfig {
         }
         if self.l2_B < 1 << 16 {
             return refuse("l2_B", format!("expected at least 64 KiB, found {}", self.l2_B));
+        }
+        if let Some(ways) = self.l2_ways.filter(|ways| !(1..=1024).contains(ways)) {
+            return refuse("l2_ways", format!("expected 1 to 1024, found {ways}"));
         }
         for (key, rate) in [
             ("ddr_bytes_per_tick", self.ddr_bytes_per_tick),

@@ -28,6 +28,13 @@ fn slice_of(address: u64) -> usize {
     (0..8).fold(0, |hash, group| hash ^ (line >> (4 * group) & 15)) as usize
 }
 
+/// The set of the L2 that holds a stretch, by a mixing function (that of SplitMix64; **ours**).
+fn set_of(stretch: u64, sets: usize) -> usize {
+    let x = (stretch ^ stretch >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (u128::from(x ^ x >> 31) * sets as u128 >> 64) as usize
+}
+
 /// The master ports, with the times at which each accepts the next request of each priority and returns the
 /// next data; and the memory behind them.
 #[derive(Default)]
@@ -38,7 +45,8 @@ pub(super) struct MasterPorts {
     slice_free: [Time; SLICES],
     /// Requests of each port: writes; reads of 32, 64, 128 B.
     pub requests: [[u64; 4]; super::NETWORK_FIFOS],
-    l2: L2,
+    /// The sets of the L2: one, if data may lie anywhere.
+    l2: Vec<L2>,
     /// When the DDR has completed its transfers, ticks.
     ddr_free: f64,
 }
@@ -70,7 +78,15 @@ impl MasterPorts {
     /// hits.
     fn touch(&mut self, c: &MessageUnitConfig, now: Time, start: u64, bytes: u64, writes: bool) -> Time {
         let stretches = start / STRETCH..=(start + bytes - 1) / STRETCH;
-        let moved: u64 = stretches.map(|stretch| self.l2.touch(stretch, writes, c.l2_B)).sum();
+        let set_bytes = c.l2_ways.map_or(c.l2_B, |ways| u64::from(ways) * STRETCH);
+        if self.l2.is_empty() {
+            self.l2.resize_with((c.l2_B / set_bytes).max(1) as usize, L2::default);
+        }
+        let mut moved = 0;
+        for stretch in stretches {
+            let set = if self.l2.len() == 1 { 0 } else { set_of(stretch, self.l2.len()) };
+            moved += self.l2[set].touch(stretch, writes, set_bytes);
+        }
         if moved == 0 {
             return now;
         }
@@ -187,6 +203,7 @@ pub(super) mod tests {
             receive_ticks: 1,
             collective_ticks: 1,
             l2_B: 1 << 20,
+            l2_ways: None,
             ddr_bytes_per_tick: 1e9,
             pcie_bytes_per_tick: 0.5,
             network_fifo_packets: 1,

@@ -17,6 +17,8 @@ pub struct ThConfig {
     pub pcie: PcieConfig,
     /// Most data of a transfer over it.
     pub pcie_payload_max_B: u32,
+    /// Most data that a read request asks for; more takes several.
+    pub pcie_request_max_B: u32,
     /// Descriptors that a virtual port holds on the chip: the HDQ of a PIO port, the SDQ buffer of a DMA
     /// port.
     pub port_descriptors: u32,
@@ -128,6 +130,8 @@ impl ThConfig {
             },
             // (ours), to the next fitted one.
             pcie_payload_max_B: 128,
+            // PCI-Express' own default; a packet's data is less.
+            pcie_request_max_B: 512,
             port_descriptors: 16,
             sdq_descriptors: 1024,
             schedule_milliticks: 10_000,
@@ -183,6 +187,7 @@ impl ThConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         for (key, value, least, most) in [
             ("pcie_payload_max_B", self.pcie_payload_max_B.into(), 64, 4096),
+            ("pcie_request_max_B", self.pcie_request_max_B.into(), 64, 4096),
             ("port_descriptors", self.port_descriptors.into(), 1, 1 << 16),
             ("sdq_descriptors", self.sdq_descriptors.into(), 1, 1 << 20),
             ("descriptor_B", self.descriptor_B.into(), 16, 256),

@@ -202,7 +202,10 @@ impl Nic {
 
     /// A packet's address has been translated: its data is requested from the host.
     pub(super) fn read(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
-        let (_, end) = self.pcie.send(&c.config.pcie, Direction::Up, t, 0);
+        let mut end = t;
+        for _ in 0..read.bytes.div_ceil(c.config.pcie_request_max_B).max(1) {
+            end = self.pcie.send(&c.config.pcie, Direction::Up, t, 0).1;
+        }
         self.schedule.at(end + at_host(&c.config.pcie), Action::AtHost(read));
     }
 

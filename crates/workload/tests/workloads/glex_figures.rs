@@ -14,12 +14,16 @@ use netloom_workload::glex::{GlexConfig, Path, program};
 
 /// Runs a program on two frames; returns the only row of its table.
 fn run(config: &GlexConfig) -> Vec<f64> {
+    run_with(&ThConfig::th_express_2(), config)
+}
+
+/// The same with another NIC.
+fn run_with(nic: &ThConfig, config: &GlexConfig) -> Vec<f64> {
     let network = TiledConfig::th_express_2(2);
     config.check(64).expect("possible");
     let options = BuildOptions { injection_fifos: 2, ..BuildOptions::default() };
-    let nic = ThConfig::th_express_2();
     let mut machine = TiledNetwork::new(&network, &options, |numbers| {
-        glex::nics(&nic, &network, numbers, 1, 1, |glex| program(config, glex, network.ticks_per_second))
+        glex::nics(nic, &network, numbers, 1, 1, |glex| program(config, glex, network.ticks_per_second))
     })
     .expect("buildable");
     assert_eq!(machine.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
@@ -70,6 +74,19 @@ fn bandwidths() {
             }
         }
     }
+}
+
+/// Read requests take the direction of what is written: of 128 B instead of a packet's 256, and of 64.
+#[test]
+#[allow(non_snake_case)]
+fn read_requests_take_bandwidth_of_writes() {
+    let both_ways = |pcie_request_max_B| {
+        let nic = ThConfig { pcie_request_max_B, ..ThConfig::th_express_2() };
+        let config = Bandwidth { bytes: 65_536, puts: 64, both_ways: true, ..Bandwidth::default() };
+        run_with(&nic, &GlexConfig::Bandwidth(config))[1]
+    };
+    let [whole, halves, quarters] = [256, 128, 64].map(both_ways);
+    assert!(halves < 0.96 * whole && quarters < 0.92 * halves, "{whole}, {halves}, {quarters} GB/s");
 }
 
 /// By NICs and by hosts: NICs need not wait for their hosts at each level of the tree. The programs check
