@@ -169,7 +169,7 @@ impl Mistake {
                     "`{path}` has {}",
                     if is_type { "the wrong type of value" } else { "an invalid value" }
                 ),
-                format!("expected {}, found {found}", in_words(&expected)),
+                format!("expected {}, found {found}", in_words(&expected, &found)),
                 None,
             ),
             Kind::Other(message) => (message, "here".into(), None),
@@ -182,7 +182,17 @@ impl Mistake {
     }
 }
 
-fn in_words(expected: &str) -> String {
+fn in_words(expected: &str, found: &str) -> String {
+    // A number that the type does not hold would be said to be expected.
+    let most = match expected {
+        "u8" => Some(u64::from(u8::MAX)),
+        "u16" => Some(u16::MAX.into()),
+        "u32" => Some(u32::MAX.into()),
+        _ => None,
+    };
+    if let Some(most) = most.filter(|&most| found.parse().is_ok_and(|found: u64| found > most)) {
+        return format!("a whole number up to {most}");
+    }
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more".into(),
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".into(),

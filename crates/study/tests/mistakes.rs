@@ -90,6 +90,8 @@ fn a_wrong_type() {
     );
     let text = refused(&changed("topology.dims", "router.paths = \"two\"\ntopology.dims"), &[]);
     assert!(text.contains("study.toml:5:16") && text.contains("a whole number"), "{text}");
+    let text = refused(&changed("region = [4, 4, 4]", "region = [4, 4, 5_000_000_000]"), &[]);
+    assert!(text.contains("expected a whole number up to 4294967295, found 5000000000"), "{text}");
     let text = refused(&changed("[8, 8, 8]", "8"), &[]);
     assert!(text.contains("`topology.dims`") && text.contains("expected a list, found 8"), "{text}");
     let text = refused(&changed("{ link_utilization = 0.5 }", "7"), &[]);

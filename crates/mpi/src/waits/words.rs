@@ -5,8 +5,9 @@ use crate::matching::Pattern;
 use crate::point_to_point::is_partitioned;
 use crate::transport::Process;
 
-/// Ranks that are named one by one; of more, the first of them are named.
+/// Ranks that are named one by one; of more, the first of them are named. The same for operations.
 const NAMED: usize = 8;
+const LISTED: usize = 12;
 
 /// Numbers in words: `0, 2 to 5 and 9`. They are in order.
 pub fn numbers(list: &[u32]) -> String {
@@ -83,7 +84,7 @@ impl Waits {
         self.communicator(context).map_or("a communicator that is freed", |of| &of.name)
     }
 
-    /// All that has not ended.
+    /// All that has not ended; of much, the first of it and how much more there is.
     pub fn pending_in_words(&self) -> Vec<String> {
         // The messages of one collective operation are one line, and so are those of a partitioned message.
         let mut list: Vec<String> = vec![];
@@ -99,6 +100,11 @@ impl Waits {
             if pending.context().is_none_or(|context| !is_partitioned(context)) || !list.contains(&words) {
                 list.push(words);
             }
+        }
+        let more = list.len().saturating_sub(LISTED);
+        if more > 1 {
+            list.truncate(LISTED);
+            list.push(format!("{more} others"));
         }
         list
     }
@@ -291,6 +297,18 @@ mod tests {
         let waits = Waits { calls: vec![("MPI_Ibcast".into(), 1)], ..waits };
         assert_eq!(waits.pending_in_words()[6], format!("messages of ranks 1 and 2 of {left}"));
         assert_eq!(waits.in_short(), format!("MPI_Ibcast of {left}"));
+    }
+
+    #[test]
+    fn of_much_only_the_first_is_listed() {
+        let pending = |count| {
+            let receive = |tag| Pending::Receive(Pattern { context: 0, source: -1, tag });
+            Waits { pending: (0..count).map(receive).collect(), ..Waits::default() }.pending_in_words()
+        };
+        assert_eq!(pending(13).len(), 13);
+        let many = pending(300);
+        assert_eq!((many.len(), &*many[12]), (13, "288 others"));
+        assert!(many[11].contains("tag 11"));
     }
 
     #[test]
