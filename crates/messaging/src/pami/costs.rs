@@ -50,9 +50,10 @@ impl Costs {
 
     /// Those of a machine whose messages are not PAMI's: what its messaging library takes for a send and for a
     /// receive is taken by each message, MPI's and those of a collective operation alike, and the protocols
-    /// take no time of their own.
+    /// take no time of their own. Where the machine sets MPI's steps, these are taken instead.
     pub fn of_messages(config: &MessagingConfig, ticks_per_second: u64) -> Self {
-        let (send_ns, receive_ns) = (config.send_ns.unwrap_or(0.0), config.receive_ns.unwrap_or(0.0));
+        let of_messages = |ns: Option<f64>| ns.filter(|_| config.mpi.is_none()).unwrap_or(0.0);
+        let (send_ns, receive_ns) = (of_messages(config.send_ns), of_messages(config.receive_ns));
         let pami = config.pami.unwrap_or(PamiConfig {
             immediate_ns: send_ns,
             send_ns,

@@ -32,7 +32,7 @@ fn slice_of(address: u64) -> usize {
 fn set_of(stretch: u64, sets: usize) -> usize {
     let x = (stretch ^ stretch >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (u128::from(x ^ x >> 31) * sets as u128 >> 64) as usize
+    ((u128::from(x ^ x >> 31) * sets as u128) >> 64) as usize
 }
 
 /// The master ports, with the times at which each accepts the next request of each priority and returns the
