@@ -1,7 +1,7 @@
 //! How long the steps of the library's software take on a simulated machine.
 
 use super::device::Step;
-use crate::config::{MessagingConfig, PamiConfig, Steps};
+use crate::config::{MessagingConfig, MpiConfig, PamiConfig, Steps};
 use crate::mpi::Costs as MpiCosts;
 use netloom_mpi::transport::Step as MpiStep;
 use netloom_node::time::Microticks;
@@ -48,16 +48,17 @@ impl Costs {
         }
     }
 
-    /// Those of a machine whose messages are not PAMI's: what its messaging library takes for a send and for a
-    /// receive is taken by each message, MPI's and those of a collective operation alike, and the protocols
-    /// take no time of their own. Where the machine sets MPI's steps, these are taken instead.
+    /// Those of a machine whose messages are not PAMI's: each message takes what its messaging library takes
+    /// for a send and for a receive, those of collective operations too, and the protocols take no time of
+    /// their own. A machine that sets steps of PAMI or of MPI has these instead, and messages take the
+    /// library's times once: by the steps of the other one, if it does not set both.
     pub fn of_messages(config: &MessagingConfig, ticks_per_second: u64) -> Self {
-        let of_messages = |ns: Option<f64>| ns.filter(|_| config.mpi.is_none()).unwrap_or(0.0);
-        let (send_ns, receive_ns) = (of_messages(config.send_ns), of_messages(config.receive_ns));
+        let [send_ns, receive_ns] = [config.send_ns, config.receive_ns].map(|ns| ns.unwrap_or(0.0));
+        let by_pami = if config.mpi.is_none() { 1.0 } else { 0.0 };
         let pami = config.pami.unwrap_or(PamiConfig {
-            immediate_ns: send_ns,
-            send_ns,
-            dispatch_ns: receive_ns,
+            immediate_ns: by_pami * send_ns,
+            send_ns: by_pami * send_ns,
+            dispatch_ns: by_pami * receive_ns,
             poll_ns: POLL_NS,
             clock_ns: CLOCK_NS,
             copy_GB_per_s: config.copy_GB_per_s,
@@ -66,7 +67,12 @@ impl Costs {
             collective_ns: send_ns + receive_ns,
             ..PamiConfig::default()
         });
-        let mpi = config.mpi.unwrap_or_default();
+        let by_mpi = if config.pami.is_some() { 1.0 } else { 0.0 };
+        let mpi = config.mpi.unwrap_or(MpiConfig {
+            send_ns: by_mpi * send_ns,
+            complete_ns: by_mpi * receive_ns,
+            ..MpiConfig::default()
+        });
         Costs::new(&pami, ticks_per_second).with_mpi(MpiCosts::new(&mpi, &pami, ticks_per_second))
     }
 
@@ -94,5 +100,29 @@ impl Costs {
                 step.zip(self.mpi).map_or(Microticks::ZERO, |(step, costs)| costs.of(step))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message's own steps: a send and a receive of PAMI, and of MPI above it.
+    #[test]
+    fn messages_take_the_library_s_times_once() {
+        let library = MessagingConfig { send_ns: Some(300.0), receive_ns: Some(200.0), ..Default::default() };
+        let message_ns = |config: &MessagingConfig| {
+            let costs = Costs::of_messages(config, 1_000_000_000);
+            let mpi = [MpiStep::Send, MpiStep::Complete].map(|step| Step::Mpi(step.to_number()));
+            let steps = [Step::Immediate, Step::Dispatch].into_iter().chain(mpi);
+            steps.map(|step| costs.of(step)).fold(Microticks::ZERO, |sum, step| sum + step)
+        };
+        let of = |ns: f64| Microticks::of_f64(ns * 1e6);
+        assert_eq!(message_ns(&library), of(500.0));
+        let pami = Some(PamiConfig { immediate_ns: 70.0, ..PamiConfig::default() });
+        assert_eq!(message_ns(&MessagingConfig { pami, ..library.clone() }), of(570.0));
+        let mpi = Some(MpiConfig { send_ns: 90.0, ..MpiConfig::default() });
+        assert_eq!(message_ns(&MessagingConfig { mpi, ..library.clone() }), of(90.0));
+        assert_eq!(message_ns(&MessagingConfig { pami, mpi, ..library }), of(160.0));
     }
 }
