@@ -21,12 +21,10 @@ impl AriesDevice {
     pub(super) fn fma_store(&self, descriptor: u8, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
         self.check_window(at, bytes.len() as u64)?;
         let is_zero = bytes.iter().all(|&b| b == 0);
-        let mut parts = lines(at, bytes.len() as u64).peekable();
-        while let Some((begin, count)) = parts.next() {
+        for (begin, count, step) in stores(at, bytes.len() as u64) {
             let part = &bytes[(begin - at) as usize..][..count as usize];
             let data = (!is_zero).then(|| part.into());
             let what = What::Put { bytes: count as u32, data };
-            let step = if parts.peek().is_none() { Step::Store } else { Step::Line };
             let command = Command::Remote { descriptor, target: Target::Window(begin), what };
             self.write(&[step], count as u32, command);
         }
@@ -48,11 +46,11 @@ impl AriesDevice {
     ) -> Result<(), Refusal> {
         self.check_window(at, bytes)?;
         aligned(&[at, bytes, address], 4)?;
-        for (begin, count) in lines(at, bytes) {
+        for (begin, count, step) in stores(at, bytes) {
             let address = address + (begin - at);
             let what = What::Get { bytes: count as u32, process: self.process, address, flag };
             let command = Command::Remote { descriptor, target: Target::Window(begin), what };
-            self.write(&[Step::Store], 8, command);
+            self.write(&[step], 8, command);
         }
         Ok(())
     }
@@ -129,7 +127,7 @@ impl Gni {
     }
 
     /// Stores control words to an FMA window's get side: a get of up to 64 B for each line, to a local
-    /// address.
+    /// address, followed by one sfence.
     ///
     /// # Errors
     /// If it is not within the window, or not at multiples of 4 B.
@@ -226,6 +224,16 @@ pub(super) const DESCRIPTOR_B: u32 = 32;
 /// Checks alignment.
 pub(super) fn aligned(all: &[u64], to: u64) -> Result<(), Refusal> {
     if all.iter().all(|x| x.is_multiple_of(to)) { Ok(()) } else { Err(Refusal::Alignment) }
+}
+
+/// The parts of `bytes` from `start` on in each line, as [`lines`] has them, each with the step of its store:
+/// only the last is followed by an sfence [Remote Memory Access: "on completion of each data write"].
+fn stores(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64, Step)> {
+    let end = start + bytes;
+    lines(start, bytes).map(move |(at, count)| {
+        let step = if at + count == end { Step::Store } else { Step::Line };
+        (at, count, step)
+    })
 }
 
 /// The parts of `bytes` from `start` on in each line: address and length.

@@ -234,6 +234,7 @@ fn unit_of(column: &str) -> &'static str {
         ("GB_per_s", "GB/s"),
         ("MB_per_s", "MB/s"),
         ("us_per_wall_s", "us/s"),
+        ("updates_per_ns", "1/ns"),
         ("MHz", "MHz"),
         ("cycles", "cycles"),
         ("percent", "%"),

@@ -1,4 +1,4 @@
-//! Put bandwidth by size (Figure 12), in one or both directions.
+//! Bandwidth of puts by size (Figure 12), in one or both directions, and of gets.
 
 use super::{AT, BEGIN, END, Measurements, check_partner, refuse, set_up, span};
 use crate::measured::{Measured, columns};
@@ -10,24 +10,29 @@ use netloom_node::process::{InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Many puts of one size.
+/// Where gets put their data, behind what the other node reads.
+const HERE: u64 = AT + (1 << 30);
+
+/// Many puts or gets of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Bandwidth {
     /// The other node.
     pub to: u32,
-    /// Data of a put.
+    /// Data of a put or get.
     pub bytes: u64,
-    /// Puts of each process.
+    /// Puts or gets of each process.
     pub puts: u32,
+    /// Whether they are gets.
+    pub gets: bool,
     /// Processes per node.
     pub processes: u32,
-    /// Whether the other node puts too.
+    /// Whether the other node does the same.
     pub both_ways: bool,
-    /// Minimum size of a put by the block transfer engine, bytes.
+    /// Minimum size of those by the block transfer engine, bytes.
     pub block_from_B: u64,
-    /// Puts of a process that may be without their events.
+    /// Those of a process that may be without their events; puts by FMA have none.
     pub outstanding: u32,
 }
 
@@ -37,6 +42,7 @@ impl Default for Bandwidth {
             to: 4,
             bytes: 65_536,
             puts: 32,
+            gets: false,
             processes: 1,
             both_ways: false,
             block_from_B: 4096,
@@ -65,7 +71,7 @@ impl Bandwidth {
         let bytes = self.bytes * u64::from(self.puts) * u64::from(self.processes) * directions;
         let rate = bytes as f64 / span(measurements, second) / 1e9;
         Measured {
-            title: "Put bandwidth".into(),
+            title: if self.gets { "Get bandwidth" } else { "Put bandwidth" }.into(),
             columns: columns(&[("", "B")], &[("", "GB/s")]),
             rows: vec![vec![self.bytes as f64, rate]],
         }
@@ -89,7 +95,8 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) -> Outcome {
     let window = Window { node: other, mdh: memory.mdh, is_virtual: true, ..Window::default() };
     gni.fma_open(d, window, None, 0).await.in_call("fma_open")?;
     gni.measure(BEGIN, gni.now());
-    if config.bytes < config.block_from_B {
+    let by_fma = config.bytes < config.block_from_B;
+    if by_fma && !config.gets {
         let data = vec![1; config.bytes as usize];
         // A put starts at its window's base: each costs a store to the descriptor.
         for _ in 0..config.puts {
@@ -99,11 +106,19 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) -> Outcome {
         }
         gni.fma_sync(d).await;
     } else {
-        let post = Post { queue: Some(queue), ..Post::new(PostKind::RdmaPut, AT, AT, memory, config.bytes) };
+        let (kind, local) = match (config.gets, by_fma) {
+            (false, _) => (PostKind::RdmaPut, AT),
+            (true, false) => (PostKind::RdmaGet, HERE),
+            (true, true) => (PostKind::FmaGet, HERE),
+        };
+        let post = Post { queue: Some(queue), ..Post::new(kind, local, AT, memory, config.bytes) };
         let (mut posted, mut ended) = (0, 0);
         while ended < config.puts {
             if posted < config.puts && posted - ended < config.outstanding {
-                gni.post_rdma(to, post).await.in_call("post_rdma")?;
+                match kind {
+                    PostKind::FmaGet => gni.post_fma(to, post).await.in_call("post_fma")?,
+                    _ => gni.post_rdma(to, post).await.in_call("post_rdma")?,
+                }
                 posted += 1;
             } else {
                 gni.cq_wait_event(queue).await.in_call("cq_wait_event")?;

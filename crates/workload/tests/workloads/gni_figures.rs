@@ -96,6 +96,24 @@ fn bandwidths() {
     }
 }
 
+/// By the block transfer engine as by puts; by FMA a line in the time of its control word's store, and one
+/// sfence at the end.
+#[test]
+#[allow(non_snake_case)]
+fn bandwidths_of_gets() {
+    let rate = |bytes, block_from_B| {
+        let config =
+            Bandwidth { gets: true, bytes, block_from_B, outstanding: 1, puts: 4, ..Bandwidth::default() };
+        run(&GniConfig::Bandwidth(config), 16, 1)[0][1]
+    };
+    assert_seen(rate(1 << 24, 4096), 9.8);
+    let by_fma = rate(1 << 20, 1 << 30);
+    let ticks_per_ns = TiledConfig::cray_xc(1, 1).ticks_per_second as f64 / 1e9;
+    let line_ns = AriesConfig::cray_xc().core.line_milliticks as f64 / 1e3 / ticks_per_ns;
+    let share = by_fma / (64.0 / line_ns);
+    assert!((0.97..1.0).contains(&share), "{share} of a line per {line_ns} ns");
+}
+
 #[test]
 fn bandwidths_of_short_puts() {
     let rate = |processes, bytes| {
