@@ -53,6 +53,30 @@ pub enum Collective {
     },
 }
 
+/// A cell of a process: memory for a few bytes that another process reads. A communicator takes a slot for
+/// good, each of its collectives is a turn, and a turn has steps, in each of which a process writes its cell and
+/// another reads it. Two turns later a cell is written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellAt {
+    /// The communicator's, at all its processes.
+    pub slot: u32,
+    /// The first is 1.
+    pub turn: u64,
+    /// From 0 on.
+    pub step: u32,
+}
+
+/// What processes have of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellSpace {
+    /// Slots of this process; others may have fewer.
+    pub slots: u32,
+    /// Steps of a turn, at all processes.
+    pub steps: u32,
+    /// Most bytes in a cell, at all processes.
+    pub bytes: usize,
+}
+
 /// How a collective of a transport has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -199,6 +223,29 @@ pub trait Transport {
         _number: u64,
     ) -> Result<bool, Refused> {
         Ok(false)
+    }
+
+    /// What there is of cells, by which processes carry out short collectives without messages. `None` if no
+    /// process of the job has any.
+    fn cell_space(&self) -> Option<CellSpace> {
+        None
+    }
+
+    /// Writes this process's cell, which that process reads.
+    fn write_cell(&self, _at: CellAt, _data: &[u8], _reader: Process) {}
+
+    /// Reads a cell of another process, after a while of looking if need be; returns the length of what has been
+    /// written, of which as much is read as there is space. `None` if it is not there.
+    fn read_cell(&self, _at: CellAt, _of: Process, _space: &mut [u8]) -> Option<usize> {
+        None
+    }
+
+    /// [`Self::advance`] returns when there is something in this cell; with `None` it does no longer.
+    fn await_cell(&self, _awaited: Option<(CellAt, Process)>) {}
+
+    /// Whether a process takes part no more, and writes no cells.
+    fn has_left(&self, _process: Process) -> bool {
+        false
     }
 
     /// Makes progress, and waits for some if there is none at once; it may return without any.

@@ -11,6 +11,7 @@ use netloom_mpi::matching::{Envelope, Pattern};
 use netloom_mpi::op::Op;
 use netloom_mpi::transport::Memory;
 use proptest::prelude::*;
+use std::rc::Rc;
 use wires::Job;
 
 /// x -> a x + b, modulo 2^8: first, then second.
@@ -49,6 +50,39 @@ impl collective::Combine for Sum {
 
     fn predefined(&self) -> Option<(Op, &'static Predefined)> {
         PREDEFINED.iter().find(|of| of.name == "UINT64_T").map(|of| (Op::Sum, of))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    /// Many short ones after each other, on four communicators of all ranks, three of which may have cells, or two, as the
+    /// last rank has: the results are the same, nobody leaves a barrier before all have come, and no cell is
+    /// written again before it was read.
+    #[test]
+    fn short_collectives_in_cells_are_those_by_messages(size in 1u32..20, slots in 0u32..4, seed: u64) {
+        const COLLECTIVES: u32 = 60;
+        let job = &Job::with_cells(size, 16, seed, slots);
+        let come = &std::cell::RefCell::new(vec![0; size as usize]);
+        job.run(|rank| Box::pin(async move {
+            let cells: [Rc<collective::Cells>; 4] = Default::default();
+            for number in 0..COLLECTIVES {
+                let comm = (number / 3 + number) as usize % cells.len();
+                let operation = job.waited_for(rank, 4 + 2 * comm as u32, number, &cells[comm]);
+                come.borrow_mut()[rank as usize] = number;
+                if number % 3 == 0 {
+                    collective::barrier(operation).await.unwrap();
+                    assert!(come.borrow().iter().all(|&other| other >= number), "barrier");
+                } else {
+                    let maps = 7 * number as usize % 61;
+                    let mut data = operand(rank + number, maps);
+                    collective::all_reduce(&operation, &mut data, &then).await.unwrap();
+                    operation.check_lengths().unwrap();
+                    assert!(data == reduced(number..number + size, maps), "all-reduce");
+                }
+            }
+        }));
+        // More ranks need more steps than there are.
+        prop_assert_eq!(job.has_used_cells(), slots > 0 && (2..=8).contains(&size));
     }
 }
 

@@ -77,10 +77,13 @@ impl Doorbell {
         }
     }
 
-    /// Wakes all that sleep.
+    /// After something was written for which any of those may wait that sleep: wakes all.
+    #[inline]
     pub fn ring_all(&self) {
         self.fence();
-        self.bells.iter().for_each(Bell::wake);
+        if self.sleeping.load(Ordering::Relaxed) != 0 {
+            self.bells.iter().for_each(Bell::wake);
+        }
     }
 
     #[inline]

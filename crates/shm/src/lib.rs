@@ -6,6 +6,7 @@
 //! - [`channel`] – the simulator and a program that runs on a simulated node, by turns.
 //! - [`doorbell`] – how a process sleeps until something is written to it.
 //! - [`segment`] – the shared memory of a job, and where what lies in it.
+//! - [`cells`] – a few bytes that another process looks at, for short collectives.
 //! - [`blocks`] – memory that the tasks of a job share by name.
 //! - [`launch`] – starts the processes of a job, and waits until they have ended.
 //! - [`memory`] – reads and writes of the memory of another process, in one copy.
@@ -19,6 +20,7 @@
 pub mod assist;
 pub mod bare;
 pub mod blocks;
+pub mod cells;
 pub mod channel;
 pub mod doorbell;
 pub mod fastbox;

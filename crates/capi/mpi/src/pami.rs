@@ -4,6 +4,7 @@
 
 mod algorithms;
 mod arrivals;
+mod cells;
 mod contexts;
 mod copies;
 mod functions;
@@ -17,6 +18,7 @@ use crate::pami_interface::abi::{
     SendEvents, SendImmediate, attribute,
 };
 use arrivals::{LISTENER, arrived, sent, transferred, trial_arrived, trial_fetched};
+use cells::SharedCells;
 use contexts::Contexts;
 use copies::Copies;
 use functions::*;
@@ -26,7 +28,9 @@ use netloom_mpi::group::Group;
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::paths::Path;
 use netloom_mpi::point_to_point::PointToPoint;
-use netloom_mpi::transport::{Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport};
+use netloom_mpi::transport::{
+    CellAt, CellSpace, Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport,
+};
 use netloom_shm::launch::World;
 use polls::Polls;
 use std::cell::Cell;
@@ -78,6 +82,7 @@ pub struct Pami {
     polls: Polls,
     whole_max_bytes: Cell<usize>,
     copies: Copies,
+    cells: Option<SharedCells>,
     fetched: Fetched,
     transfer_min_bytes: usize,
     /// Takes steps of this library's software, on a simulated machine.
@@ -193,6 +198,7 @@ impl Pami {
                 whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
                 fetched: Fetched::new(copies.tries_messages()),
                 copies,
+                cells: SharedCells::new(client, own, has_own_core, is_multiple),
                 transfer_min_bytes,
                 spend,
                 acts,
@@ -479,6 +485,34 @@ impl Transport for Pami {
         number: u64,
     ) -> Result<bool, Refused> {
         self.collective(team, collective, is_blocking, number)
+    }
+
+    #[inline]
+    fn cell_space(&self) -> Option<CellSpace> {
+        self.cells.as_ref().map(SharedCells::space)
+    }
+
+    #[inline]
+    fn write_cell(&self, at: CellAt, data: &[u8], reader: Process) {
+        if let Some(cells) = &self.cells {
+            cells.write(at, data, reader);
+        }
+    }
+
+    #[inline]
+    fn read_cell(&self, at: CellAt, of: Process, space: &mut [u8]) -> Option<usize> {
+        self.cells.as_ref().and_then(|cells| cells.read(at, of, space))
+    }
+
+    fn await_cell(&self, awaited: Option<(CellAt, Process)>) {
+        if let Some(cells) = &self.cells {
+            // SAFETY: the context lives.
+            unsafe { cells.set_awaited(self.context, awaited) };
+        }
+    }
+
+    fn has_left(&self, process: Process) -> bool {
+        self.cells.as_ref().is_some_and(|cells| cells.has_left(process))
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 //! them, so a blocking call polls one until it has ended, and several may be under way.
 //!
 //! - `barrier` – dissemination.
+//! - `cells` – short ones through memory that processes share.
 //! - `equal_parts` – gather and scatter along a binomial tree.
 //! - `inter` – between two groups.
 //! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in
@@ -16,6 +17,7 @@
 //! each other do not take each other's messages.
 
 mod barrier;
+mod cells;
 mod equal_parts;
 pub mod inter;
 mod movement;
@@ -24,6 +26,7 @@ mod reduce_scatter;
 mod reduction;
 
 pub use barrier::barrier;
+pub use cells::Cells;
 pub use equal_parts::{gather_equal, scatter_equal};
 pub use movement::{all_gather, all_to_all, broadcast, gather, parts, scatter};
 pub use neighborhood::exchange;
@@ -69,6 +72,8 @@ pub struct Operation<T> {
     tag: i32,
     /// The transport's team of the group.
     team: Option<Team>,
+    /// What the communicator has of cells.
+    cells: Option<Rc<Cells>>,
     /// Whether messages tell of the process that sent them instead of its rank.
     is_between_processes: bool,
     /// Whether something of another length has arrived than this rank expected.
@@ -102,6 +107,7 @@ impl<T: Transport> Operation<T> {
             remote,
             tag,
             team,
+            cells: None,
             is_between_processes: false,
             lengths_differ: Cell::new(false),
         }
@@ -119,6 +125,13 @@ impl<T: Transport> Operation<T> {
     #[inline(always)]
     pub fn of_team(mut self, team: Option<Team>) -> Self {
         self.team = team;
+        self
+    }
+
+    /// The same of a communicator that has cells.
+    #[inline(always)]
+    pub fn with_cells(mut self, cells: Option<&Rc<Cells>>) -> Self {
+        self.cells = cells.cloned();
         self
     }
 

@@ -3,6 +3,7 @@
 //! runs. Where the transport carries out a predefined operation, the order is the transport's.
 
 use super::Operation;
+use super::cells::{InTurn, Messages, SHORT_BYTES, Steps};
 use super::movement::{broadcast_along_tree, children, parent};
 use crate::datatype::Predefined;
 use crate::error::Error;
@@ -124,17 +125,87 @@ pub async fn all_reduce<T: Transport>(
     combine: &impl Combine,
 ) -> Result<(), Error> {
     operation.note(None, Some(data.len()));
+    if let Some(turn) = operation.turn(data.len()) {
+        let mut other = Space([0; SHORT_BYTES]);
+        let other = &mut other.0[..data.len()];
+        return double(operation, &InTurn(operation, turn), data, other, combine).await;
+    }
     if operation.team.is_some() && operation.reduced_by_transport(data, None, combine).await? {
         return Ok(());
     }
-    let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
+    all_reduce_by_messages(operation, data, combine).await?;
+    operation.end_without_cells(data.len()).await
+}
+
+/// What another rank has written, aligned as the elements of all types are.
+#[repr(align(16))]
+struct Space([u8; SHORT_BYTES]);
+
+/// The same by messages.
+pub(super) async fn all_reduce_by_messages<T: Transport>(
+    operation: &Operation<T>,
+    data: &mut [u8],
+    combine: &impl Combine,
+) -> Result<(), Error> {
     let is_long = data.len() >= LONG_FROM_BYTES;
-    let in_parts = combine.predefined().filter(|_| is_long);
     // In boxes, so that the path of short data is a small future.
-    if is_long && in_parts.is_none() {
-        Box::pin(reduce_along_tree(operation, data, 0, combine)).await?;
-        return Box::pin(broadcast_along_tree(operation, data, 0)).await;
+    if is_long {
+        return Box::pin(all_reduce_long(operation, data, combine)).await;
     }
+    let mut other = operation.point_to_point.take_scratch(data.len());
+    double(operation, &Messages(operation), data, &mut other, combine).await?;
+    operation.point_to_point.give_scratch(other);
+    Ok(())
+}
+
+/// Recursive doubling; `other` is as long as the data.
+#[inline(always)]
+async fn double<T: Transport>(
+    operation: &Operation<T>,
+    steps: &impl Steps,
+    data: &mut [u8],
+    other: &mut [u8],
+    combine: &impl Combine,
+) -> Result<(), Error> {
+    let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
+    // The first step is that of ranks that join others, the last one, too.
+    let last = pairs.whole.ilog2() + 1;
+    if pairs.joins(rank) {
+        steps.send(0, rank - 1, data).await?;
+        return steps.receive(last, rank - 1, data).await;
+    }
+    if pairs.is_joined(rank) {
+        steps.receive(0, rank + 1, other).await?;
+        combine.combine(data, other)?;
+    }
+    let number = pairs.number(rank);
+    let (mut step, mut distance) = (1, 1);
+    while distance < pairs.whole {
+        let partner = number ^ distance;
+        let with = pairs.rank(partner);
+        steps.exchange(step, with, data, with, other).await?;
+        if partner < number {
+            // The partner's ranks come first.
+            combine.combine(other, data)?;
+            data.copy_from_slice(other);
+        } else {
+            combine.combine(data, other)?;
+        }
+        (step, distance) = (step + 1, 2 * distance);
+    }
+    if pairs.is_joined(rank) { steps.send(last, rank + 1, data).await } else { Ok(()) }
+}
+
+async fn all_reduce_long<T: Transport>(
+    operation: &Operation<T>,
+    data: &mut [u8],
+    combine: &impl Combine,
+) -> Result<(), Error> {
+    let Some((_, of)) = combine.predefined() else {
+        reduce_along_tree(operation, data, 0, combine).await?;
+        return broadcast_along_tree(operation, data, 0).await;
+    };
+    let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
     if pairs.joins(rank) {
         operation.send(rank - 1, data).await?;
         return operation.receive(rank - 1, data).await;
@@ -144,30 +215,7 @@ pub async fn all_reduce<T: Transport>(
         operation.receive(rank + 1, &mut other).await?;
         combine.combine(data, &other)?;
     }
-    match in_parts {
-        Some((_, of)) => {
-            let all = (None, &mut *data);
-            Box::pin(all_reduce_parts(operation, &pairs, all, &mut other, of.size, combine)).await?;
-        }
-        // Recursive doubling.
-        None => {
-            let number = pairs.number(rank);
-            let mut distance = 1;
-            while distance < pairs.whole {
-                let partner = number ^ distance;
-                let with = pairs.rank(partner);
-                operation.exchange(with, data, with, &mut other).await?;
-                if partner < number {
-                    // The partner's ranks come first.
-                    combine.combine(&mut other, data)?;
-                    data.copy_from_slice(&other);
-                } else {
-                    combine.combine(data, &other)?;
-                }
-                distance *= 2;
-            }
-        }
-    }
+    all_reduce_parts(operation, &pairs, (None, &mut *data), &mut other, of.size, combine).await?;
     operation.point_to_point.give_scratch(other);
     if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
 }

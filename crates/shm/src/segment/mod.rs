@@ -2,7 +2,7 @@
 //! open file. When the last of them ends, however it ends, the kernel frees it; no file can be left over.
 //!
 //! ```text
-//! header | task 0: its record, QUEUES inboxes | task 1 | ... | blocks with names | tasks that were added
+//! header | task 0: its record, QUEUES inboxes, its cells | task 1 | ... | blocks with names | tasks that were added
 //! ```
 //!
 //! The segment is sparse: a queue that nobody writes to takes no memory. A launcher can add tasks to a job
@@ -16,6 +16,7 @@ mod sending;
 
 use crate::assist::SharedCopy;
 use crate::blocks::{BlockError, Blocks};
+use crate::cells::Cells;
 use crate::doorbell::Doorbell;
 use crate::fastbox::Inbox;
 use crate::queue::Queue;
@@ -44,7 +45,7 @@ pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 const NAME: &CStr = c"netloom";
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment: what all may write to a context.
@@ -192,9 +193,11 @@ unsafe impl Send for Segment {}
 // SAFETY: the same.
 unsafe impl Sync for Segment {}
 
-const TASK_B: usize = (size_of::<Task>() + QUEUES * size_of::<Inbox>()).next_multiple_of(4096);
+const CELLS_AT: usize = size_of::<Task>() + QUEUES * size_of::<Inbox>();
+const TASK_B: usize = (CELLS_AT + size_of::<Cells>()).next_multiple_of(4096);
 
 const _: () = assert!(size_of::<Task>().is_multiple_of(align_of::<Inbox>()));
+const _: () = assert!(CELLS_AT.is_multiple_of(align_of::<Cells>()));
 const _: () = assert!(HEADER_B.is_multiple_of(align_of::<Task>()));
 
 /// Maps a part of a segment's file.
@@ -405,6 +408,16 @@ impl Segment {
     #[inline]
     pub fn inbox(&self, task: u32, queue: usize) -> &Inbox {
         self.task_and_inbox(task, queue).1
+    }
+
+    /// The cells of a task.
+    ///
+    /// # Panics
+    /// If there is no such task.
+    pub fn cells(&self, task: u32) -> &Cells {
+        // SAFETY: a task's memory has its cells there; they are aligned, valid for all bytes zero, and shared
+        // as their type says.
+        unsafe { &*self.memory_of(task).add(CELLS_AT).cast::<Cells>() }
     }
 
     #[inline(always)]

@@ -145,6 +145,7 @@ pub const CHECKED: &[&str] = &[
     "requests",
     "ring",
     "shared_files",
+    "short_collectives",
     "shared_windows",
     "session_buffers",
     "sessions",

@@ -8,6 +8,7 @@ use crate::device::{Payload, guest};
 use netloom_messaging::pami::device::Next;
 use netloom_messaging::pami::guest::LOOK;
 use netloom_messaging::pami::packet::Head;
+use netloom_shm::cells;
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
@@ -38,13 +39,24 @@ impl Context {
     }
 
     fn advance_and(&self, is_waiting: bool) -> bool {
-        let is_busy = self.advance_once();
+        let is_busy = self.advance_once() || self.has_awaited();
         if is_busy {
             self.idle.set(0);
         } else {
             self.wait(is_waiting);
         }
         is_busy
+    }
+
+    /// What a library above waits for, besides what it hears from here; see `NETLOOM_cells`.
+    pub fn set_awaited(&self, awaited: Option<(&'static cells::Cell, u64)>) {
+        self.awaited.set(awaited);
+    }
+
+    /// Whether it is there.
+    #[inline]
+    fn has_awaited(&self) -> bool {
+        self.awaited.get().is_some_and(|(cell, turn)| cell.has(turn))
     }
 
     /// Makes progress once; returns whether something was processed.
@@ -188,7 +200,8 @@ impl Context {
             return;
         }
         if shared && is_waiting && idle > SLEEP_AFTER && self.is_quiet() {
-            let is_ready = || self.core().device().has_claimed() || !self.work.is_empty();
+            let is_ready =
+                || self.core().device().has_claimed() || !self.work.is_empty() || self.has_awaited();
             let doorbell = &job.segment.task(job.task).doorbell;
             doorbell.sleep(doorbell.bell_of(self.queue), SLEEP, is_ready);
         } else {

@@ -62,6 +62,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
             is_fenced: Cell::new(false),
             polls: Cell::new(0),
             idle: Cell::new(0),
+            awaited: Cell::new(None),
             sharing: Sharing::default(),
             background: Background::default(),
             watch: Watch::default(),

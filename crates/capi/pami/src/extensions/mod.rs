@@ -4,6 +4,7 @@
 //! - `async_progress` – progress in the background.
 //! - `torus` – the torus of a simulated machine.
 //! - `l2_atomic` – memory for atomic operations.
+//! - `cells` – memory that other tasks look at, for short collectives.
 //! - `compute` – how long a program computes on a simulated machine.
 //! - `local_tasks` – which tasks run on the same node.
 //! - `poll` – progress for a program that has other things to do.
@@ -14,6 +15,7 @@
 //! - `whole_messages` – sends of several packets that are done at once.
 
 mod async_progress;
+mod cells;
 mod compute;
 mod l2_atomic;
 mod local_tasks;
@@ -42,7 +44,7 @@ struct Extension {
     symbol: fn(&'static Job, &str) -> *mut c_void,
 }
 
-static LIST: [Extension; 12] = [
+static LIST: [Extension; 13] = [
     torus::EXTENSION,
     async_progress::EXTENSION,
     l2_atomic::EXTENSION,
@@ -55,6 +57,7 @@ static LIST: [Extension; 12] = [
     threads::EXTENSION,
     waiting::EXTENSION,
     whole_messages::EXTENSION,
+    cells::EXTENSION,
 ];
 
 /// Always there.
