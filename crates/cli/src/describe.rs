@@ -109,7 +109,7 @@ fn torus(m: &TorusMachine, f: &TorusFacts) -> Rows {
         (
             "distance",
             format!(
-                "{} hops on average, {} at most: {} ns in the network",
+                "{} hops on average, {} at most: {} ns in the network for a packet of two chunks",
                 short(f.mean_hops),
                 f.diameter_hops,
                 short(f.farthest_ns)
@@ -151,6 +151,17 @@ fn switched(m: &SwitchedMachine, f: &SwitchedFacts) -> Rows {
     let [links, rates, hops] =
         [links.collect::<Vec<_>>(), rates.collect(), hops.collect()].map(|l| l.join(", "));
     let r = &m.router;
+    let alone = match r.nodes_per_share {
+        1 => String::new(),
+        shared => {
+            let alone = short(f.node_flits_GB_per_s * f64::from(shared));
+            format!(
+                ", {alone} while the {} with which it shares tiles sends nothing",
+                other_nodes(shared - 1)
+            )
+        }
+    };
+    let node = format!("{} GB/s of flits per direction{alone}", short(f.node_flits_GB_per_s));
     let mut rows = vec![
         ("nodes", grouped(f.nodes as i64)),
         (
@@ -165,7 +176,7 @@ fn switched(m: &SwitchedMachine, f: &SwitchedFacts) -> Rows {
         ),
         ("links", format!("{} (each direction counted): {links}", grouped(f.links as i64))),
         ("link", format!("{rates} of flits per direction")),
-        ("node", format!("{} GB/s of flits per direction", short(f.node_flits_GB_per_s))),
+        ("node", node),
         ("hop", format!("{hops} in a quiet network")),
         (
             "virtual channels",
@@ -186,6 +197,10 @@ fn switched(m: &SwitchedMachine, f: &SwitchedFacts) -> Rows {
     ];
     rows.extend(f.packaging.iter().flat_map(packaging));
     rows
+}
+
+fn other_nodes(count: u32) -> String {
+    if count == 1 { "node".into() } else { format!("{count} nodes") }
 }
 
 fn packaging(p: &PackagingFacts) -> Rows {

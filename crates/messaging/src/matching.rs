@@ -122,6 +122,11 @@ impl<R, M> Contexts<R, M> {
     pub fn posted(&self) -> impl Iterator<Item = (Option<u32>, Option<u32>, &R)> {
         self.0.iter().flat_map(Matching::posted)
     }
+
+    /// See [`Matching::unexpected`].
+    pub fn unexpected(&self) -> impl Iterator<Item = (u32, u32, &M)> {
+        self.0.iter().flat_map(Matching::unexpected)
+    }
 }
 
 struct Posted<R> {

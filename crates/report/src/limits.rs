@@ -99,7 +99,7 @@ fn load(result: &RunResult) -> Option<Finding> {
                 short(offered)
             )
         }
-        // Whether that is saturation is not known: packets were lost, or the traffic ends.
+        // Whether that is saturation is not known: packets were lost, the traffic ends, or few packets were made.
         (Some(offered), None) => {
             format!("The network accepts {accepted} of {} {unit} offered per node.", short(offered))
         }

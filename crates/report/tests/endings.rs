@@ -79,6 +79,51 @@ fn a_program_ends_when_it_has_finished() {
     std::fs::write(folder.path().join("late.goal"), unreceived).unwrap();
     let run = run_in(folder.path(), study, &["messaging.eager_max_B=1000"]);
     assert_mentions(&run.summary, &["rank 0 waits for rank 1 to receive its message"]);
+    // One that is sent whole, and has come before the receiver's end or comes later.
+    for (calc, one) in [(1000, None), (1_000_000, Some("as one from rank 0 to rank 1 with tag 0"))] {
+        let short = unreceived.replace("100000b", "5b").replace("calc 1000", &format!("calc {calc}"));
+        std::fs::write(folder.path().join("late.goal"), short).unwrap();
+        let run = run_in(folder.path(), study, &[]);
+        assert_eq!((run.result.simulated.ended, &run.result.partial), (Ended::Finished, &None));
+        let warning = run.result.warnings.iter().find(|text| text.contains("sent and never received"));
+        let warning = warning.unwrap_or_else(|| panic!("{:?}", run.result.warnings));
+        assert!(
+            warning.starts_with("1 message was") && one.is_none_or(|one| warning.contains(one)),
+            "{warning}"
+        );
+    }
+}
+
+/// Windows become longer instead of many, and times have an end.
+#[test]
+fn programs_may_compute_for_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = "name = 'x'\ntitle = 'x'\nmachine = 'bgq'\nset.topology.dims = [2, 2, 2, 2, 2]\nworkload.kind = 'trace'\n\
+                 workload.file = 'long.goal'\n";
+    let run = |calc: u64| {
+        let trace = format!(
+            "num_ranks 2\nrank 0 {{\na: calc {calc}\nb: send 5000b to 1\nb requires a\n}}\nrank 1 {{\nl: recv 5000b from 0\n}}\n"
+        );
+        std::fs::write(folder.path().join("long.goal"), trace).unwrap();
+        run_in(folder.path(), study, &[])
+    };
+    let (short, long) = (run(1_000_000), run(100_000_000_000));
+    for (run, us) in [(&short, 1e3), (&long, 1e8)] {
+        assert_eq!((run.result.simulated.ended, &run.result.partial), (Ended::Finished, &None));
+        let run_time = run.result.simulated.run_time_us.unwrap();
+        assert!((us..us + 20.0).contains(&run_time), "{run_time}");
+        let series = &run.result.series;
+        assert!(!series.is_empty() && series.iter().all(|curve| curve.values.len() <= 1 << 14));
+        let length = series[0].window_us * series[0].values.len() as f64;
+        assert!((0.9 * us..=us + 20.0).contains(&length), "{length}");
+    }
+    assert_eq!(short.result.totals.packet_hops, long.result.totals.packet_hops);
+    let never = run(u64::MAX);
+    assert_eq!(never.result.simulated.ended, Ended::TimeLimit);
+    assert_mentions(
+        &never.summary,
+        &["PARTIAL RESULT: reached 1,153 s, the longest time of a run on this machine"],
+    );
 }
 
 #[test]

@@ -7,14 +7,16 @@ use super::{steady, timeline};
 use crate::measure::{self, Mark, Readout, Span};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::router::{Network, NetworkState, RouterBlock, WindowRecord};
+use netloom_node::time::Microticks;
 use netloom_study::diagnose::Problem;
 use netloom_study::number::short;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Confidence, Ended, RunResult};
 use netloom_study::run::Progress as Report;
 use netloom_study::study::{Until, Warmup};
-use netloom_study::windows;
+use netloom_study::windows::{self, WINDOWS_MAX};
 use netloom_workload::config::WorkloadConfig;
+use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -27,9 +29,13 @@ pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
     workload
 }
 
+/// The longest run, ticks: times of nodes are half a number's range there.
+const LONGEST: u64 = u64::MAX / Microticks::TICK.0 / 2;
+
 /// A run in progress.
 pub(super) struct Run<'a, B: RouterBlock, R> {
-    study: &'a ResolvedStudy,
+    /// Its own once measuring windows have become longer.
+    study: Cow<'a, ResolvedStudy>,
     readout: R,
     pub network: Network<B>,
     how: RunOptions<'a>,
@@ -53,7 +59,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     ) -> Self {
         network.spare_threads();
         let links = readout.links(&mut network);
-        Run { study, readout, network, how, total, links, build_s, not_written: None }
+        Run { study: Cow::Borrowed(study), readout, network, how, total, links, build_s, not_written: None }
     }
 
     /// Ticks of a time in microseconds.
@@ -93,10 +99,13 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
 
     /// Runs a window of the series after the other, and decides at each end whether it is the last.
     fn window_by_window(&mut self, progress: &Progress, seen: &Seen) -> Result<RunResult, Problem> {
-        let measure = &self.study.study.measure;
-        let window = self.study.window();
+        let measure = self.study.study.measure.clone();
+        let mut window = self.study.window();
         let until = measure.until();
-        let last = measure.time_us.or(measure.max_time_us).map_or(u64::MAX / 2, |us| self.ticks(us));
+        // Programs may run for seconds. A checkpoint has windows of one length.
+        let widens =
+            measure.window_us.is_none() && until == Until::Finished && self.how.checkpoints.is_none();
+        let last = measure.time_us.or(measure.max_time_us).map_or(LONGEST, |us| self.ticks(us)).min(LONGEST);
         let mut from = match measure.warmup_us {
             Warmup::Micros(us) => Some(self.ticks(us).div_ceil(window).saturating_mul(window)),
             Warmup::Auto if until != Until::Converged => Some(0),
@@ -146,7 +155,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                     Some(from) if now > from => {
                         confidence = self.confidence(&records, from);
                         let measured = &records[(from / window) as usize..];
-                        if steady::is_known(self.study, confidence.as_ref(), measured) {
+                        if steady::is_known(&self.study, confidence.as_ref(), measured) {
                             break Ended::Converged;
                         }
                     }
@@ -157,7 +166,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             self.report_progress(seen);
             let reached = self.network.run_until(Time::at(next), self.how.threads, progress);
             let now = self.network.now().ticks();
-            failure = self.readout.stopped(self.study, &mut self.network);
+            failure = self.readout.stopped(&self.study, &mut self.network);
             if failure.is_some() {
                 break Ended::Failed;
             }
@@ -183,20 +192,30 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             if now >= last {
                 break Ended::TimeLimit;
             }
+            let is_between = from.is_none_or(|from| from.is_multiple_of(2 * window));
+            if widens && is_between && now == WINDOWS_MAX * window {
+                self.network.widen_windows();
+                self.study.to_mut().widen_windows();
+                window = self.study.window();
+            }
             if now <= window {
                 first = Mark { wall_s: begin.elapsed().as_secs_f64(), hops: self.hops(), ticks: now };
             }
         };
         // A run that ended before its warm-up is counted whole.
         let span = Span { from: counted_from, to: self.end(ended) };
-        let mut result = self.readout.result(self.study, &mut self.network, span, self.links);
+        let mut result = self.readout.result(&self.study, &mut self.network, span, self.links);
         result.confidence = confidence;
-        timeline::add_packets(self.study, &mut self.network, &mut result);
+        timeline::add_packets(&self.study, &mut self.network, &mut result);
         result.simulated.ended = ended;
         result.partial = match ended {
             Ended::Failed => failure,
             Ended::Interrupted => Some("interrupted before its end".into()),
             Ended::Stalled => Some("stalled: packets in the network wait for each other".into()),
+            Ended::TimeLimit if last == LONGEST => {
+                let s = short(self.study.micros(LONGEST) / 1e6);
+                Some(format!("reached {s} s, the longest time of a run on this machine, before its own end"))
+            }
             Ended::TimeLimit if until != Until::Time => Some("reached max_time_us before its own end".into()),
             _ if from.is_some_and(|from| from > counted_from) => {
                 Some("ended before its warm-up did, so that is in the figures".into())
@@ -208,13 +227,13 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         }
         if !self.study.study.workload.runs_programs() {
             let windows = self.network.windows();
-            let measured = measure::measured(self.study, &windows, span);
-            let load = self.readout.load(self.study, &result, measured);
-            result.throughput = load.figures(self.study, &result);
+            let measured = measure::measured(&self.study, &windows, span);
+            let load = self.readout.load(&self.study, &result, measured);
+            result.throughput = load.figures(&self.study, &result);
         }
         self.warn(&mut result, from.is_none());
         let wall = begin.elapsed().as_secs_f64();
-        measure::host(&mut result, &mut self.network, self.study, (first, wall), self.how.threads);
+        measure::host(&mut result, &mut self.network, &self.study, (first, wall), self.how.threads);
         result.host.wall_s += earlier_s;
         result.host.build_s = self.build_s;
         Ok(result)
@@ -247,7 +266,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             self.network.store(|host, to| host.store(to)).expect("traffic has a state, and memory takes it");
         let all = self.network.collect(borsh::to_vec(&own).expect("memory takes it"));
         if !all.is_empty() {
-            let written = checkpoints.write(self.study, self.how.blocks_min(), course, all);
+            let written = checkpoints.write(&self.study, self.how.blocks_min(), course, all);
             self.not_written = written.err().map(|e| checkpoints.problem("write", &e).message);
         }
         true
@@ -256,7 +275,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     /// Says what a reader must know before the figures are used. `cold`: no warm-up was found.
     fn warn(&self, result: &mut RunResult, cold: bool) {
         result.warnings.extend(self.not_written.clone());
-        warn(self.study, result, cold);
+        warn(&self.study, result, cold);
     }
 
     /// When the run has ended: where all is done, when the last thing happened that counts.
@@ -285,12 +304,12 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
 
     /// Whether the warm-up is over at the end of these windows.
     fn has_settled(&self, windows: &[WindowRecord]) -> bool {
-        steady::has_settled(self.study, windows, self.links)
+        steady::has_settled(&self.study, windows, self.links)
     }
 
     /// How well the mean is known of these windows from a time on, ticks.
     fn confidence(&self, windows: &[WindowRecord], from: u64) -> Option<Confidence> {
-        steady::confidence_of(self.study, &windows[(from / self.study.window()) as usize..], self.links)
+        steady::confidence_of(&self.study, &windows[(from / self.study.window()) as usize..], self.links)
     }
 
     /// Reports the progress of the run.
@@ -333,8 +352,15 @@ pub(super) fn warn(study: &ResolvedStudy, result: &mut RunResult, cold: bool) {
         let text = "the run finished before its warm-up was over: the means include its start and its end";
         result.warnings.push(text.into());
     }
-    if result.latency.total.count == 0 && !is_program {
-        result.warnings.push("no packet arrived in the measured part of the run".into());
+    const FEW: u64 = 100;
+    match result.latency.total.count {
+        0 if !is_program => result.warnings.push("no packet arrived in the measured part of the run".into()),
+        count @ 1..FEW if !is_program => {
+            let packets = if count == 1 { "packet" } else { "packets" };
+            let text = "arrived in the measured part of the run: means of so few are due to chance";
+            result.warnings.push(format!("{count} {packets} {text}"));
+        }
+        _ => {}
     }
 }
 

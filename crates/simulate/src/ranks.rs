@@ -353,8 +353,27 @@ impl<'a> Ranks<'a> {
                 _ => result.warnings.push(format!("{left} of {ranks} ranks had not ended: {reported}")),
             }
         } else {
+            result.warnings.extend(self.never_received());
             result.measured.extend(self.measures.iter().map(|of| self.measured(of, processes)));
         }
+    }
+
+    /// What to say of messages that no rank has received, once all have ended.
+    fn never_received(&self) -> Option<String> {
+        let (mut sent, mut received, mut one) = (0, 0, None);
+        for (rank, report) in self.reports.iter().enumerate() {
+            let report = report.lock().expect("the run is over");
+            (sent, received) = (sent + report.sent, received + report.messages);
+            one = one.or(report.unreceived.map(|(source, tag)| (source, rank, tag)));
+        }
+        let left = sent.checked_sub(received).filter(|&left| left > 0)?;
+        let [messages, were] = if left == 1 { ["message", "was"] } else { ["messages", "were"] };
+        let one = one.map_or(String::new(), |(source, rank, tag)| {
+            format!(", as one from rank {source} to rank {rank} with tag {tag}")
+        });
+        Some(format!(
+            "{left} {messages} {were} sent and never received{one}: receives are missing in the program"
+        ))
     }
 
     /// The measurements of a program, by the marks of its ranks.

@@ -180,7 +180,8 @@ pub struct MeasureConfig {
     /// The warm-up, which is left out of the means.
     pub warmup_us: Warmup,
     /// Length of a measuring window, us: curves over time have a point per window, confidence intervals are
-    /// taken from the windows' means. If omitted: 10,000 ticks of the machine.
+    /// taken from the windows' means. If omitted: 10,000 ticks of the machine, and longer where there would be
+    /// more than 16,384 windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_us: Option<f64>,
     /// Half width of the 95% confidence interval at which a mean has converged, relative.

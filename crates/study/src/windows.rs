@@ -7,6 +7,9 @@ use netloom_fabric::config::ConfigError;
 /// Measuring windows that a run is cut into where those asked for do not fit into it.
 const WINDOWS: u64 = 20;
 
+/// Most measuring windows of a run whose study does not say how long they are: then they are longer.
+pub const WINDOWS_MAX: u64 = 1 << 14;
+
 /// The measuring windows of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Windows {
@@ -56,6 +59,10 @@ impl Windows {
                 message: "expected a warm-up that leaves at least a tick of the run".into(),
             });
         }
+        if measure.window_us.is_none() {
+            windows.ticks = asked.max(end.div_ceil(WINDOWS_MAX));
+        }
+        let asked = windows.ticks;
         if warmup.div_ceil(asked).saturating_add(1).saturating_mul(asked) > end {
             windows = windows.shortened(end - warmup, ticks_per_second);
         }

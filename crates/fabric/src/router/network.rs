@@ -386,6 +386,16 @@ impl<B: RouterBlock> Network<B> {
         sum
     }
 
+    /// Makes the windows of the time series twice as long, those of the past too: now, at the end of one with an
+    /// even number.
+    ///
+    /// # Panics
+    /// If no such window ends now.
+    pub fn widen_windows(&mut self) {
+        let now = self.now();
+        self.simulation.blocks().for_each(|block| block.recorder_mut().widen(now));
+    }
+
     /// Sums over the whole run so far, for the whole machine.
     pub fn so_far(&mut self) -> WindowRecord {
         let mut own = WindowRecord::default();

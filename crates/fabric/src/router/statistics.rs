@@ -180,6 +180,8 @@ pub struct Recorder {
     pub(super) window_end: Time,
     pub(super) current: WindowRecord,
     pub(super) windows: Vec<WindowRecord>,
+    /// Their sum.
+    closed: WindowRecord,
     /// Link-ticks already assigned to future windows.
     ahead: VecDeque<u64>,
     /// Chunks now in all receivers' VCs, by VC, and the time of the last change.
@@ -199,6 +201,7 @@ impl Recorder {
             window_end: Time::at(window),
             current: WindowRecord::default(),
             windows: vec![],
+            closed: WindowRecord::default(),
             ahead: VecDeque::new(),
             occupied: [0; 8],
             since: [Time::ZERO; 8],
@@ -219,9 +222,31 @@ impl Recorder {
     #[cold]
     fn close(&mut self) {
         (0..8).for_each(|vc| self.count_occupancy(vc, self.window_end));
+        self.closed.merge(&self.current);
         self.windows.push(std::mem::take(&mut self.current));
         self.current.busy = self.ahead.pop_front().unwrap_or(0);
         self.window_end += self.window;
+    }
+
+    /// Makes windows twice as long, those of the past too, at the end of one with an even number.
+    ///
+    /// # Panics
+    /// If no such window ends at `now`.
+    pub(super) fn widen(&mut self, now: Time) {
+        self.reach(now);
+        assert!(now + self.window == self.window_end && self.windows.len().is_multiple_of(2), "{now:?}");
+        let pair = |pair: &mut [WindowRecord]| {
+            let mut sum = std::mem::take(&mut pair[0]);
+            sum.merge(&pair[1]);
+            sum
+        };
+        self.windows = self.windows.chunks_exact_mut(2).map(pair).collect();
+        // What has been assigned to the future: the next window has the first of it already.
+        self.current.busy += self.ahead.pop_front().unwrap_or(0);
+        let ahead = self.ahead.make_contiguous();
+        self.ahead = ahead.chunks(2).map(|pair| pair.iter().sum()).collect();
+        self.window *= 2;
+        self.window_end = now + self.window;
     }
 
     /// A link sends from `start` to `end`, which may be in future windows.
@@ -258,7 +283,7 @@ impl Recorder {
     /// Sums over all windows so far, including the current one.
     pub(super) fn so_far(&self) -> WindowRecord {
         let mut sum = self.current.clone();
-        self.windows.iter().for_each(|w| sum.merge(w));
+        sum.merge(&self.closed);
         sum
     }
 
@@ -309,5 +334,39 @@ impl Recorder {
         // Completed windows are already counted.
         self.reach(now);
         (0..8).for_each(|vc| self.count_occupancy(vc, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Links that are busy for a long time, some of it in windows that have not begun; windows that become longer at times.
+    #[test]
+    fn longer_windows_have_what_pairs_of_shorter_ones_had() {
+        let run = |widens: &[u64]| {
+            let mut recorder = Recorder::new(10, false);
+            for tick in 0..160 {
+                let now = Time::at(tick);
+                recorder.reach(now);
+                if widens.contains(&tick) {
+                    recorder.widen(now);
+                }
+                recorder.busy(now, Time::at(tick + tick * 7 % 67));
+                recorder.current.hops += tick;
+                assert_eq!(recorder.so_far().hops, (0..=tick).sum::<u64>());
+            }
+            recorder.reach(Time::at(240));
+            recorder.windows
+        };
+        let plain = run(&[]);
+        for (widens, factor) in [(&[40][..], 2), (&[20], 2), (&[20, 40], 4), (&[40, 120], 4)] {
+            let merged = plain.chunks(factor).map(|part| {
+                let mut sum = part[0].clone();
+                part[1..].iter().for_each(|other| sum.merge(other));
+                sum
+            });
+            assert!(merged.eq(run(widens)), "{widens:?}");
+        }
     }
 }

@@ -323,7 +323,9 @@ impl<T: Transport> Rank<T> {
     /// Notes a call that has begun at this time and returns now.
     fn note_send(&mut self, to: u32, envelope: &Envelope, called_at: Microticks) {
         let returns_at = self.since + self.spent;
-        if let Some(timeline) = &mut lock(&self.report).timeline {
+        let mut report = lock(&self.report);
+        report.sent += 1;
+        if let Some(timeline) = &mut report.timeline {
             timeline.sent(end_of(to, envelope, (called_at, returns_at)));
         }
     }
@@ -496,6 +498,7 @@ impl<T: Transport> Rank<T> {
             }
             let mut report = lock(&self.report);
             report.ended_at = Some(now);
+            report.unreceived = self.matching.unexpected().map(|(source, tag, _)| (source, tag)).min();
             (report.waits_for, report.sends_to, report.collective) = (None, None, None);
             return Ok(Step::Ended(Ok(())));
         }

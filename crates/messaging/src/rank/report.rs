@@ -27,6 +27,10 @@ pub struct RankReport {
     pub queueing: Microticks,
     /// Time blocked by the network interface while submitting commands, or until it had read the data.
     pub injection: Microticks,
+    /// Messages sent.
+    pub sent: u64,
+    /// The source and tag of one that had arrived when the program ended, which did not receive it.
+    pub unreceived: Option<(u32, u32)>,
     /// Messages received, and their data, bytes.
     pub messages: u64,
     /// See `messages`.

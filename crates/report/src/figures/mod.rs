@@ -45,6 +45,10 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
             format!("{} \u{b1} {} (95%, {} windows)", short(c.mean), short(c.half_width_95), c.windows);
         run.push(("confidence", format!("{}: {mean}", c.quantity)));
     }
+    // Of rates per tick.
+    if result.throughput.is_some() && result.switched.is_some() {
+        run.push(("tick", format!("{} ns", short(study.micros(1) * 1e3))));
+    }
     let mut groups = vec![group("Run", run)];
     if let Some(p) = &result.programs {
         let mut rows = vec![

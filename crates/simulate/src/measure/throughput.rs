@@ -32,16 +32,28 @@ impl Load {
         // Too few windows for an interval: at least what chance does to the number of packets.
         let margin = half.unwrap_or(1.96 * accepted / packets.max(1.0).sqrt());
         let ends = study.study.traffic.packets_per_node.is_some();
-        let saturated = |offered: f64| accepted + margin < (1.0 - TOLERANCE) * offered;
+        let is_less = |offered: f64| accepted + margin < (1.0 - TOLERANCE) * offered;
+        // Of a saturated network packets wait at their sources. Where they do not, chance made fewer of them, their
+        // destinations are dead, or the run is shorter than what they take: then it is not known.
+        let saturated = |offered: f64| match (is_less(offered), waits_at_sources(result)) {
+            (true, false) => None,
+            (is_less, _) => Some(is_less),
+        };
         Some(Throughput {
             unit: self.unit.into(),
             offered: self.offered,
             accepted,
             accepted_half_width_95: half,
             windows: windows as u64,
-            saturated: self.offered.filter(|_| !ends && !lost(result)).map(saturated),
+            saturated: self.offered.filter(|_| !ends && !lost(result)).and_then(saturated),
         })
     }
+}
+
+/// Whether packets wait in source queues for more than a small part of their latency.
+fn waits_at_sources(result: &RunResult) -> bool {
+    let [total, network] = [&result.latency.total, &result.latency.network].map(|of| of.mean_ns);
+    total - network >= 0.02 * network && total > 0.0
 }
 
 /// Whether packets were lost, so that less arrives than the network accepts.

@@ -27,11 +27,20 @@ pub(super) fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
             match &entry.value.value {
                 Value::Table(_) => gather(&entry.value, &path, axes)?,
                 Value::List(values) if !values.is_empty() => {
+                    let again = (1..values.len()).find(|&at| values[..at].contains(&values[at]));
+                    if let Some(value) = again.map(|at| &values[at]) {
+                        let mut problem =
+                            Problem::new(format!("`sweep.{path}` has {} twice", value.inline()));
+                        problem.label = "a point is run once".into();
+                        return Err(problem.at(&value.origin));
+                    }
                     axes.push(Axis { path, values: values.clone() });
                 }
-                _ => {
+                other => {
                     let mut problem = Problem::new(format!("`sweep.{path}` has no values to sweep over"));
-                    problem.label = "expected a list".into();
+                    let is_list = matches!(other, Value::List(_));
+                    problem.label =
+                        if is_list { "expected at least one value" } else { "expected a list" }.into();
                     return Err(problem
                         .help(format!("write {path} = [first, second, …]"))
                         .at(&entry.value.origin));

@@ -162,6 +162,11 @@ impl ResolvedStudy {
         ResolvedStudy { windows, ..self.clone() }
     }
 
+    /// Makes measuring windows twice as long.
+    pub fn widen_windows(&mut self) {
+        self.windows.ticks *= 2;
+    }
+
     /// Warnings for the reader of the result that are known before the run.
     pub fn warnings(&self) -> Vec<String> {
         [&self.windows.warnings[..], &self.about_machine].concat()

@@ -103,15 +103,20 @@ pub enum Load {
 impl Load {
     /// Refuses a rate that is none.
     pub(super) fn check_rate(self) -> Result<(), ConfigError> {
+        // Far more than any port carries.
+        const MOST: f64 = 1e9;
         let (key, rate) = match self {
             Load::Burst | Load::Infinite | Load::LinkUtilization(_) => return Ok(()),
             Load::PacketsPerUs(rate) => ("packets_per_us", rate),
             Load::FlitsPerNs(rate) => ("flits_per_ns", rate),
             Load::GbPerS(rate) => ("GB_per_s", rate),
         };
-        match rate > 0.0 && rate.is_finite() {
+        match rate > 0.0 && rate <= MOST {
             true => Ok(()),
-            false => refuse(&format!("traffic.load.{key}"), format!("expected a rate above 0, found {rate}")),
+            false => refuse(
+                &format!("traffic.load.{key}"),
+                format!("expected a rate above 0, at most {MOST}, found {rate}"),
+            ),
         }
     }
 }
