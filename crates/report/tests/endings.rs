@@ -122,7 +122,7 @@ fn programs_may_compute_for_long() {
     assert_eq!(never.result.simulated.ended, Ended::TimeLimit);
     assert_mentions(
         &never.summary,
-        &["PARTIAL RESULT: reached 1,153 s, the longest time of a run on this machine"],
+        &["PARTIAL RESULT: reached 1,729 s, the longest time of a run on this machine"],
     );
 }
 

@@ -29,8 +29,8 @@ pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
     workload
 }
 
-/// The longest run, ticks: times of nodes are half a number's range there.
-const LONGEST: u64 = u64::MAX / Microticks::TICK.0 / 2;
+/// The longest run, ticks: so that times of nodes, which are finer, are far from the end of their range.
+const LONGEST: u64 = u64::MAX / Microticks::TICK.0 / 4 * 3;
 
 /// A run in progress.
 pub(super) struct Run<'a, B: RouterBlock, R> {

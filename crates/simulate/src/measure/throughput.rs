@@ -32,12 +32,12 @@ impl Load {
         // Too few windows for an interval: at least what chance does to the number of packets.
         let margin = half.unwrap_or(1.96 * accepted / packets.max(1.0).sqrt());
         let ends = study.study.traffic.packets_per_node.is_some();
-        let is_less = |offered: f64| accepted + margin < (1.0 - TOLERANCE) * offered;
-        // Of a saturated network packets wait at their sources. Where they do not, chance made fewer of them, their
-        // destinations are dead, or the run is shorter than what they take: then it is not known.
-        let saturated = |offered: f64| match (is_less(offered), waits_at_sources(result)) {
-            (true, false) => None,
-            (is_less, _) => Some(is_less),
+        let saturated = |offered: f64| match accepted + margin < (1.0 - TOLERANCE) * offered {
+            false => Some(false),
+            true => {
+                let is_known = waits_at_sources(result) || is_beyond_chance(packets, accepted / offered);
+                is_known.then_some(true)
+            }
         };
         Some(Throughput {
             unit: self.unit.into(),
@@ -50,14 +50,36 @@ impl Load {
     }
 }
 
-/// Whether packets wait in source queues for more than a small part of their latency.
+/// Whether packets wait in source queues, as those of a saturated torus do. On machines of switches this is part of
+/// their time in the network.
 fn waits_at_sources(result: &RunResult) -> bool {
     let [total, network] = [&result.latency.total, &result.latency.network].map(|of| of.mean_ns);
-    total - network >= 0.02 * network && total > 0.0
+    total > 1.02 * network
+}
+
+/// Whether so many packets, this fraction of those that were to be expected, are fewer than chance makes: by four
+/// standard deviations. Of none it is not known whether any were made.
+fn is_beyond_chance(packets: f64, fraction: f64) -> bool {
+    const DEVIATIONS: f64 = 4.0;
+    let expected = packets / fraction;
+    packets > 0.0 && expected - packets > DEVIATIONS * expected.sqrt()
 }
 
 /// Whether packets were lost, so that less arrives than the network accepts.
 fn lost(result: &RunResult) -> bool {
     let faults = result.switched.as_ref().and_then(|s| s.faults.as_ref());
     faults.is_some_and(|f| f.lost_on_links + f.lost_in_routers + f.without_route + f.without_header > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_packets_show_no_saturation() {
+        assert!(!is_beyond_chance(466.0, 0.909), "two deviations");
+        assert!(is_beyond_chance(46_600.0, 0.909));
+        assert!(is_beyond_chance(466.0, 0.5));
+        assert!(!is_beyond_chance(0.0, 0.0));
+    }
 }

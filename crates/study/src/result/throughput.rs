@@ -19,8 +19,8 @@ pub struct Throughput {
     /// Measured windows.
     pub windows: u64,
     /// Whether the network accepts less than is offered: by more than 1%, even at the upper end of the
-    /// interval. None where no load is given, where the traffic ends, where packets were lost, and where less is
-    /// accepted although packets do not wait at their sources.
+    /// interval. None where no load is given, where the traffic ends, where packets were lost, and where
+    /// chance may have made fewer packets, or none has arrived.
     pub saturated: Option<bool>,
 }
 
