@@ -218,16 +218,16 @@ fn packaging(p: &PackagingFacts) -> Rows {
         (
             "bisection",
             format!(
-                "{} GB/s over {} cables, both directions",
+                "{} GB/s over {} cables, both directions, at the links' raw rate",
                 short(p.bisection_GB_per_s),
                 p.cables_across_bisection
             ),
         ),
-        ("of a group", format!("{} GB/s, both directions", short(p.group_bisection_GB_per_s))),
+        ("of a group", format!("{} GB/s, likewise", short(p.group_bisection_GB_per_s))),
         (
             "global",
             format!(
-                "{} GB/s a node, {} GB/s of it data",
+                "{} GB/s a node at the raw rate, {} GB/s of it data",
                 short(p.global_GB_per_s_per_node),
                 short(p.payload_global_GB_per_s_per_node)
             ),

@@ -1,5 +1,6 @@
 //! What limits a run: sentences with numbers, from simulated quantities alone, and the busiest links.
 
+use netloom_study::machine::Machine;
 use netloom_study::number::{counted, grouped, percent, short};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{ProgramFigures, RunResult, TorusFigures, direction_name};
@@ -15,7 +16,7 @@ const LISTED: usize = 10;
 /// A sentence about the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it is about: `programs`, `load`, `links`, `balance`, `directions`, `buffers` or `latency`.
+    /// What it is about: `programs`, `load`, `ports`, `links`, `balance`, `directions`, `buffers` or `latency`.
     pub about: &'static str,
     /// The sentence.
     pub text: String,
@@ -45,6 +46,7 @@ pub fn findings(study: &ResolvedStudy, result: &RunResult) -> Vec<Finding> {
     let mut all = vec![];
     all.extend(result.programs.as_ref().and_then(programs));
     all.extend(load(result));
+    all.extend(node_ports(study, result));
     all.extend(saturated_links(result));
     all.extend(imbalance(result));
     all.extend(directions(study, result));
@@ -108,6 +110,23 @@ fn load(result: &RunResult) -> Option<Finding> {
         }
     };
     finding("load", "throughput", text)
+}
+
+/// Whether the nodes' own ports carry about as much as they can, on a machine of switches.
+fn node_ports(study: &ResolvedStudy, result: &RunResult) -> Option<Finding> {
+    let Machine::Switched(machine) = &study.machine else { return None };
+    let load = result.throughput.as_ref()?;
+    let most = machine.node_flits_per_tick();
+    if load.accepted < SATURATED * most {
+        return None;
+    }
+    let text = format!(
+        "Nodes receive {} of the {} {} that a node's port carries: these ports limit the run, not the links between routers.",
+        short(load.accepted),
+        short(most),
+        load.unit
+    );
+    finding("ports", "throughput", text)
 }
 
 /// Utilization of every link that was recorded.

@@ -50,6 +50,21 @@ fn a_sweep_goes_over_machines() {
     }
 }
 
+/// To the next node as fast as each node's port carries it, and a third of that.
+#[test]
+fn full_ports_of_nodes_are_told() {
+    let ports = |sets: &[&str]| {
+        let study = study(sets);
+        let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 2).unwrap();
+        let found = netloom_report::limits::findings(&study, &result);
+        found.into_iter().find(|finding| finding.about == "ports").map(|finding| finding.text)
+    };
+    let shift = ["workload={}", "workload.kind=shift", "workload.by=[1]", "traffic.load=infinite"];
+    let text = ports(&shift).expect("a finding");
+    assert!(text.starts_with("Nodes receive ") && text.contains(" of the 1.00 flits/tick"), "{text}");
+    assert_eq!(ports(&[]), None);
+}
+
 #[test]
 fn a_folder_holds_what_was_found() {
     let (study, folder) = (study(&["measure.reordering=true"]), tempfile::tempdir().unwrap());

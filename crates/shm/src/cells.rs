@@ -157,6 +157,29 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many turns")]
+    fn cells_of_two_threads_have_what_each_wrote_in_a_turn() {
+        const TURNS: u64 = 20_000;
+        let both = [Box::new(Cells::new()), Box::new(Cells::new())];
+        let run = |own: usize| {
+            for turn in 1..=TURNS {
+                let data = |of: usize| [turn as u8 ^ of as u8; 13];
+                both[own].of(1, turn, 0).write(turn, &data(own));
+                let (cell, mut space) = (both[1 - own].of(1, turn, 0), [0; 13]);
+                (0..).find(|&n| {
+                    crate::sync::pause(n);
+                    cell.read(turn, &mut space).is_some()
+                });
+                assert_eq!(space, data(1 - own), "turn {turn}");
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| run(1));
+            run(0);
+        });
+    }
+
+    #[test]
     fn less_space_than_data_takes_a_part() {
         let cells = Box::new(Cells::new());
         let cell = cells.of(0, 1, 0);

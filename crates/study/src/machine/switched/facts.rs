@@ -6,6 +6,13 @@ use netloom_fabric::config::SwitchedTopology;
 use serde::Serialize;
 
 impl SwitchedMachine {
+    /// What a node's tiles carry, flits per tick and direction, while those that share them send as much.
+    pub fn node_flits_per_tick(&self) -> f64 {
+        let r = &self.router;
+        1e3 / f64::from(r.netlink_flit_milliticks) * f64::from(r.tiles_per_share)
+            / f64::from(r.nodes_per_share)
+    }
+
     /// Figures of the machine that need no run; for a checked machine.
     pub fn facts(&self) -> SwitchedFacts {
         let wiring = self.topology.wiring();
