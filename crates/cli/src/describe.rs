@@ -155,10 +155,7 @@ fn switched(m: &SwitchedMachine, f: &SwitchedFacts) -> Rows {
         1 => String::new(),
         shared => {
             let alone = short(f.node_flits_GB_per_s * f64::from(shared));
-            format!(
-                ", {alone} while the {} with which it shares tiles sends nothing",
-                other_nodes(shared - 1)
-            )
+            format!(", {alone} while those that share its tiles are idle")
         }
     };
     let node = format!("{} GB/s of flits per direction{alone}", short(f.node_flits_GB_per_s));
@@ -197,10 +194,6 @@ fn switched(m: &SwitchedMachine, f: &SwitchedFacts) -> Rows {
     ];
     rows.extend(f.packaging.iter().flat_map(packaging));
     rows
-}
-
-fn other_nodes(count: u32) -> String {
-    if count == 1 { "node".into() } else { format!("{count} nodes") }
 }
 
 fn packaging(p: &PackagingFacts) -> Rows {

@@ -123,8 +123,8 @@ pub struct PointToPoint<T> {
     probed: Cell<Option<Pattern>>,
     /// Memory that the last collective needed for what it received.
     scratch: RefCell<Vec<u8>>,
-    /// The first slot of cells that this process has given to no communicator.
-    pub(crate) next_slot: Cell<u32>,
+    /// The first set of flags that this process has given to no communicator.
+    pub(crate) next_set: Cell<u32>,
     counters: Counters,
     begun: begun::Histories,
 }
@@ -212,7 +212,7 @@ impl<T: Transport> PointToPoint<T> {
             is_blocking: Cell::new(false),
             probed: Cell::new(None),
             scratch: RefCell::default(),
-            next_slot: Cell::new(0),
+            next_set: Cell::new(0),
             counters: Counters::default(),
             one_sided: RefCell::default(),
             begun: begun::Histories::default(),

@@ -53,27 +53,27 @@ pub enum Collective {
     },
 }
 
-/// A cell of a process: memory for a few bytes that another process reads. A communicator takes a slot for
-/// good, each of its collectives is a turn, and a turn has steps, in each of which a process writes its cell and
-/// another reads it. Two turns later a cell is written again.
+/// A flag of a process: a sequence number with a few bytes, which another process polls. A communicator takes a set of
+/// them for good. Each of its collectives through flags has the next sequence number, and rounds, in each of which a
+/// process writes its flag and another reads it. Two collectives later the flag is written again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellAt {
-    /// The communicator's, at all its processes.
-    pub slot: u32,
+pub struct FlagAt {
+    /// The communicator's set, at all its processes.
+    pub set: u32,
     /// The first is 1.
-    pub turn: u64,
+    pub sequence: u64,
     /// From 0 on.
-    pub step: u32,
+    pub round: u32,
 }
 
-/// What processes have of cells.
+/// What processes have of flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellSpace {
-    /// Slots of this process; others may have fewer.
-    pub slots: u32,
-    /// Steps of a turn, at all processes.
-    pub steps: u32,
-    /// Most bytes in a cell, at all processes.
+pub struct FlagSpace {
+    /// Sets of this process: as many as others have, or none.
+    pub sets: u32,
+    /// Rounds of a collective, at all processes.
+    pub rounds: u32,
+    /// Most bytes with a flag, at all processes.
     pub bytes: usize,
 }
 
@@ -225,25 +225,25 @@ pub trait Transport {
         Ok(false)
     }
 
-    /// What there is of cells, by which processes carry out short collectives without messages. `None` if no
+    /// What there is of flags, by which processes carry out short collectives without messages. `None` if no
     /// process of the job has any.
-    fn cell_space(&self) -> Option<CellSpace> {
+    fn flag_space(&self) -> Option<FlagSpace> {
         None
     }
 
-    /// Writes this process's cell, which that process reads.
-    fn write_cell(&self, _at: CellAt, _data: &[u8], _reader: Process) {}
+    /// Writes this process's flag, which that process reads.
+    fn write_flag(&self, _at: FlagAt, _data: &[u8], _reader: Process) {}
 
-    /// Reads a cell of another process, after a while of looking if need be; returns the length of what has been
+    /// Reads a flag of another process, after a while of looking if need be; returns the length of what has been
     /// written, of which as much is read as there is space. `None` if it is not there.
-    fn read_cell(&self, _at: CellAt, _of: Process, _space: &mut [u8]) -> Option<usize> {
+    fn read_flag(&self, _at: FlagAt, _of: Process, _space: &mut [u8]) -> Option<usize> {
         None
     }
 
-    /// [`Self::advance`] returns when there is something in this cell; with `None` it does no longer.
-    fn await_cell(&self, _awaited: Option<(CellAt, Process)>) {}
+    /// [`Self::advance`] returns when there is something in this flag; with `None` it does no longer.
+    fn await_flag(&self, _awaited: Option<(FlagAt, Process)>) {}
 
-    /// Whether a process takes part no more, and writes no cells.
+    /// Whether a process takes part no more, and writes no flags.
     fn has_left(&self, _process: Process) -> bool {
         false
     }

@@ -55,19 +55,21 @@ impl collective::Combine for Sum {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
-    /// Many short ones after each other, on four communicators of all ranks, three of which may have cells, or two, as the
-    /// last rank has: the results are the same, nobody leaves a barrier before all have come, and no cell is
-    /// written again before it was read.
+    /// Many short ones after each other, on four communicators of all ranks, as many of which have flags as there
+    /// are sets, or none if a rank has no sets: the results are the same, nobody leaves a barrier before all
+    /// have come, and no flag is written again before it was read.
     #[test]
-    fn short_collectives_in_cells_are_those_by_messages(size in 1u32..20, slots in 0u32..4, seed: u64) {
+    fn short_collectives_through_flags_are_those_by_messages(
+        size in 1u32..20, sets in 0u32..4, without_sets in 0u32..60, seed: u64
+    ) {
         const COLLECTIVES: u32 = 60;
-        let job = &Job::with_cells(size, 16, seed, slots);
+        let job = &Job::with_flags(size, 16, seed, (sets, without_sets));
         let come = &std::cell::RefCell::new(vec![0; size as usize]);
         job.run(|rank| Box::pin(async move {
-            let cells: [Rc<collective::Cells>; 4] = Default::default();
+            let flags: [Rc<collective::Flags>; 4] = Default::default();
             for number in 0..COLLECTIVES {
-                let comm = (number / 3 + number) as usize % cells.len();
-                let operation = job.waited_for(rank, 4 + 2 * comm as u32, number, &cells[comm]);
+                let comm = (number / 3 + number) as usize % flags.len();
+                let operation = job.waited_for(rank, 4 + 2 * comm as u32, number, &flags[comm]);
                 come.borrow_mut()[rank as usize] = number;
                 if number % 3 == 0 {
                     collective::barrier(operation).await.unwrap();
@@ -81,8 +83,9 @@ proptest! {
                 }
             }
         }));
-        // More ranks need more steps than there are.
-        prop_assert_eq!(job.has_used_cells(), slots > 0 && (2..=8).contains(&size));
+        // More ranks need more rounds than there are.
+        let have_all = sets > 0 && without_sets >= size;
+        prop_assert_eq!(job.has_used_flags(), have_all && (2..=8).contains(&size));
     }
 }
 

@@ -16,7 +16,8 @@ const LISTED: usize = 10;
 /// A sentence about the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it is about: `programs`, `load`, `ports`, `links`, `balance`, `directions`, `buffers` or `latency`.
+    /// What it is about: `programs`, `load`, `ports`, `links`, `balance`, `directions`, `buffers` or
+    /// `latency`.
     pub about: &'static str,
     /// The sentence.
     pub text: String,
@@ -101,7 +102,7 @@ fn load(result: &RunResult) -> Option<Finding> {
                 short(offered)
             )
         }
-        // Whether that is saturation is not known: packets were lost, the traffic ends, or few packets were made.
+        // Whether that is saturation is not known: packets were lost, the traffic ends, or they were few.
         (Some(offered), None) => {
             format!("The network accepts {accepted} of {} {unit} offered per node.", short(offered))
         }
@@ -121,7 +122,7 @@ fn node_ports(study: &ResolvedStudy, result: &RunResult) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "Nodes receive {} of the {} {} that a node's port carries: these ports limit the run, not the links between routers.",
+        "Nodes receive {} of the {} {} that a node's port carries: the ports of nodes are full.",
         short(load.accepted),
         short(most),
         load.unit

@@ -77,7 +77,7 @@ impl Doorbell {
         }
     }
 
-    /// After something was written for which any of those may wait that sleep: wakes all.
+    /// Wakes all that sleep, after something was written for which any of them may wait.
     #[inline]
     pub fn ring_all(&self) {
         self.fence();

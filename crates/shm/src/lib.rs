@@ -6,7 +6,7 @@
 //! - [`channel`] – the simulator and a program that runs on a simulated node, by turns.
 //! - [`doorbell`] – how a process sleeps until something is written to it.
 //! - [`segment`] – the shared memory of a job, and where what lies in it.
-//! - [`cells`] – a few bytes that another process looks at, for short collectives.
+//! - [`flags`] – a few bytes that another process looks at, for short collectives.
 //! - [`blocks`] – memory that the tasks of a job share by name.
 //! - [`launch`] – starts the processes of a job, and waits until they have ended.
 //! - [`memory`] – reads and writes of the memory of another process, in one copy.
@@ -20,10 +20,10 @@
 pub mod assist;
 pub mod bare;
 pub mod blocks;
-pub mod cells;
 pub mod channel;
 pub mod doorbell;
 pub mod fastbox;
+pub mod flags;
 pub mod launch;
 pub mod memory;
 pub mod queue;

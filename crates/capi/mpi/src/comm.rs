@@ -2,7 +2,7 @@
 
 use crate::info::Info;
 use crate::partitioned::Planned;
-use netloom_mpi::collective::Cells;
+use netloom_mpi::collective::Flags;
 use netloom_mpi::group::{Group, Processes};
 use netloom_mpi::topology::Topology;
 use netloom_mpi::transport::{Process, Team};
@@ -15,8 +15,8 @@ pub struct Comm {
     pub group: Group,
     /// The transport's team for its collectives.
     pub team: Option<Team>,
-    /// What it has of cells, for short collectives.
-    pub cells: Option<Rc<Cells>>,
+    /// What it has of flags, for short collectives.
+    pub flags: Option<Rc<Flags>>,
     /// The other group of an intercommunicator.
     pub remote: Option<Processes>,
     /// Collective operations that it has begun.
@@ -51,7 +51,7 @@ impl Comm {
     /// Of a group, without a topology.
     pub fn new(group: Group, team: Option<Team>, Origin { errhandler, session }: Origin) -> Self {
         Comm {
-            cells: (group.size > 1).then(Rc::default),
+            flags: (group.size > 1).then(Rc::default),
             group,
             remote: None,
             team,

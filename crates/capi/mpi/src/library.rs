@@ -327,9 +327,9 @@ impl Library {
         // Persistent collectives are started in any order.
         let team = comm.team.filter(|_| comm.repeated.is_none());
         let number = comm.repeated.unwrap_or_else(|| comm.next_collective());
-        let cells = comm.cells.as_ref().filter(|_| comm.remote.is_none());
+        let flags = comm.flags.as_ref().filter(|_| comm.remote.is_none());
         Operation::between(point_to_point, comm.group.clone(), comm.remote.clone(), team, number)
-            .with_cells(cells)
+            .with_flags(flags)
     }
 
     /// The same of an intercommunicator, whose groups have contexts of their own.

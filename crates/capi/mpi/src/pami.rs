@@ -4,9 +4,9 @@
 
 mod algorithms;
 mod arrivals;
-mod cells;
 mod contexts;
 mod copies;
+mod flags;
 mod functions;
 mod geometries;
 mod polls;
@@ -18,9 +18,9 @@ use crate::pami_interface::abi::{
     SendEvents, SendImmediate, attribute,
 };
 use arrivals::{LISTENER, arrived, sent, transferred, trial_arrived, trial_fetched};
-use cells::SharedCells;
 use contexts::Contexts;
 use copies::Copies;
+use flags::SharedFlags;
 use functions::*;
 use geometries::{Geometries, Settings};
 use netloom_mpi::fetched::Fetched;
@@ -29,7 +29,7 @@ use netloom_mpi::matching::Envelope;
 use netloom_mpi::paths::Path;
 use netloom_mpi::point_to_point::PointToPoint;
 use netloom_mpi::transport::{
-    CellAt, CellSpace, Collective, Memory, MessageEvent, Process, Refused, Step, Team, Transport,
+    Collective, FlagAt, FlagSpace, Memory, MessageEvent, Process, Refused, Step, Team, Transport,
 };
 use netloom_shm::launch::World;
 use polls::Polls;
@@ -82,7 +82,7 @@ pub struct Pami {
     polls: Polls,
     whole_max_bytes: Cell<usize>,
     copies: Copies,
-    cells: Option<SharedCells>,
+    flags: Option<SharedFlags>,
     fetched: Fetched,
     transfer_min_bytes: usize,
     /// Takes steps of this library's software, on a simulated machine.
@@ -198,7 +198,7 @@ impl Pami {
                 whole_max_bytes: Cell::new(if send_whole.is_some() { WHOLE_B } else { 0 }),
                 fetched: Fetched::new(copies.tries_messages()),
                 copies,
-                cells: SharedCells::new(client, own, has_own_core, is_multiple),
+                flags: SharedFlags::new(client, own, has_own_core, is_multiple),
                 transfer_min_bytes,
                 spend,
                 acts,
@@ -488,31 +488,31 @@ impl Transport for Pami {
     }
 
     #[inline]
-    fn cell_space(&self) -> Option<CellSpace> {
-        self.cells.as_ref().map(SharedCells::space)
+    fn flag_space(&self) -> Option<FlagSpace> {
+        self.flags.as_ref().map(SharedFlags::space)
     }
 
     #[inline]
-    fn write_cell(&self, at: CellAt, data: &[u8], reader: Process) {
-        if let Some(cells) = &self.cells {
-            cells.write(at, data, reader);
+    fn write_flag(&self, at: FlagAt, data: &[u8], reader: Process) {
+        if let Some(flags) = &self.flags {
+            flags.write(at, data, reader);
         }
     }
 
     #[inline]
-    fn read_cell(&self, at: CellAt, of: Process, space: &mut [u8]) -> Option<usize> {
-        self.cells.as_ref().and_then(|cells| cells.read(at, of, space))
+    fn read_flag(&self, at: FlagAt, of: Process, space: &mut [u8]) -> Option<usize> {
+        self.flags.as_ref().and_then(|flags| flags.read(at, of, space))
     }
 
-    fn await_cell(&self, awaited: Option<(CellAt, Process)>) {
-        if let Some(cells) = &self.cells {
+    fn await_flag(&self, awaited: Option<(FlagAt, Process)>) {
+        if let Some(flags) = &self.flags {
             // SAFETY: the context lives.
-            unsafe { cells.set_awaited(self.context, awaited) };
+            unsafe { flags.set_awaited(self.context, awaited) };
         }
     }
 
     fn has_left(&self, process: Process) -> bool {
-        self.cells.as_ref().is_some_and(|cells| cells.has_left(process))
+        self.flags.as_ref().is_some_and(|flags| flags.has_left(process))
     }
 
     #[inline]

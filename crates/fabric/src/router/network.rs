@@ -386,8 +386,8 @@ impl<B: RouterBlock> Network<B> {
         sum
     }
 
-    /// Makes the windows of the time series twice as long, those of the past too: now, at the end of one with an
-    /// even number.
+    /// Makes the windows of the time series twice as long, those of the past too: now, at the end of one with
+    /// an even number.
     ///
     /// # Panics
     /// If no such window ends now.

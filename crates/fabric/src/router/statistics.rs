@@ -341,7 +341,8 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    /// Links that are busy for a long time, some of it in windows that have not begun; windows that become longer at times.
+    /// Links that are busy for a long time, some of it in windows that have not begun; windows that become
+    /// longer at times.
     #[test]
     fn longer_windows_have_what_pairs_of_shorter_ones_had() {
         let run = |widens: &[u64]| {

@@ -2,7 +2,7 @@
 //! them, so a blocking call polls one until it has ended, and several may be under way.
 //!
 //! - `barrier` – dissemination.
-//! - `cells` – short ones through memory that processes share.
+//! - `flags` – short ones through memory that processes share.
 //! - `equal_parts` – gather and scatter along a binomial tree.
 //! - `inter` – between two groups.
 //! - `movement` – broadcast and scatter along a binomial tree, gather, all-gather in a ring, all-to-all in
@@ -17,8 +17,8 @@
 //! each other do not take each other's messages.
 
 mod barrier;
-mod cells;
 mod equal_parts;
+mod flags;
 pub mod inter;
 mod movement;
 mod neighborhood;
@@ -26,8 +26,8 @@ mod reduce_scatter;
 mod reduction;
 
 pub use barrier::barrier;
-pub use cells::Cells;
 pub use equal_parts::{gather_equal, scatter_equal};
+pub use flags::Flags;
 pub use movement::{all_gather, all_to_all, broadcast, gather, parts, scatter};
 pub use neighborhood::exchange;
 pub use reduce_scatter::reduce_scatter;
@@ -72,8 +72,8 @@ pub struct Operation<T> {
     tag: i32,
     /// The transport's team of the group.
     team: Option<Team>,
-    /// What the communicator has of cells.
-    cells: Option<Rc<Cells>>,
+    /// What the communicator has of flags.
+    flags: Option<Rc<Flags>>,
     /// Whether messages tell of the process that sent them instead of its rank.
     is_between_processes: bool,
     /// Whether something of another length has arrived than this rank expected.
@@ -107,7 +107,7 @@ impl<T: Transport> Operation<T> {
             remote,
             tag,
             team,
-            cells: None,
+            flags: None,
             is_between_processes: false,
             lengths_differ: Cell::new(false),
         }
@@ -128,10 +128,10 @@ impl<T: Transport> Operation<T> {
         self
     }
 
-    /// The same of a communicator that has cells.
+    /// The same of a communicator that has flags.
     #[inline(always)]
-    pub fn with_cells(mut self, cells: Option<&Rc<Cells>>) -> Self {
-        self.cells = cells.cloned();
+    pub fn with_flags(mut self, flags: Option<&Rc<Flags>>) -> Self {
+        self.flags = flags.cloned();
         self
     }
 

@@ -3,7 +3,7 @@
 //! runs. Where the transport carries out a predefined operation, the order is the transport's.
 
 use super::Operation;
-use super::cells::{InTurn, Messages, SHORT_BYTES, Steps};
+use super::flags::{ByMessages, Rounds, SHORT_BYTES, ThroughFlags};
 use super::movement::{broadcast_along_tree, children, parent};
 use crate::datatype::Predefined;
 use crate::error::Error;
@@ -108,6 +108,11 @@ impl Pairs {
         if self.is_joined(rank) { rank / 2 } else { rank - self.joined }
     }
 
+    /// The number of the last round of recursive doubling; the first is 0.
+    fn last_round(&self) -> u32 {
+        self.whole.ilog2() + 1
+    }
+
     fn rank(&self, number: u32) -> u32 {
         if number < self.joined { 2 * number } else { number + self.joined }
     }
@@ -125,16 +130,16 @@ pub async fn all_reduce<T: Transport>(
     combine: &impl Combine,
 ) -> Result<(), Error> {
     operation.note(None, Some(data.len()));
-    if let Some(turn) = operation.turn(data.len()) {
+    if let Some(place) = operation.take_flags(data.len()) {
         let mut other = Space([0; SHORT_BYTES]);
         let other = &mut other.0[..data.len()];
-        return double(operation, &InTurn(operation, turn), data, other, combine).await;
+        return double(operation, &ThroughFlags(operation, place), data, other, combine).await;
     }
     if operation.team.is_some() && operation.reduced_by_transport(data, None, combine).await? {
         return Ok(());
     }
     all_reduce_by_messages(operation, data, combine).await?;
-    operation.end_without_cells(data.len()).await
+    operation.end_without_flags(data.len()).await
 }
 
 /// What another rank has written, aligned as the elements of all types are.
@@ -153,7 +158,7 @@ pub(super) async fn all_reduce_by_messages<T: Transport>(
         return Box::pin(all_reduce_long(operation, data, combine)).await;
     }
     let mut other = operation.point_to_point.take_scratch(data.len());
-    double(operation, &Messages(operation), data, &mut other, combine).await?;
+    double(operation, &ByMessages(operation), data, &mut other, combine).await?;
     operation.point_to_point.give_scratch(other);
     Ok(())
 }
@@ -162,28 +167,21 @@ pub(super) async fn all_reduce_by_messages<T: Transport>(
 #[inline(always)]
 async fn double<T: Transport>(
     operation: &Operation<T>,
-    steps: &impl Steps,
+    rounds: &impl Rounds,
     data: &mut [u8],
     other: &mut [u8],
     combine: &impl Combine,
 ) -> Result<(), Error> {
     let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
-    // The first step is that of ranks that join others, the last one, too.
-    let last = pairs.whole.ilog2() + 1;
-    if pairs.joins(rank) {
-        steps.send(0, rank - 1, data).await?;
-        return steps.receive(last, rank - 1, data).await;
-    }
-    if pairs.is_joined(rank) {
-        steps.receive(0, rank + 1, other).await?;
-        combine.combine(data, other)?;
+    if !join(rounds, &pairs, rank, data, other, combine).await? {
+        return Ok(());
     }
     let number = pairs.number(rank);
-    let (mut step, mut distance) = (1, 1);
+    let (mut round, mut distance) = (1, 1);
     while distance < pairs.whole {
         let partner = number ^ distance;
         let with = pairs.rank(partner);
-        steps.exchange(step, with, data, with, other).await?;
+        rounds.exchange(round, (with, data), (with, other)).await?;
         if partner < number {
             // The partner's ranks come first.
             combine.combine(other, data)?;
@@ -191,9 +189,38 @@ async fn double<T: Transport>(
         } else {
             combine.combine(data, other)?;
         }
-        (step, distance) = (step + 1, 2 * distance);
+        (round, distance) = (round + 1, 2 * distance);
     }
-    if pairs.is_joined(rank) { steps.send(last, rank + 1, data).await } else { Ok(()) }
+    end_joined(rounds, &pairs, rank, data).await
+}
+
+/// The first round: ranks beyond a power of two join others, and get the result from them in the last one. Returns
+/// whether this rank takes part in those between.
+#[inline(always)]
+async fn join(
+    rounds: &impl Rounds,
+    pairs: &Pairs,
+    rank: u32,
+    data: &mut [u8],
+    other: &mut [u8],
+    combine: &impl Combine,
+) -> Result<bool, Error> {
+    if pairs.joins(rank) {
+        rounds.send(0, rank - 1, data).await?;
+        rounds.receive(pairs.last_round(), rank - 1, data).await?;
+        return Ok(false);
+    }
+    if pairs.is_joined(rank) {
+        rounds.receive(0, rank + 1, other).await?;
+        combine.combine(data, other)?;
+    }
+    Ok(true)
+}
+
+/// The last round of a rank that has taken part.
+#[inline(always)]
+async fn end_joined(rounds: &impl Rounds, pairs: &Pairs, rank: u32, data: &[u8]) -> Result<(), Error> {
+    if pairs.is_joined(rank) { rounds.send(pairs.last_round(), rank + 1, data).await } else { Ok(()) }
 }
 
 async fn all_reduce_long<T: Transport>(
@@ -205,19 +232,14 @@ async fn all_reduce_long<T: Transport>(
         reduce_along_tree(operation, data, 0, combine).await?;
         return broadcast_along_tree(operation, data, 0).await;
     };
-    let (rank, pairs) = (operation.rank(), Pairs::of(operation.size()));
-    if pairs.joins(rank) {
-        operation.send(rank - 1, data).await?;
-        return operation.receive(rank - 1, data).await;
-    }
+    let (rank, pairs, rounds) = (operation.rank(), Pairs::of(operation.size()), ByMessages(operation));
     let mut other = operation.point_to_point.take_scratch(data.len());
-    if pairs.is_joined(rank) {
-        operation.receive(rank + 1, &mut other).await?;
-        combine.combine(data, &other)?;
+    if join(&rounds, &pairs, rank, data, &mut other, combine).await? {
+        all_reduce_parts(operation, &pairs, (None, &mut *data), &mut other, of.size, combine).await?;
+        end_joined(&rounds, &pairs, rank, data).await?;
     }
-    all_reduce_parts(operation, &pairs, (None, &mut *data), &mut other, of.size, combine).await?;
     operation.point_to_point.give_scratch(other);
-    if pairs.is_joined(rank) { operation.send(rank + 1, data).await } else { Ok(()) }
+    Ok(())
 }
 
 /// The same for data that is in other memory, of the same length: what goes in parts is combined on its way

@@ -35,7 +35,7 @@ pub use state::Access;
 pub(crate) use state::{Announced, Tables};
 pub use target::{Exposed, OutOfRange, Place, Reply, carry_out_message};
 
-use crate::collective::{Cells, Operation};
+use crate::collective::{Flags, Operation};
 use crate::error::{Class, Error};
 use crate::group::Group;
 use crate::point_to_point::PointToPoint;
@@ -106,8 +106,8 @@ pub struct Window<T> {
     mapped: Option<Mapped>,
     /// Collective operations that it has begun.
     collectives: Cell<u32>,
-    /// What it has of cells, for barriers.
-    cells: Rc<Cells>,
+    /// What it has of flags, for barriers.
+    flags: Rc<Flags>,
     /// Where messages are made that are sent at once.
     message: RefCell<Vec<u8>>,
     /// The target, by rank, that this epoch was last seen to allow: mostly it is the next one, too.
@@ -143,7 +143,7 @@ impl<T: Transport> Window<T> {
             extents,
             mapped,
             collectives: Cell::new(0),
-            cells: Rc::default(),
+            flags: Rc::default(),
             message: RefCell::default(),
             accessible: Cell::default(),
             reached: Cell::default(),
@@ -165,7 +165,7 @@ impl<T: Transport> Window<T> {
     pub fn collective(&self) -> Operation<T> {
         self.collectives.set(self.collectives.get().wrapping_add(1));
         Operation::new(Rc::clone(&self.point_to_point), self.group.clone(), self.collectives.get())
-            .with_cells(Some(&self.cells))
+            .with_flags(Some(&self.flags))
     }
 
     /// Ends when all its processes have begun it.

@@ -2,11 +2,11 @@
 //! order.
 #![allow(dead_code)] // Each test uses a part.
 
-use netloom_mpi::collective::{Cells, Operation};
+use netloom_mpi::collective::{Flags, Operation};
 use netloom_mpi::group::{Group, Members};
 use netloom_mpi::matching::Envelope;
 use netloom_mpi::point_to_point::PointToPoint;
-use netloom_mpi::transport::{CellAt, CellSpace, Memory, Process, Refused, Transport};
+use netloom_mpi::transport::{FlagAt, FlagSpace, Memory, Process, Refused, Transport};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -31,8 +31,8 @@ struct Transfer {
 /// Addresses are others where they are exposed.
 const EXPOSED: u64 = 1 << 60;
 
-/// A cell, by process, slot, side and step.
-type CellKey = (Process, u32, u64, u32);
+/// A flag, by process, set, side and round.
+type FlagKey = (Process, u32, u64, u32);
 
 /// Messages under way, by sender and receiver.
 struct Wires {
@@ -42,9 +42,11 @@ struct Wires {
     is_reaching: bool,
     transfers: RefCell<Vec<Transfer>>,
     queues: RefCell<Vec<VecDeque<Packet>>>,
-    cells: RefCell<HashMap<CellKey, (u64, Vec<u8>)>>,
-    /// How many slots a process has.
-    slots: u32,
+    flags: RefCell<HashMap<FlagKey, (u64, Vec<u8>)>>,
+    /// How many sets a process has.
+    sets: u32,
+    /// A process that has none.
+    without_sets: Process,
     random: Cell<u64>,
 }
 
@@ -108,23 +110,26 @@ impl Transport for Wire {
         self.wires.push(self.own, to, Packet::Long(envelope, data, number));
         Ok(())
     }
-    fn cell_space(&self) -> Option<CellSpace> {
-        // The last process has fewer.
-        let slots =
-            if self.own + 1 == self.wires.processes { self.wires.slots.min(2) } else { self.wires.slots };
-        (self.wires.slots > 0).then_some(CellSpace { slots, steps: 5, bytes: 100 })
+    fn flag_space(&self) -> Option<FlagSpace> {
+        let sets = if self.own == self.wires.without_sets { 0 } else { self.wires.sets };
+        (self.wires.sets > 0).then_some(FlagSpace { sets, rounds: 5, bytes: 100 })
     }
-    fn write_cell(&self, CellAt { slot, turn, step }: CellAt, data: &[u8], _: Process) {
-        let key = (self.own, slot, turn % 2, step);
-        let before = self.wires.cells.borrow_mut().insert(key, (turn, data.to_vec()));
-        assert!(before.is_none_or(|(before, _)| before + 2 <= turn), "turns go up");
+    fn write_flag(&self, FlagAt { set, sequence, round }: FlagAt, data: &[u8], _: Process) {
+        let key = (self.own, set, sequence % 2, round);
+        let before = self.wires.flags.borrow_mut().insert(key, (sequence, data.to_vec()));
+        assert!(before.is_none_or(|(before, _)| before + 2 <= sequence), "sequences go up");
     }
-    fn read_cell(&self, CellAt { slot, turn, step }: CellAt, of: Process, space: &mut [u8]) -> Option<usize> {
-        let cells = self.wires.cells.borrow();
-        let (written, data) = cells.get(&(of, slot, turn % 2, step))?;
-        assert!(*written <= turn, "written again before it was read");
+    fn read_flag(
+        &self,
+        FlagAt { set, sequence, round }: FlagAt,
+        of: Process,
+        space: &mut [u8],
+    ) -> Option<usize> {
+        let flags = self.wires.flags.borrow();
+        let (written, data) = flags.get(&(of, set, sequence % 2, round))?;
+        assert!(*written <= sequence, "written again before it was read");
         let taken = data.len().min(space.len());
-        (*written == turn).then(|| {
+        (*written == sequence).then(|| {
             space[..taken].copy_from_slice(&data[..taken]);
             data.len()
         })
@@ -169,11 +174,16 @@ impl Job {
     /// So many processes; messages up to a length are sent within the call. With an odd seed processes reach
     /// memory of others.
     pub fn new(processes: u32, short_max_bytes: usize, seed: u64) -> Self {
-        Self::with_cells(processes, short_max_bytes, seed, 0)
+        Self::with_flags(processes, short_max_bytes, seed, (0, 0))
     }
 
-    /// The same where most processes have so many slots of cells.
-    pub fn with_cells(processes: u32, short_max_bytes: usize, seed: u64, slots: u32) -> Self {
+    /// The same where processes have so many sets of flags, but one of them has none, if there is such a process.
+    pub fn with_flags(
+        processes: u32,
+        short_max_bytes: usize,
+        seed: u64,
+        (sets, without_sets): (u32, Process),
+    ) -> Self {
         let (is_reaching, transfers) = (seed % 2 == 1, RefCell::default());
         let queues = RefCell::new((0..processes * processes).map(|_| VecDeque::new()).collect());
         let wires = Rc::new(Wires {
@@ -182,8 +192,9 @@ impl Job {
             is_reaching,
             transfers,
             queues,
-            cells: RefCell::default(),
-            slots,
+            flags: RefCell::default(),
+            sets,
+            without_sets,
             random: Cell::new(seed),
         });
         let rank = |own| Rc::new(PointToPoint::new(Wire { own, wires: Rc::clone(&wires) }));
@@ -199,16 +210,16 @@ impl Job {
     }
 
     /// The `number`-th collective of a communicator of all ranks, for which they wait.
-    pub fn waited_for(&self, rank: u32, context: u32, number: u32, cells: &Rc<Cells>) -> Operation<Wire> {
+    pub fn waited_for(&self, rank: u32, context: u32, number: u32, flags: &Rc<Flags>) -> Operation<Wire> {
         let group = Group { members: Members::World, rank, size: self.wires.processes, context };
         let point_to_point = &self.ranks[rank as usize];
         point_to_point.set_blocking(true);
-        Operation::new(Rc::clone(point_to_point), group, number).with_cells(Some(cells))
+        Operation::new(Rc::clone(point_to_point), group, number).with_flags(Some(flags))
     }
 
-    /// Whether anything went through cells.
-    pub fn has_used_cells(&self) -> bool {
-        !self.wires.cells.borrow().is_empty()
+    /// Whether anything went through flags.
+    pub fn has_used_flags(&self) -> bool {
+        !self.wires.flags.borrow().is_empty()
     }
 
     /// Delivers one of the messages under way; returns whether there was one.

@@ -2,7 +2,7 @@
 //! open file. When the last of them ends, however it ends, the kernel frees it; no file can be left over.
 //!
 //! ```text
-//! header | task 0: its record, QUEUES inboxes, its cells | task 1 | ... | blocks with names | tasks that were added
+//! header | task 0: its record, QUEUES inboxes, its flags | task 1 | ... | blocks with names | tasks that were added
 //! ```
 //!
 //! The segment is sparse: a queue that nobody writes to takes no memory. A launcher can add tasks to a job
@@ -16,9 +16,9 @@ mod sending;
 
 use crate::assist::SharedCopy;
 use crate::blocks::{BlockError, Blocks};
-use crate::cells::Cells;
 use crate::doorbell::Doorbell;
 use crate::fastbox::Inbox;
+use crate::flags::Flags;
 use crate::queue::Queue;
 use crate::sync::{AtomicU32, Ordering};
 use sending::Claim;
@@ -193,11 +193,11 @@ unsafe impl Send for Segment {}
 // SAFETY: the same.
 unsafe impl Sync for Segment {}
 
-const CELLS_AT: usize = size_of::<Task>() + QUEUES * size_of::<Inbox>();
-const TASK_B: usize = (CELLS_AT + size_of::<Cells>()).next_multiple_of(4096);
+const FLAGS_AT: usize = size_of::<Task>() + QUEUES * size_of::<Inbox>();
+const TASK_B: usize = (FLAGS_AT + size_of::<Flags>()).next_multiple_of(4096);
 
 const _: () = assert!(size_of::<Task>().is_multiple_of(align_of::<Inbox>()));
-const _: () = assert!(CELLS_AT.is_multiple_of(align_of::<Cells>()));
+const _: () = assert!(FLAGS_AT.is_multiple_of(align_of::<Flags>()));
 const _: () = assert!(HEADER_B.is_multiple_of(align_of::<Task>()));
 
 /// Maps a part of a segment's file.
@@ -410,14 +410,14 @@ impl Segment {
         self.task_and_inbox(task, queue).1
     }
 
-    /// The cells of a task.
+    /// The flags of a task.
     ///
     /// # Panics
     /// If there is no such task.
-    pub fn cells(&self, task: u32) -> &Cells {
-        // SAFETY: a task's memory has its cells there; they are aligned, valid for all bytes zero, and shared
+    pub fn flags(&self, task: u32) -> &Flags {
+        // SAFETY: a task's memory has its flags there; they are aligned, valid for all bytes zero, and shared
         // as their type says.
-        unsafe { &*self.memory_of(task).add(CELLS_AT).cast::<Cells>() }
+        unsafe { &*self.memory_of(task).add(FLAGS_AT).cast::<Flags>() }
     }
 
     #[inline(always)]

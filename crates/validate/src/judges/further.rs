@@ -448,8 +448,9 @@ fn xc_put(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(rows.iter().zip(sizes).map(figure).collect())
 }
 
-/// A window of 64 puts until the last has ended, as OSU's benchmark has it; those of 2 KiB or more by the block transfer engine, since the
-/// measured rate falls there. Short ones take the time of Open MPI and UCX, which is not here.
+/// A window of 64 puts until the last has ended, as OSU's benchmark has it; those of 2 KiB or more by the block
+/// transfer engine, since the measured rate falls there. Short ones took the time of Open MPI and UCX, which is
+/// not here.
 fn xc_put_stream(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let sizes: Vec<u32> = (9..=17).map(|log2| 1 << log2).collect();
     let sets = |bytes: &u32| {

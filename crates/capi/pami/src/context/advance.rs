@@ -8,7 +8,7 @@ use crate::device::{Payload, guest};
 use netloom_messaging::pami::device::Next;
 use netloom_messaging::pami::guest::LOOK;
 use netloom_messaging::pami::packet::Head;
-use netloom_shm::cells;
+use netloom_shm::flags;
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
@@ -48,15 +48,15 @@ impl Context {
         is_busy
     }
 
-    /// What a library above waits for, besides what it hears from here; see `NETLOOM_cells`.
-    pub fn set_awaited(&self, awaited: Option<(&'static cells::Cell, u64)>) {
+    /// What a library above waits for, besides what it hears from here; see `NETLOOM_flags`.
+    pub fn set_awaited(&self, awaited: Option<(&'static flags::Flag, u64)>) {
         self.awaited.set(awaited);
     }
 
     /// Whether it is there.
     #[inline]
     fn has_awaited(&self) -> bool {
-        self.awaited.get().is_some_and(|(cell, turn)| cell.has(turn))
+        self.awaited.get().is_some_and(|(flag, sequence)| flag.has(sequence))
     }
 
     /// Makes progress once; returns whether something was processed.

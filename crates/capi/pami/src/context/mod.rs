@@ -33,7 +33,7 @@ use crate::threads;
 use netloom_messaging::pami::context;
 use netloom_messaging::pami::device::PamiDevice;
 use netloom_messaging::pami::work::WorkQueue;
-use netloom_shm::cells;
+use netloom_shm::flags;
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::cell::{Cell, UnsafeCell};
@@ -65,8 +65,8 @@ pub struct Context {
     /// Polls that count before it looks for tasks that have ended; polls in a row without an event.
     polls: Cell<u32>,
     idle: Cell<u32>,
-    /// The cell for which a library above waits, and the turn.
-    awaited: Cell<Option<(&'static cells::Cell, u64)>>,
+    /// The flag for which a library above waits, and its sequence number.
+    awaited: Cell<Option<(&'static flags::Flag, u64)>>,
     /// Of threads that share it.
     sharing: Sharing,
     /// Of communication threads.

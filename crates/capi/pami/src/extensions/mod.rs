@@ -4,7 +4,7 @@
 //! - `async_progress` – progress in the background.
 //! - `torus` – the torus of a simulated machine.
 //! - `l2_atomic` – memory for atomic operations.
-//! - `cells` – memory that other tasks look at, for short collectives.
+//! - `flags` – memory that other tasks look at, for short collectives.
 //! - `compute` – how long a program computes on a simulated machine.
 //! - `local_tasks` – which tasks run on the same node.
 //! - `poll` – progress for a program that has other things to do.
@@ -15,8 +15,8 @@
 //! - `whole_messages` – sends of several packets that are done at once.
 
 mod async_progress;
-mod cells;
 mod compute;
+mod flags;
 mod l2_atomic;
 mod local_tasks;
 mod mpi_steps;
@@ -57,7 +57,7 @@ static LIST: [Extension; 13] = [
     threads::EXTENSION,
     waiting::EXTENSION,
     whole_messages::EXTENSION,
-    cells::EXTENSION,
+    flags::EXTENSION,
 ];
 
 /// Always there.

@@ -52,8 +52,7 @@ impl SwitchedMachine {
             groups: wiring.groups().into(),
             links: links.iter().sum(),
             classes: wiring.classes().iter().zip(&links).map(class).collect(),
-            node_flits_GB_per_s: rate(r.netlink_flit_milliticks) * f64::from(r.tiles_per_share)
-                / f64::from(r.nodes_per_share),
+            node_flits_GB_per_s: self.node_flits_per_tick() * flit_bytes * ticks_per_second / 1e9,
             virtual_channels: self.network().vcs(),
             buffer_kb_per_router: tile * tiles * flit_bytes / 1024.0,
             flits_of_full_packet: self.packet.request_flits(self.packet.data_max_B),

@@ -12,8 +12,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
-    /// Hops along each dimension, negative for the minus side. Of machines without dimensions a list of one value, by
-    /// how much the destination's number is greater.
+    /// Hops along each dimension, negative for the minus side. Of machines without dimensions a list of one
+    /// value, by how much the destination's number is greater.
     pub by: Vec<i32>,
 }
 
