@@ -60,6 +60,14 @@ pub fn confidence(series: &[f64]) -> Option<(f64, f64)> {
     Some((mean, student(series.len() - 1) * (inflated / n).sqrt()))
 }
 
+/// Whether so many packets, this fraction of those that were to be expected, are fewer than chance makes: by four
+/// standard deviations. Of none it is not known whether any were made.
+pub fn is_beyond_chance(packets: f64, fraction: f64) -> bool {
+    const DEVIATIONS: f64 = 4.0;
+    let expected = packets / fraction;
+    packets > 0.0 && expected - packets > DEVIATIONS * expected.sqrt()
+}
+
 /// Mean and variance.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
@@ -95,6 +103,14 @@ mod tests {
         let flat: Vec<f64> = ramp.iter().copied().chain([0.98, 0.981, 0.979, 0.98, 0.982, 0.98]).collect();
         assert!(settled(&flat, 0.005));
         assert!(!settled(&flat[..12], 0.005));
+    }
+
+    #[test]
+    fn few_packets_are_fewer_by_chance() {
+        assert!(!is_beyond_chance(466.0, 0.909), "two deviations");
+        assert!(is_beyond_chance(46_600.0, 0.909));
+        assert!(is_beyond_chance(466.0, 0.5));
+        assert!(!is_beyond_chance(0.0, 0.0));
     }
 
     /// The interval covers the true mean about as often as its level promises, also for correlated windows.

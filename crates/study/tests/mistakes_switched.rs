@@ -134,7 +134,7 @@ fn jobs_that_do_not_fit() {
     assert_mentions(&lead_back, &["A, workload.by", "another of 9 nodes, found 18"]);
     assert_mentions(
         &jobs(&format!("{{ nodes = 9, load = {{ flits_per_ns = -1.0 }}, {uniform} }}")),
-        &["above 0, found -1"],
+        &["above 0, at most 1000000000, found -1"],
     );
     assert_mentions(
         &jobs(&format!("{{ nodes = 9, placement = 'continuous', {uniform} }}")),
@@ -169,7 +169,10 @@ fn packets_that_do_not_fit() {
     assert_mentions(&refused(STUDY, &["traffic.data_B=8"]), &["expected this or data_B, found both"]);
     let bytes = changed("packet_flits = 1", "data_B = 33");
     assert_mentions(&refused(&bytes, &[]), &["`traffic.data_B`", "at most 32 B, found 33"]);
-    assert_mentions(&refused(STUDY, &["traffic.load.flits_per_ns=0"]), &["expected a rate above 0, found 0"]);
+    assert_mentions(
+        &refused(STUDY, &["traffic.load.flits_per_ns=0"]),
+        &["expected a rate above 0, at most 1000000000, found 0"],
+    );
     assert_mentions(
         &refused(STUDY, &["traffic.responses=true"]),
         &["`traffic.responses`", "router.response_vcs = true"],

@@ -35,7 +35,8 @@ impl Load {
         let saturated = |offered: f64| match accepted + margin < (1.0 - TOLERANCE) * offered {
             false => Some(false),
             true => {
-                let is_known = waits_at_sources(result) || is_beyond_chance(packets, accepted / offered);
+                let is_known =
+                    waits_at_sources(result) || interval::is_beyond_chance(packets, accepted / offered);
                 is_known.then_some(true)
             }
         };
@@ -57,29 +58,8 @@ fn waits_at_sources(result: &RunResult) -> bool {
     total > 1.02 * network
 }
 
-/// Whether so many packets, this fraction of those that were to be expected, are fewer than chance makes: by four
-/// standard deviations. Of none it is not known whether any were made.
-fn is_beyond_chance(packets: f64, fraction: f64) -> bool {
-    const DEVIATIONS: f64 = 4.0;
-    let expected = packets / fraction;
-    packets > 0.0 && expected - packets > DEVIATIONS * expected.sqrt()
-}
-
 /// Whether packets were lost, so that less arrives than the network accepts.
 fn lost(result: &RunResult) -> bool {
     let faults = result.switched.as_ref().and_then(|s| s.faults.as_ref());
     faults.is_some_and(|f| f.lost_on_links + f.lost_in_routers + f.without_route + f.without_header > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn few_packets_show_no_saturation() {
-        assert!(!is_beyond_chance(466.0, 0.909), "two deviations");
-        assert!(is_beyond_chance(46_600.0, 0.909));
-        assert!(is_beyond_chance(466.0, 0.5));
-        assert!(!is_beyond_chance(0.0, 0.0));
-    }
 }
