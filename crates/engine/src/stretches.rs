@@ -180,12 +180,14 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         if u64::from(tick) >= STRETCH_TICKS_MAX {
             return None;
         }
-        let count = known.iter().take_while(|event| event.0 == tick).count();
-        into.extend(known[..count].iter().map(|event| event.1));
-        self.left.start += count;
         if self.occupied >> tick & 1 != 0 {
             self.occupied &= !(1 << tick);
-            into.append(&mut self.own[tick as usize]);
+            std::mem::swap(into, &mut self.own[tick as usize]);
+        }
+        if first == tick {
+            let count = known.iter().take_while(|event| event.0 == tick).count();
+            into.extend(known[..count].iter().map(|event| event.1));
+            self.left.start += count;
         }
         Some(self.start + u64::from(tick))
     }

@@ -9,11 +9,14 @@ use std::path::{Path, PathBuf};
 pub enum IfExists {
     /// Refuse.
     Refuse,
-    /// Replace what a run writes.
+    /// Replace what a run writes, in a folder that has a result.
     Replace,
     /// Take the next free name: `…-2`, `…-3`.
     Next,
 }
+
+/// Files of which each folder of a result has one: the report, and what says whose a sweep is that has begun.
+const OF_A_RESULT: [&str; 2] = ["report.html", "sweep.toml"];
 
 /// The folder that a run will write, created and made sure of before the run starts.
 ///
@@ -43,13 +46,22 @@ fn free_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Problem> {
     if !taken(wanted) {
         return Ok(wanted.to_owned());
     }
+    let refuse =
+        |what: &str, help: &str| Err(Problem::new(format!("{} {what}", wanted.display())).help(help));
+    let is_result = OF_A_RESULT.iter().any(|name| wanted.join(name).is_file());
     match if_exists {
-        IfExists::Refuse => Err(Problem::new(format!("{} already exists", wanted.display()))
-            .help("nothing is overwritten unless asked: give another folder with --out DIR, or --force to replace this one")),
+        IfExists::Refuse if is_result => refuse(
+            "already exists",
+            "nothing is overwritten unless asked: give another folder with --out DIR, or --force to replace this one",
+        ),
+        IfExists::Refuse => refuse("already exists", "give another folder with --out DIR"),
         IfExists::Replace if wanted.is_file() => {
-            Err(Problem::new(format!("{} is a file, not a folder", wanted.display()))
-                .help("give another folder with --out DIR"))
+            refuse("is a file, not a folder", "give another folder with --out DIR")
         }
+        IfExists::Replace if !is_result => refuse(
+            "has files, but no result of a run",
+            "--force replaces results, and nothing else: give another folder with --out DIR",
+        ),
         IfExists::Replace => Ok(wanted.to_owned()),
         IfExists::Next => {
             let name = wanted.file_name().unwrap_or_default().to_string_lossy().into_owned();

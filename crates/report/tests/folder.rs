@@ -5,7 +5,7 @@ mod common;
 use common::Fake;
 use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::{sweep, write};
-use netloom_study::diagnose::SourceFile;
+use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::resolve::{ResolvedStudy, load, resolve};
 use netloom_study::result::RunResult;
 use netloom_study::run::{Quiet, Simulate};
@@ -190,7 +190,14 @@ fn nothing_is_overwritten_unless_asked() {
         "an empty folder holds nothing to lose"
     );
     std::fs::write(wanted.join("x"), "mine").unwrap();
-    assert!(output_folder(&wanted, IfExists::Refuse).unwrap_err().help.unwrap().contains("--force"));
+    let refused = |if_exists| {
+        let Problem { message, help, .. } = output_folder(&wanted, if_exists).unwrap_err();
+        format!("{message}; {}", help.unwrap())
+    };
+    assert!(!refused(IfExists::Refuse).contains("--force"), "not to be forced");
+    assert!(refused(IfExists::Replace).contains("no result"), "files of others");
+    std::fs::write(wanted.join("report.html"), "").unwrap();
+    assert!(refused(IfExists::Refuse).contains("--force"));
     assert_eq!(output_folder(&wanted, IfExists::Replace).unwrap(), wanted);
     assert_eq!(output_folder(&wanted, IfExists::Next).unwrap(), root.path().join("a-2"));
     std::fs::write(root.path().join("a-2/x"), "mine").unwrap();

@@ -43,8 +43,14 @@ pub(in crate::router) fn one_of(ties: u64, random: &mut Stream) -> usize {
 
 /// A random bit of a mask.
 #[inline]
-fn any(mut mask: u64, random: &mut Stream) -> usize {
+fn any(mask: u64, random: &mut Stream) -> usize {
     let n = random.below(mask.count_ones().into());
+    nth(mask, n)
+}
+
+/// The bit of a mask above `n` others of it.
+#[inline]
+pub(in crate::router) fn nth(mut mask: u64, n: u64) -> usize {
     // The first few steps are branch-free: their number is unpredictable.
     for step in 0..3 {
         mask = if step < n { mask & (mask - 1) } else { mask };

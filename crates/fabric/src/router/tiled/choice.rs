@@ -10,6 +10,7 @@ use super::header::{Mode, TiledHeader};
 use super::route::Via;
 use crate::config::VcDiscrimination;
 use crate::host::Host;
+use crate::router::bits::nth;
 use crate::routing::Routes;
 use netloom_engine::Time;
 
@@ -38,11 +39,8 @@ impl Draw {
     /// A bit of a mask, if it has any.
     #[inline]
     fn bit(&mut self, mask: u64) -> Option<usize> {
-        let mut left = mask;
-        for _ in 0..self.below(mask.count_ones()) {
-            left &= left - 1;
-        }
-        (left != 0).then(|| left.trailing_zeros() as usize)
+        let n = self.below(mask.count_ones());
+        (mask != 0).then(|| nth(mask, n.into()))
     }
 }
 

@@ -107,8 +107,9 @@ impl Loads {
     #[inline(always)]
     fn set(&self, load: usize, now: Time, to: u16) {
         let taken = self.taken[load].load(Relaxed);
-        let upto = now.ticks() / self.period + 1;
-        if upto > taken {
+        // Most changes are within a period: that divides nothing.
+        if now.ticks() >= taken * self.period {
+            let upto = now.ticks() / self.period + 1;
             let old = self.current[load].load(Relaxed);
             for sample in taken.max(upto.saturating_sub(self.kept))..upto {
                 self.samples[load * self.kept as usize + (sample % self.kept) as usize].store(old, Relaxed);

@@ -213,8 +213,9 @@ pub(super) fn milliticks(time: Time) -> u64 {
 /// The queues of a mask in round-robin order: those after the one served last come first.
 #[inline]
 pub(super) fn in_turn(waiting: u64, last: u8) -> impl Iterator<Item = usize> {
-    let behind = waiting & (!1 << last);
-    bits(behind).chain(bits(waiting & !behind))
+    // Turned so that the first in turn is the lowest bit.
+    let first = u32::from(last) + 1;
+    bits(waiting.rotate_right(first)).map(move |bit| (bit + first as usize) % u64::BITS as usize)
 }
 
 /// A packet that is leaving a queue: its flits, and the ticks that they take.
@@ -310,6 +311,10 @@ impl Room {
             let own = u32::from(self.used[vc]) + if vc == from { there } else { 0 };
             Self::is_enough(own, flits, self.shared.saturating_sub(more), rules)
         };
+        // Usually there is space for all of it: that divides nothing.
+        if fits(leaving.flits.into()) {
+            return Some(now);
+        }
         let there = leaving.left(until, now);
         if fits(there) {
             return Some(now);

@@ -27,29 +27,22 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             return;
         }
         let mut next = Time::MAX;
-        // A queue is read by one bus at a time: finds the queues being read, and when the first of them is
-        // free again. All buses in one pass without branches, since it is unpredictable which are busy.
-        let (mut leaving, mut next_free, mut busy) = (0u64, Time::MAX, 0u8);
-        for row in 0..ROWS {
-            let (free_at, is_wanted) = (switch.free_at[row], switch.wanted >> row & 1 != 0);
-            let is_busy = free_at > now;
-            leaving |= u64::from(is_busy) << switch.turn[row];
-            next_free = next_free.min(if is_busy { free_at } else { Time::MAX });
-            busy |= u8::from(is_busy) << row;
-            next = next.min(if is_busy && is_wanted { free_at } else { Time::MAX });
-        }
-        for row in bits(switch.wanted & !busy) {
-            if self.buses[at * rows + row].wanted & leaving != 0 {
-                next = next.min(next_free);
+        for row in bits(switch.wanted) {
+            let free_at = self.switches[at].free_at[row];
+            if free_at > now {
+                next = next.min(free_at);
+                continue;
+            }
+            // A queue is read by one bus at a time.
+            let leaving = self.leaving_among(at, self.buses[at * rows + row].wanted, now);
+            if leaving != 0 {
+                next = next.min(self.first_free(at, now));
             }
             match self.pick_queue(router, tile, row, leaving, now) {
                 Ok(queue) => {
                     self.send_along_column(router, tile, row, queue, now);
-                    leaving |= 1 << queue;
-                    let free_at = self.switches[at].free_at[row];
-                    next_free = next_free.min(free_at);
                     if self.switches[at].wanted >> row & 1 != 0 {
-                        next = next.min(free_at);
+                        next = next.min(self.switches[at].free_at[row]);
                     }
                 }
                 Err(soon) => next = next.min(soon),
@@ -58,6 +51,24 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         if next != Time::MAX {
             self.wake_switch(router, tile, next);
         }
+    }
+
+    /// Those of a sub-switch's queues that a bus is reading.
+    #[inline]
+    fn leaving_among(&self, at: usize, queues: u64, now: Time) -> u64 {
+        let (switch, queues_here) = (&self.switches[at], self.k.columns * VCS);
+        let here = &self.row_buffers[at * queues_here..][..queues_here];
+        bits(queues).fold(0, |leaving, queue| {
+            let row = usize::from(here[queue].left_to) % ROWS;
+            let is_its = usize::from(switch.turn[row]) == queue && switch.free_at[row] > now;
+            leaving | u64::from(is_its) << queue
+        })
+    }
+
+    /// When the first of a sub-switch's busy buses is free.
+    fn first_free(&self, at: usize, now: Time) -> Time {
+        let free_at = self.switches[at].free_at.iter().filter(|&&free_at| free_at > now);
+        free_at.copied().min().unwrap_or(Time::MAX)
     }
 
     /// The next queue in turn whose first packet goes to this row and has space in the column buffer there. A
