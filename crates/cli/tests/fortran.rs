@@ -43,6 +43,7 @@ fn programs_run_in_both_worlds_and_tools_see_their_calls() {
     }
     let (_folder, at) = installed("own");
     programs_check_their_data(&at);
+    c_uses_handles_of_fortran(&at);
     a_solver_prints_what_that_in_c_prints(&at);
     tools_in_either_language_see_the_calls(&at);
 }
@@ -59,6 +60,18 @@ fn programs_check_their_data(at: &Path) {
             let options = ["mpirun", "--machine", "bgq", "-q", "-n", ranks, "--ppn", per_node, &program];
             output(command(at.join("own/bin/netloom"), at).args(options));
         }
+    }
+}
+
+fn c_uses_handles_of_fortran(at: &Path) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fortran_and_c");
+    let netloom = at.join("own/bin/netloom");
+    output(command(&netloom, at).args(["cc", "-c", "-o", "called.o"]).arg(folder.join("called.c")));
+    let sources = [folder.join("handles.f90"), at.join("called.o")];
+    output(command(&netloom, at).args(["fc", "-o", "with_c"]).args(sources));
+    for words in ["exec -n 3 ./with_c", "mpirun --machine bgq -q -n 2 ./with_c"] {
+        let printed = output(command(&netloom, at).args(words.split(' ')));
+        assert_eq!(printed.trim(), "C and Fortran agree");
     }
 }
 

@@ -32,6 +32,7 @@ fn header() -> (String, usize) {
             text.push_str(&prototypes);
         }
     }
+    text.push_str(include_str!("../fortran.h"));
     text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     (text, count)
 }

@@ -122,6 +122,7 @@ pub const CHECKED: &[&str] = &[
     "file_views",
     "files",
     "fortran_facts",
+    "fortran_handles",
     "freed_objects",
     "grids",
     "groups",
