@@ -16,6 +16,7 @@ mod barrier;
 mod calendar;
 pub mod checkpoint;
 mod gain;
+mod grouped;
 mod huge_pages;
 mod peers;
 mod prefetch;
@@ -27,6 +28,7 @@ mod stretches;
 mod time;
 
 pub use calendar::Calendar;
+pub use grouped::Grouped;
 pub use huge_pages::HugePages;
 pub use peers::{Peers, SharedState, ThreadPeers, collect, decode, encode, gather, own_blocks};
 pub use prefetch::{prefetch, prefetch_lines};

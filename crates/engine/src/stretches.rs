@@ -4,7 +4,7 @@
 //! [`Simulation`](crate::Simulation), within a block. The result is the same as that of all parts advancing
 //! together, tick by tick.
 
-use crate::{Calendar, Time};
+use crate::{Calendar, Grouped, Time};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::io;
 
@@ -26,13 +26,8 @@ pub struct Stretches<E> {
     /// The current stretch; its end is 0 between stretches.
     start: Time,
     end: Time,
-    /// The events known at its start, with their ticks: first in the order of ticks, then by owner and tick.
-    known: Vec<(u32, E)>,
-    by_owner: Vec<(u32, E)>,
-    /// The end of each owner's events in that list; the owners with events, and how many of them have begun.
-    ends: Vec<u32>,
-    owners: Vec<u32>,
-    begun: usize,
+    /// The events known at its start, with their ticks: by owner and tick.
+    known: Grouped<(u32, E)>,
     /// The remaining events of the current owner, and the position up to which they have been prefetched.
     left: std::ops::Range<usize>,
     looked_at: usize,
@@ -52,11 +47,7 @@ impl<E: Copy + Default + Owned> Stretches<E> {
             most,
             start: Time::ZERO,
             end: Time::ZERO,
-            known: vec![],
-            by_owner: vec![],
-            ends: vec![0; owners],
-            owners: vec![],
-            begun: 0,
+            known: Grouped::new(owners),
             left: 0..0,
             looked_at: 0,
             own: (0..most).map(|_| vec![]).collect(),
@@ -128,44 +119,25 @@ impl<E: Copy + Default + Owned> Stretches<E> {
     pub fn begin(&mut self, until: Time) {
         let Some(start) = self.next_time() else { return };
         (self.start, self.end) = (start, until.min(start + self.most));
-        self.known.clear();
         while let Some(now) = self.next_time().filter(|&time| time < self.end) {
             self.calendar.take(now, &mut self.taken);
             for &event in &self.taken {
-                let count = &mut self.ends[event.owner() as usize];
-                if *count == 0 {
-                    self.owners.push(event.owner());
-                }
-                *count += 1;
-                self.known.push(((now - start) as u32, event));
+                self.known.add(event.owner(), ((now - start) as u32, event));
             }
         }
-        self.owners.sort_unstable();
-        let mut place = 0;
-        for &owner in &self.owners {
-            place += std::mem::replace(&mut self.ends[owner as usize], place);
-        }
-        if self.by_owner.len() < self.known.len() {
-            self.by_owner.resize(self.known.len(), Default::default());
-        }
-        for &known in &self.known {
-            let place = &mut self.ends[known.1.owner() as usize];
-            self.by_owner[*place as usize] = known;
-            *place += 1;
-        }
-        (self.begun, self.left, self.looked_at) = (0, 0..0, 0);
+        self.known.sort_owners();
+        self.known.place(|known| known.1.owner());
+        (self.left, self.looked_at) = (0..0, 0);
     }
 
     /// The next owner; `None` ends the stretch.
     #[inline]
     pub fn next_owner(&mut self) -> Option<u32> {
-        let Some(&owner) = self.owners.get(self.begun) else {
-            self.owners.clear();
+        let Some((owner, events)) = self.known.next_owner() else {
             self.end = Time::ZERO;
             return None;
         };
-        self.begun += 1;
-        self.left = self.left.end..std::mem::take(&mut self.ends[owner as usize]) as usize;
+        self.left = events;
         Some(owner)
     }
 
@@ -174,7 +146,7 @@ impl<E: Copy + Default + Owned> Stretches<E> {
     #[inline]
     pub fn take(&mut self, into: &mut Vec<E>) -> Option<Time> {
         into.clear();
-        let known = &self.by_owner[self.left.clone()];
+        let known = &self.known.placed()[self.left.clone()];
         let first = known.first().map_or(u32::MAX, |event| event.0);
         let tick = first.min(self.occupied.trailing_zeros());
         if u64::from(tick) >= STRETCH_TICKS_MAX {
@@ -197,15 +169,14 @@ impl<E: Copy + Default + Owned> Stretches<E> {
     pub fn look_ahead(&mut self, count: usize, mut visit: impl FnMut(&E)) {
         let upto = (self.left.start + count).min(self.known.len());
         while self.looked_at < upto {
-            visit(&self.by_owner[self.looked_at].1);
+            visit(&self.known.placed()[self.looked_at].1);
             self.looked_at += 1;
         }
     }
 
     /// Memory that it occupies, bytes.
     pub fn bytes(&self) -> usize {
-        let lists = self.known.capacity() + self.by_owner.capacity();
-        self.calendar.bytes() + lists * size_of::<(u32, E)>() + self.ends.len() * 4
+        self.calendar.bytes() + self.known.bytes()
     }
 }
 

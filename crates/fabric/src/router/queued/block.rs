@@ -16,10 +16,12 @@ use crate::packet::Header;
 use crate::router::common::Common;
 use crate::router::event::take_in;
 use crate::router::statistics::Recorder;
-use netloom_engine::{Block, Outbox, Time};
+use netloom_engine::{Block, Grouped, Outbox, Time};
 
 /// Prefetch distance, in events.
 const AHEAD: usize = 8;
+/// Nodes of a block up to which they are in the cache anyway.
+const FETCHED_ABOVE: usize = 512;
 
 /// Nodes that one thread simulates at a time, with their hosts.
 pub struct QueuedBlock<H> {
@@ -32,7 +34,7 @@ pub struct QueuedBlock<H> {
     pub(super) carried: Vec<[u32; PORTS]>,
     /// The events of one tick, and those of them whose nodes have several; kept to reuse the memory.
     pub(super) taken: Vec<Event>,
-    pub(super) together: Vec<Event>,
+    pub(super) together: Grouped<Event>,
 }
 
 /// The shared state of a block's nodes: everything that a node needs to act besides its own state.
@@ -69,26 +71,27 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             byte_order: ByteOrder::Big,
             soft: None,
         };
-        QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![], together: vec![] }
+        let together = Grouped::new(nodes.len());
+        QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![], together }
     }
 
     fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
+        let fetches = self.nodes.len() > FETCHED_ABOVE;
         self.shared.common.calendar.take(now, &mut taken);
         self.shared.common.recorder.reach(now);
         for (i, event) in taken.iter().enumerate() {
             let n = &mut self.nodes[event.node()];
             n.events = n.events.saturating_add(1);
-            if i < AHEAD {
+            if fetches && i < AHEAD {
                 n.fetch(event);
             }
         }
         // Nodes are independent within a tick, so most events, those that their nodes have alone, need no order.
-        let mut together = std::mem::take(&mut self.together);
         for (i, event) in taken.iter().enumerate() {
             // The state that the events of a tick touch is scattered in memory, so it is prefetched several
             // events ahead.
-            if let Some(ahead) = taken.get(i + AHEAD / 2) {
+            if fetches && let Some(ahead) = taken.get(i + AHEAD / 2) {
                 self.nodes[ahead.node()].fetch_heads(ahead);
                 if let Some(ahead) = taken.get(i + AHEAD) {
                     self.nodes[ahead.node()].fetch(ahead);
@@ -100,13 +103,12 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
                 self.shared.apply(n, event, now, out);
                 self.shared.act(n, now, out);
             } else {
-                together.push(*event);
+                self.together.add(event.node() as u32, *event);
             }
         }
-        if !together.is_empty() {
-            self.node_by_node(&mut together, now, out);
+        if !self.together.is_empty() {
+            self.node_by_node(now, out);
         }
-        self.together = together;
         self.shared.common.hand_out(out);
         let count = taken.len() as u64;
         self.taken = taken;
@@ -115,17 +117,18 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
 
     /// Processes the events of nodes with several each, by node and kind; none is left.
     #[inline(never)]
-    fn node_by_node(&mut self, events: &mut Vec<Event>, now: Time, out: &mut Outbox<Message>) {
-        events.sort_unstable_by_key(Event::by_node);
-        for events in events.chunk_by(|a, b| a.node() == b.node()) {
-            let n = &mut self.nodes[events[0].node()];
+    fn node_by_node(&mut self, now: Time, out: &mut Outbox<Message>) {
+        self.together.place(|event| event.node() as u32);
+        while let Some((node, its)) = self.together.next_owner() {
+            let n = &mut self.nodes[node as usize];
             n.events = 0;
-            for event in events {
+            let events = &mut self.together.placed_mut()[its];
+            events.sort_unstable_by_key(Event::by_node);
+            for event in &*events {
                 self.shared.apply(n, event, now, out);
             }
             self.shared.act(n, now, out);
         }
-        events.clear();
     }
 }
 
