@@ -1,9 +1,13 @@
 
 /* Handles and statuses of C in Fortran and the other way round (section 19.3.4 of the standard). They are no part of the binary
  * interface, whose functions have int for MPI_Fint: so these are here, and nothing of them is linked. An INTEGER of Fortran is an int.
+ * A program may have macros of these names in their place.
  */
+#ifndef MPI_Fint
 typedef int MPI_Fint;
+#endif
 
+#ifndef MPI_Comm_c2f
 #define NETLOOM_HANDLE_OF_FORTRAN(Name, Handle)                                                            \
   static __inline__ MPI_Fint MPI_##Name##_c2f(Handle handle) { return MPI_##Name##_toint(handle); }        \
   static __inline__ Handle MPI_##Name##_f2c(MPI_Fint handle) { return MPI_##Name##_fromint(handle); }      \
@@ -50,3 +54,4 @@ static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_sta
     c_status->MPI_internal[i] = f_status[3 + i];
   return MPI_SUCCESS;
 }
+#endif

@@ -1,5 +1,6 @@
 /* MPI 5.0 with the standard ABI (chapter 20 and Annex A of the standard). Generated from crates/capi/mpi by the test `header`:
- * types and constants from head.h, functions from functions.txt, those for Fortran from fortran.h.
+ * types and constants from head.h, functions from functions.txt, those for Fortran from fortran.h,
+ * and those that the standard has removed from removed.h.
  *
  * Programs that are built with this header run on any MPI library with the standard ABI, and the other way round.
  */

@@ -73,7 +73,7 @@ fn the_exit_status_is_that_of_the_first_task_that_fails() {
     assert_eq!(output.status.code(), Some(5));
     let reported = text(&output.stderr);
     assert!(reported.starts_with("netloom: task 2 (pid "), "{reported}");
-    assert!(reported.ends_with(") ended with status 5; ended the other 3 tasks\n"), "{reported}");
+    assert!(reported.ends_with(") ended with exit status 5; ended the other 3 tasks\n"), "{reported}");
     let output = shells("8", &["--grace", "0"], "[ $PMI_RANK = 3 ] && kill -SEGV $$; exec sleep 30");
     assert_eq!(output.status.code(), Some(139));
     let reported = text(&output.stderr);
@@ -91,7 +91,7 @@ fn others_may_end_by_themselves_after_a_failure() {
     let output = shells("3", &["--grace", "20"], script);
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(3), "saved\n"));
     let reported = text(&output.stderr);
-    assert!(reported.ends_with(") ended with status 3; 1 other failed too\n"), "{reported}");
+    assert!(reported.ends_with(") ended with exit status 3; 1 other failed too\n"), "{reported}");
 }
 
 #[test]

@@ -43,7 +43,9 @@ pub fn sources() -> Vec<Source> {
     let functions = functions();
     let constants = constants::read(include_str!("../../capi/mpi/head.h"));
     let file = |name, text: String| Source { name, text };
-    let names = |profiled: &str| format!("{profiled}#include \"special.c\"\n#include \"calls.c\"\n");
+    let names = |profiled: &str| {
+        format!("{profiled}#include \"special.c\"\n#include \"removed.c\"\n#include \"calls.c\"\n")
+    };
     vec![
         file("mpi_constants.f90", constants::module(&constants)),
         file("mpi_types.f90", constants::types_module()),
@@ -55,6 +57,7 @@ pub fn sources() -> Vec<Source> {
         file("sections.c", include_str!("../glue/sections.c").into()),
         file("facts.f90", include_str!("../glue/facts.f90").into()),
         file("special.c", include_str!("../glue/special.c").into()),
+        file("removed.c", include_str!("../glue/removed.c").into()),
         file("calls.c", glue::calls(&functions)),
         file("mpi_names.c", names("")),
         file("pmpi_names.c", names("#define PROFILED\n")),

@@ -33,6 +33,7 @@ fn header() -> (String, usize) {
         }
     }
     text.push_str(include_str!("../fortran.h"));
+    text.push_str(include_str!("../removed.h"));
     text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     (text, count)
 }

@@ -144,7 +144,7 @@ impl fmt::Display for Outcome {
         write!(f, "task {task} ({spawned}pid {pid}) ended ")?;
         match status.signal() {
             Some(signal) => write!(f, "by signal {signal} ({})", signal_name(signal))?,
-            None => write!(f, "with status {}", status.code().unwrap_or(1))?,
+            None => write!(f, "with exit status {}", status.code().unwrap_or(1))?,
         }
         if self.also_failed > 0 {
             write!(f, "; {} other{} failed too", self.also_failed, plural(self.also_failed))?;
@@ -196,7 +196,8 @@ mod tests {
         let expected = "task 3 (pid 123) ended by signal 11 (segmentation fault); ended the other 7 tasks";
         assert_eq!((outcome.to_string().as_str(), outcome.status()), (expected, 139));
         let outcome = Outcome { failure: failed(5 << 8), also_failed: 1, ended: 1, ..Outcome::default() };
-        let expected = "task 3 (pid 123) ended with status 5; 1 other failed too; ended the remaining task";
+        let expected =
+            "task 3 (pid 123) ended with exit status 5; 1 other failed too; ended the remaining task";
         assert_eq!((outcome.to_string().as_str(), outcome.status()), (expected, 5));
         let outcome =
             Outcome { timed_out: Some(Duration::from_millis(1500)), ended: 2, ..Outcome::default() };

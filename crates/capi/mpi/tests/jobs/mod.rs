@@ -143,6 +143,7 @@ pub const CHECKED: &[&str] = &[
     "persistent_collectives",
     "pieces",
     "reductions",
+    "removed",
     "requests",
     "ring",
     "shared_files",
