@@ -1,4 +1,4 @@
-! What MPI 3.0 has removed, as programs of before call it.
+! Functions that MPI 3.0 removed, as older programs call them.
 program removed
   implicit none
   include 'mpif.h'
@@ -26,6 +26,6 @@ program removed
   call MPI_ERRHANDLER_SET(MPI_COMM_WORLD, MPI_ERRORS_RETURN, error)
   call MPI_ERRHANDLER_GET(MPI_COMM_WORLD, handler, error)
   if (handler /= MPI_ERRORS_RETURN) error stop "another handler"
-  if (rank == 0) print *, "what was removed works"
+  if (rank == 0) print *, "removed functions work"
   call MPI_FINALIZE(error)
 end program removed

@@ -1867,9 +1867,9 @@ int PMPI_Type_toint(MPI_Datatype datatype);
 MPI_Win PMPI_Win_fromint(int win);
 int PMPI_Win_toint(MPI_Win win);
 
-/* Handles and statuses of C in Fortran and the other way round (section 19.3.4 of the standard). They are no part of the binary
- * interface, whose functions have int for MPI_Fint: so these are here, and nothing of them is linked. An INTEGER of Fortran is an int.
- * A program may have macros of these names in their place.
+/* Handles and statuses of C in Fortran and the other way round (section 19.3.4 of the standard). They are not
+ * part of the binary interface, whose functions have int for MPI_Fint: so they are inline, and nothing of them is
+ * linked. An INTEGER of Fortran is an int. A program may define macros of these names instead.
  */
 #ifndef MPI_Fint
 typedef int MPI_Fint;
@@ -1895,7 +1895,8 @@ NETLOOM_HANDLE_OF_FORTRAN(Type, MPI_Datatype)
 NETLOOM_HANDLE_OF_FORTRAN(Win, MPI_Win)
 #undef NETLOOM_HANDLE_OF_FORTRAN
 
-/* What Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE are in C: NULL in a program without the library for Fortran. */
+/* The addresses of Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE: NULL in a program without the library
+ * for Fortran. */
 extern MPI_Fint mpifort_status_ignore_[MPI_F_STATUS_SIZE] __attribute__((weak));
 extern MPI_Fint mpifort_statuses_ignore_[MPI_F_STATUS_SIZE] __attribute__((weak));
 #define MPI_F_STATUS_IGNORE   ((MPI_Fint *) mpifort_status_ignore_)
@@ -1924,8 +1925,8 @@ static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_sta
 }
 #endif
 
-/* What MPI 3.0 has removed, for programs of before (chapter 17 of the standard): each calls what took its place, of which the compiler
- * tells. A program may have macros of these names in their place.
+/* Functions that MPI 3.0 removed (chapter 17 of the standard), for older programs: each calls its replacement, which
+ * the compiler's warning names. A program may define macros of these names instead.
  */
 #define NETLOOM_REMOVED(now) static __inline__ __attribute__((deprecated("removed by MPI 3.0, use " now)))
 
@@ -1938,7 +1939,8 @@ NETLOOM_REMOVED("MPI_Get_address") int MPI_Address(void *location, MPI_Aint *add
 }
 #endif
 #ifndef MPI_Errhandler_create
-NETLOOM_REMOVED("MPI_Comm_create_errhandler") int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler)
+NETLOOM_REMOVED("MPI_Comm_create_errhandler")
+int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler)
 {
   return MPI_Comm_create_errhandler(function, errhandler);
 }

@@ -1,7 +1,7 @@
 
-/* Handles and statuses of C in Fortran and the other way round (section 19.3.4 of the standard). They are no part of the binary
- * interface, whose functions have int for MPI_Fint: so these are here, and nothing of them is linked. An INTEGER of Fortran is an int.
- * A program may have macros of these names in their place.
+/* Handles and statuses of C in Fortran and the other way round (section 19.3.4 of the standard). They are not
+ * part of the binary interface, whose functions have int for MPI_Fint: so they are inline, and nothing of them is
+ * linked. An INTEGER of Fortran is an int. A program may define macros of these names instead.
  */
 #ifndef MPI_Fint
 typedef int MPI_Fint;
@@ -27,7 +27,8 @@ NETLOOM_HANDLE_OF_FORTRAN(Type, MPI_Datatype)
 NETLOOM_HANDLE_OF_FORTRAN(Win, MPI_Win)
 #undef NETLOOM_HANDLE_OF_FORTRAN
 
-/* What Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE are in C: NULL in a program without the library for Fortran. */
+/* The addresses of Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE: NULL in a program without the library
+ * for Fortran. */
 extern MPI_Fint mpifort_status_ignore_[MPI_F_STATUS_SIZE] __attribute__((weak));
 extern MPI_Fint mpifort_statuses_ignore_[MPI_F_STATUS_SIZE] __attribute__((weak));
 #define MPI_F_STATUS_IGNORE   ((MPI_Fint *) mpifort_status_ignore_)

@@ -1,6 +1,6 @@
 
-/* What MPI 3.0 has removed, for programs of before (chapter 17 of the standard): each calls what took its place, of which the compiler
- * tells. A program may have macros of these names in their place.
+/* Functions that MPI 3.0 removed (chapter 17 of the standard), for older programs: each calls its replacement, which
+ * the compiler's warning names. A program may define macros of these names instead.
  */
 #define NETLOOM_REMOVED(now) static __inline__ __attribute__((deprecated("removed by MPI 3.0, use " now)))
 
@@ -13,7 +13,8 @@ NETLOOM_REMOVED("MPI_Get_address") int MPI_Address(void *location, MPI_Aint *add
 }
 #endif
 #ifndef MPI_Errhandler_create
-NETLOOM_REMOVED("MPI_Comm_create_errhandler") int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler)
+NETLOOM_REMOVED("MPI_Comm_create_errhandler")
+int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler)
 {
   return MPI_Comm_create_errhandler(function, errhandler);
 }

@@ -1,5 +1,5 @@
-/* What MPI 3.0 has removed, for programs of before: each calls what took its place. Addresses and extents are INTEGER here, so there is no
- * MPI_ADDRESS, whose results do not fit. */
+/* Functions that MPI 3.0 removed, for older programs: each calls its replacement. Addresses and extents are INTEGER
+ * here, so there is no MPI_ADDRESS, whose results do not fit. */
 
 static inline int to_integer(MPI_Aint value, int * to)
 {
