@@ -77,6 +77,9 @@ pub fn exec(args: ExecArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
     if outcome.status() != crate::OK {
         // That it cannot be shown does not change the status.
         let _ = writeln!(err, "netloom: {outcome}");
+        for line in crate::at_limit::lines(&outcome.at_limit) {
+            let _ = writeln!(err, "netloom: {line}");
+        }
     }
     Ok(outcome.status())
 }

@@ -2,6 +2,8 @@
 //! prints.
 
 pub mod args;
+#[cfg(target_os = "linux")]
+mod at_limit;
 mod cc;
 mod describe;
 mod exec;

@@ -1,4 +1,5 @@
-//! For what a call waits, in words: asked when a rank of a simulated machine waits for ever.
+//! For what a call waits, in words: asked when a rank of a simulated machine waits for ever, and natively at the
+//! time limit of a job.
 
 pub mod known;
 

@@ -1,10 +1,13 @@
-//! Deadlocks of programs of `tests/mpi` as guests: what is reported of each rank, and of all together.
+//! Programs of `tests/mpi` that wait for ever, as guests and natively: what is reported of each rank, and of all
+//! together.
 
 mod jobs;
 
 use jobs::{alone, compile, job, machine, run_guests};
-use netloom_shm::launch::{Job, share_core};
+use netloom_mpi::waits::{Waits, compare};
+use netloom_shm::launch::{Job, launch, share_core};
 use std::path::Path;
+use std::time::Duration;
 
 /// What a job reports that ends in a deadlock: a line for each rank, and sentences about all.
 struct Reported {
@@ -21,6 +24,23 @@ fn run(program: &Path, argument: &str, ranks: u32) -> Reported {
     Reported {
         of_ranks: outcome.failures.into_iter().map(|failure| failure.1).collect(),
         sentences: outcome.deadlock,
+    }
+}
+
+/// The same natively, where tasks tell at the time limit.
+fn run_natively(program: &Path, argument: &str, ranks: u32) -> Reported {
+    let arguments = if argument.is_empty() { vec![] } else { vec![argument.into()] };
+    let time_limit = Some(Duration::from_secs(2));
+    let (mut out, mut err) = (vec![], vec![]);
+    let outcome = launch(&Job { arguments, time_limit, ..job(program, ranks) }, &mut out, &mut err).unwrap();
+    let at_limit = outcome.at_limit;
+    let all: Vec<u32> = at_limit.waiting.keys().copied().collect();
+    assert_eq!((all, outcome.timed_out), ((0..ranks).collect(), time_limit), "{at_limit:?}");
+    let waits = at_limit.waiting.iter().map(|(&task, of)| (task, Waits::of_bytes(&of.state).unwrap()));
+    let job = compare::Job { waits: waits.collect(), ended: at_limit.ended.into_iter().collect() };
+    Reported {
+        sentences: job.sentences(),
+        of_ranks: at_limit.waiting.into_values().map(|of| of.lines.join("; ")).collect(),
     }
 }
 
@@ -186,6 +206,10 @@ fn ranks_that_wait_in_collectives_are_reported() {
     ];
     let lines = [even, barrier, barrier, barrier];
     check(&run(&deadlocks, "5", 4), &lines, &sentences.each_ref().map(String::as_str));
+    // Natively a rank waits for messages of its barrier.
+    let message = "MPI_Barrier: message of rank";
+    let lines = [even, message, message, message];
+    check(&run_natively(&deadlocks, "5", 4), &lines, &sentences.each_ref().map(String::as_str));
     // One rank calls one operation less than others.
     let any = "receive from any rank with any tag of MPI_COMM_WORLD";
     let finalize = "MPI_Finalize: other ranks of MPI_COMM_WORLD";
@@ -199,4 +223,7 @@ fn ranks_that_wait_in_collectives_are_reported() {
     ];
     let lines = [finalize, &odd, finalize, any];
     check(&run(&deadlocks, "6", 4), &lines, &sentences.each_ref().map(String::as_str));
+    let finalize = "MPI_Finalize: message of rank";
+    let lines = [finalize, message, finalize, any];
+    check(&run_natively(&deadlocks, "6", 4), &lines, &sentences.each_ref().map(String::as_str));
 }

@@ -41,10 +41,11 @@ pub async fn gather_equal<T: Transport>(
         let from = (child - place) as usize * length;
         let space = rest.split_off_mut(from..).expect("within the subtree");
         debug_assert_eq!(space.len(), below as usize * length);
-        receives.push((operation.start_receive((child + root) % size, space), space.len()));
+        let rank = (child + root) % size;
+        receives.push((operation.start_receive(rank, space), rank, space.len()));
     }
-    for (receive, bytes) in receives {
-        operation.wait_for(receive, bytes).await?;
+    for (receive, rank, bytes) in receives {
+        operation.wait_for(receive, rank, bytes).await?;
     }
     match above {
         Some((above, _)) => operation.send((above + root) % size, &subtree).await?,

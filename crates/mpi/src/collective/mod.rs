@@ -38,7 +38,7 @@ use crate::group::{Group, Processes};
 use crate::matching::{Envelope, Pattern};
 use crate::point_to_point::{Number, PointToPoint};
 use crate::transport::{Collective, Memory, Process, Team, Transport};
-use std::cell::Cell;
+use std::cell::OnceCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -55,6 +55,16 @@ enum End {
     TooLong,
     /// Its other process has ended.
     Cut,
+}
+
+/// A message of another length than expected.
+#[derive(Debug)]
+struct Unexpected {
+    /// Its length, bytes; without one, only that it was longer is known.
+    bytes: Option<u64>,
+    expected_bytes: u64,
+    /// The rank, or process, that sent it; of collectives of the transport, nobody knows.
+    source: Option<i32>,
 }
 
 #[cold]
@@ -76,8 +86,8 @@ pub struct Operation<T> {
     flags: Option<Rc<Flags>>,
     /// Whether messages tell of the process that sent them instead of its rank.
     is_between_processes: bool,
-    /// Whether something of another length has arrived than this rank expected.
-    lengths_differ: Cell<bool>,
+    /// The first message of another length than this rank expected.
+    unexpected: OnceCell<Box<Unexpected>>,
 }
 
 impl<T: Transport> Operation<T> {
@@ -109,7 +119,7 @@ impl<T: Transport> Operation<T> {
             team,
             flags: None,
             is_between_processes: false,
-            lengths_differ: Cell::new(false),
+            unexpected: OnceCell::new(),
         }
     }
 
@@ -239,20 +249,30 @@ impl<T: Transport> Operation<T> {
     async fn wait(&self, number: Number) -> Result<(), Error> {
         match poll_fn(|_| self.poll_end(number)).await {
             End::Good(_) => return Ok(()),
-            End::TooLong => self.lengths_differ.set(true),
+            End::TooLong => self.note_unexpected(None, None, 0),
             End::Cut => return Err(cut()),
         }
         Ok(())
     }
 
-    /// The same for a message that should fill its space.
-    async fn wait_for(&self, number: Number, bytes: usize) -> Result<(), Error> {
+    /// The same for a message of a rank that should fill its space.
+    async fn wait_for(&self, number: Number, from: u32, bytes: usize) -> Result<(), Error> {
         match poll_fn(|_| self.poll_end(number)).await {
             End::Good(length) if length == bytes as u64 => return Ok(()),
-            End::Good(_) | End::TooLong => self.lengths_differ.set(true),
+            End::Good(length) => self.note_unexpected(Some(from), Some(length), bytes),
+            End::TooLong => self.note_unexpected(Some(from), None, bytes),
             End::Cut => return Err(cut()),
         }
         Ok(())
+    }
+
+    /// Notes a message of another length than expected; without a length, one that was longer.
+    #[cold]
+    fn note_unexpected(&self, from: Option<u32>, bytes: Option<u64>, expected: usize) {
+        let source = from.map(|rank| self.source(rank, || self.process(rank)));
+        let expected_bytes = expected as u64;
+        // The first one tells most: those after it follow from it.
+        _ = self.unexpected.set(Box::new(Unexpected { bytes, expected_bytes, source }));
     }
 
     /// Whether all lengths were as this rank expected: asked at the end, so that other ranks do not wait for
@@ -261,12 +281,24 @@ impl<T: Transport> Operation<T> {
     /// # Errors
     /// If they were not.
     pub fn check_lengths(&self) -> Result<(), Error> {
-        match self.lengths_differ.get() {
-            true => {
-                Err(Error::new(Class::Truncate, "ranks give different lengths to a collective operation"))
-            }
-            false => Ok(()),
+        match self.unexpected.get() {
+            Some(message) => Err(self.lengths_differ(message)),
+            None => Ok(()),
         }
+    }
+
+    #[cold]
+    fn lengths_differ(&self, message: &Unexpected) -> Error {
+        let mut text = "ranks give different lengths to a collective operation".to_owned();
+        if let Some(source) = message.source {
+            let sender = if self.is_between_processes { "process" } else { "rank" };
+            let expected = message.expected_bytes;
+            text += &match message.bytes {
+                Some(bytes) => format!(": {sender} {source} sends {bytes} B where this rank expects {expected} B"),
+                None => format!(": {sender} {source} sends more than the {expected} B that this rank expects"),
+            };
+        }
+        Error::new(Class::Truncate, text)
     }
 
     async fn send(&self, to: u32, data: &[u8]) -> Result<(), Error> {
@@ -290,7 +322,7 @@ impl<T: Transport> Operation<T> {
 
     async fn receive(&self, from: u32, space: &mut [u8]) -> Result<(), Error> {
         let number = self.start_receive(from, space);
-        self.wait_for(number, space.len()).await
+        self.wait_for(number, from, space.len()).await
     }
 
     /// Sends and receives at the same time.
@@ -299,6 +331,6 @@ impl<T: Transport> Operation<T> {
         if let Some(send) = self.start_send(to, data)? {
             self.wait(send).await?;
         }
-        self.wait_for(receive, space.len()).await
+        self.wait_for(receive, from, space.len()).await
     }
 }

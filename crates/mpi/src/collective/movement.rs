@@ -85,11 +85,11 @@ pub async fn gather<T: Transport>(
         if rank == root {
             space.copy_from_slice(own);
         } else {
-            receives.push((operation.start_receive(rank, space), space.len()));
+            receives.push((operation.start_receive(rank, space), rank, space.len()));
         }
     }
-    for (receive, bytes) in receives {
-        operation.wait_for(receive, bytes).await?;
+    for (receive, from, bytes) in receives {
+        operation.wait_for(receive, from, bytes).await?;
     }
     Ok(())
 }

@@ -16,15 +16,15 @@ pub async fn exchange<T: Transport>(
 ) -> Result<(), Error> {
     let (mut received, mut sent) = (vec![], vec![]);
     for (from, space) in receives {
-        received.push((operation.start_receive(from, space), space.len()));
+        received.push((operation.start_receive(from, space), from, space.len()));
     }
     for &(to, data) in sends {
         sent.extend(operation.start_send(to, data)?);
     }
     // All end, so that none writes to a space that is not there any more.
     let mut end = Ok(());
-    for (number, bytes) in received {
-        end = end.and(operation.wait_for(number, bytes).await);
+    for (number, from, bytes) in received {
+        end = end.and(operation.wait_for(number, from, bytes).await);
     }
     for number in sent {
         end = end.and(operation.wait(number).await);

@@ -1,30 +1,69 @@
-//! Which collective operations of each communicator have begun, by which calls: for reports of deadlocks. Only
-//! where the transport knows the call: natively nothing is noted.
+//! Which collective operations of each communicator have begun, by which calls: for reports of programs that wait
+//! for ever. Only where the transport knows the call. Every collective passes here, so the communicator that was
+//! used last is found at once, and an operation has its place by its number.
 
 use super::PointToPoint;
 use crate::transport::Transport;
 use crate::waits::{Begun, CONTEXTS, WITHIN_GROUP, base};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// Operations of a communicator that are remembered.
 const REMEMBERED: usize = 8;
 
 #[derive(Debug, Default)]
-pub(super) struct Histories(RefCell<BTreeMap<u32, History>>);
+pub(super) struct Histories(RefCell<Table>);
 
 #[derive(Debug, Default)]
-struct History {
-    begun: u32,
-    recent: VecDeque<Operation>,
+struct Table {
+    list: Vec<History>,
+    /// Where each communicator's is in the list, by context.
+    places: BTreeMap<u32, usize>,
+    /// Where the one is that was used last.
+    last: usize,
 }
 
 #[derive(Debug)]
+struct History {
+    context: u32,
+    begun: u32,
+    /// The last ones, each at the remainder of its number.
+    recent: [Option<Operation>; REMEMBERED],
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Operation {
     number: u32,
     call: &'static str,
     root: Option<u32>,
     bytes: Option<u64>,
+}
+
+impl Table {
+    /// That of a communicator.
+    #[inline]
+    fn of(&mut self, context: u32) -> &mut History {
+        if self.list.get(self.last).is_none_or(|history| history.context != context) {
+            self.last = self.place(context);
+        }
+        &mut self.list[self.last]
+    }
+
+    #[cold]
+    fn place(&mut self, context: u32) -> usize {
+        *self.places.entry(context).or_insert_with(|| {
+            self.list.push(History { context, begun: 0, recent: [None; REMEMBERED] });
+            self.list.len() - 1
+        })
+    }
+
+    fn remove(&mut self, context: u32) {
+        let Some(place) = self.places.remove(&context) else { return };
+        self.list.swap_remove(place);
+        if let Some(moved) = self.list.get(place) {
+            self.places.insert(moved.context, place);
+        }
+    }
 }
 
 impl<T: Transport> PointToPoint<T> {
@@ -36,21 +75,19 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
+    #[inline(never)]
     fn note_begin(&self, context: u32, number: u32, call: &'static str) {
         if context & WITHIN_GROUP != 0 {
             return;
         }
-        let mut histories = self.begun.0.borrow_mut();
-        let history = histories.entry(base(context)).or_default();
+        let mut table = self.begun.0.borrow_mut();
+        let history = table.of(base(context));
         history.begun = history.begun.max(number);
-        match history.recent.iter_mut().find(|of| of.number == number) {
-            Some(again) => again.call = call,
-            None => {
-                if history.recent.len() == REMEMBERED {
-                    history.recent.pop_front();
-                }
-                history.recent.push_back(Operation { number, call, root: None, bytes: None });
-            }
+        let place = &mut history.recent[number as usize % REMEMBERED];
+        match place {
+            // Groups of an intercommunicator have operations of the same number.
+            Some(of) if of.number == number => of.call = call,
+            _ => *place = Some(Operation { number, call, root: None, bytes: None }),
         }
     }
 
@@ -61,29 +98,32 @@ impl<T: Transport> PointToPoint<T> {
         if self.transport.call().is_none() || !context.is_multiple_of(CONTEXTS) {
             return;
         }
-        let mut histories = self.begun.0.borrow_mut();
-        let recent = histories.get_mut(&context).map(|history| &mut history.recent);
-        if let Some(found) = recent.and_then(|recent| recent.iter_mut().find(|of| of.number == number)) {
-            (found.root, found.bytes) = (root, bytes.map(|bytes| bytes as u64));
+        let mut table = self.begun.0.borrow_mut();
+        let place = &mut table.of(context).recent[number as usize % REMEMBERED];
+        if let Some(of) = place.as_mut().filter(|of| of.number == number) {
+            (of.root, of.bytes) = (root, bytes.map(|bytes| bytes as u64));
         }
     }
 
     /// The communicator of a context is freed, or a new one has it.
     pub fn forget_collectives(&self, context: u32) {
-        self.begun.0.borrow_mut().remove(&base(context));
+        self.begun.0.borrow_mut().remove(base(context));
     }
 
     /// The greatest number of those that have begun, and the last ones.
     pub fn begun(&self, context: u32) -> (u32, Vec<Begun>) {
         // Another thread may be about to note something.
-        let Ok(histories) = self.begun.0.try_borrow() else { return (0, vec![]) };
-        let Some(history) = histories.get(&base(context)) else { return (0, vec![]) };
+        let Ok(table) = self.begun.0.try_borrow() else { return (0, vec![]) };
+        let Some(&place) = table.places.get(&base(context)) else { return (0, vec![]) };
+        let history = &table.list[place];
+        let mut recent: Vec<&Operation> = history.recent.iter().flatten().collect();
+        recent.sort_unstable_by_key(|of| of.number);
         let begun = |of: &Operation| Begun {
             number: of.number,
             call: of.call.into(),
             root: of.root,
             bytes: of.bytes,
         };
-        (history.begun, history.recent.iter().map(begun).collect())
+        (history.begun, recent.into_iter().map(begun).collect())
     }
 }

@@ -1,6 +1,8 @@
 //! What is launched, and how it ended.
 
+use super::request::Waiting;
 use crate::segment::AttachError;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -94,6 +96,17 @@ pub struct Failure {
     pub status: ExitStatus,
 }
 
+/// What tasks did when the time limit was reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AtLimit {
+    /// For what they waited, of those that told.
+    pub waiting: BTreeMap<u32, Waiting>,
+    /// Those that take part in the job and told nothing: they were in no call that waits.
+    pub silent: Vec<u32>,
+    /// Those that had ended.
+    pub ended: Vec<u32>,
+}
+
 /// How a job ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -105,6 +118,8 @@ pub struct Outcome {
     pub ended: u32,
     /// The time limit, if it was reached.
     pub timed_out: Option<Duration>,
+    /// What tasks did then.
+    pub at_limit: AtLimit,
     /// The last signal that went to all tasks.
     pub signal: Option<i32>,
 }

@@ -18,6 +18,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Time in which tasks tell for what they wait.
+const TELLING: Duration = Duration::from_millis(500);
 /// Time between SIGTERM and SIGKILL.
 const TERMINATION: Duration = Duration::from_secs(2);
 /// Time after SIGKILL until the launcher stops waiting for a process that the kernel does not end.
@@ -130,6 +132,8 @@ enum Phase {
     Run,
     /// A task failed; SIGTERM follows.
     Grace(Instant),
+    /// The time limit is reached, and tasks tell for what they wait; SIGTERM follows.
+    Tell(Instant),
     /// SIGTERM is sent; SIGKILL follows.
     Terminate(Instant),
     /// SIGKILL is sent; after this time the launcher waits no longer.
@@ -157,7 +161,7 @@ pub(super) struct Launcher<'a> {
     pub(super) pids: HashMap<i32, u32>,
     streams: Vec<Stream>,
     phase: Phase,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     /// Whether the others must be ended.
     failed: bool,
 }
@@ -259,14 +263,17 @@ impl Launcher<'_> {
                 (self.phase, limit.is_some_and(|limit| now >= limit))
             {
                 // What failed before the limit remains the reason.
-                if !self.failed {
+                if self.failed {
+                    self.terminate(now);
+                } else {
                     self.outcome.timed_out = job.time_limit;
+                    self.segment.ask();
+                    self.phase = Phase::Tell(now + TELLING);
                 }
-                self.terminate(now);
             }
             if self.pids.is_empty() {
                 // Only what tasks started and left.
-                if let Phase::Run | Phase::Grace(_) = self.phase {
+                if let Phase::Run | Phase::Grace(_) | Phase::Tell(_) = self.phase {
                     self.terminate(now);
                 }
             } else if let (Phase::Run, true) = (self.phase, self.failed) {
@@ -274,6 +281,13 @@ impl Launcher<'_> {
             }
             match self.phase {
                 Phase::Grace(end) if now >= end => self.terminate(now),
+                Phase::Tell(end) if now >= end || self.silent().next().is_none() => {
+                    let has_ended = |task: &u32| self.pids.values().all(|of| of != task);
+                    self.outcome.at_limit.ended = (0..self.segment.tasks_ever()).filter(has_ended).collect();
+                    self.outcome.at_limit.silent = self.silent().collect();
+                    self.outcome.at_limit.silent.sort_unstable();
+                    self.terminate(now);
+                }
                 Phase::Terminate(end) if now >= end => {
                     self.phase = Phase::Kill(now + KILL);
                     send_all(libc::SIGKILL);
@@ -286,7 +300,7 @@ impl Launcher<'_> {
             let next = match self.phase {
                 Phase::Run => limit,
                 Phase::Grace(end) => Some(limit.map_or(end, |limit| limit.min(end))),
-                Phase::Terminate(end) => Some(end),
+                Phase::Tell(end) | Phase::Terminate(end) => Some(end),
                 Phase::Kill(_) => Some(now + Duration::from_millis(50)),
             };
             let (readable, is_asked) = self.poll(signals, next)?;
@@ -348,7 +362,7 @@ impl Launcher<'_> {
             }
         };
         if any {
-            (0..self.segment.tasks_ever()).for_each(|task| self.segment.task(task).doorbell.ring_all());
+            self.segment.ring_all();
         }
         left
     }
@@ -358,6 +372,16 @@ impl Launcher<'_> {
         let Some(mut service) = self.service.take() else { return };
         service.answer(|request| self.carry_out(request, matches!(self.phase, Phase::Run) && !self.failed));
         self.service = Some(service);
+    }
+
+    /// The tasks of the job that could tell for what they wait, and have not: nobody else has a launcher to tell.
+    fn silent(&self) -> impl Iterator<Item = u32> {
+        let can_tell = |task: &u32| {
+            self.service.is_some()
+                && self.segment.task(*task).state() == State::Running
+                && !self.outcome.at_limit.waiting.contains_key(task)
+        };
+        self.pids.values().copied().filter(can_tell)
     }
 
     /// Asks all that is left to end.

@@ -9,6 +9,8 @@
 //! - No process is left behind: tasks die with the launcher, and what they started and left is adopted and
 //!   ended.
 //!
+//! At the time limit the launcher asks tasks for what they wait, and gives them a moment to tell.
+//!
 //! A task can ask the launcher of `netloom exec` for more tasks, and for names of ports and services. Tasks
 //! that are started together are a world of their own, and tasks of the job like all others.
 //!
@@ -34,7 +36,7 @@ mod signals;
 mod spawn;
 
 pub use environment::{World, share_core, share_core_of, started_together, universe};
-pub use job::{Bind, Failure, Job, LaunchError, Outcome, TIMED_OUT};
+pub use job::{AtLimit, Bind, Failure, Job, LaunchError, Outcome, TIMED_OUT};
 pub use launcher::{launch, launch_in};
-pub use request::{Answer, Command, Request};
+pub use request::{Answer, Command, Request, Waiting};
 pub use service::{Asked, ask};

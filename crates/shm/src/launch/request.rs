@@ -22,6 +22,15 @@ pub struct Command {
     pub counts: Vec<u32>,
 }
 
+/// For what a task waits, as it told its launcher.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// In words.
+    pub lines: Vec<String>,
+    /// As bytes of the library that the program uses, for a comparison; none if it has nothing to say.
+    pub state: Vec<u8>,
+}
+
 /// What a task asks of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -48,6 +57,8 @@ pub enum Request {
     Unpublish([String; 2]),
     /// The port of a service. The answer is [`Answer::Name`].
     Lookup(String),
+    /// Nothing: a task tells for what it waits.
+    Tell(u32, Waiting),
 }
 
 /// The launcher's answer.
@@ -127,6 +138,10 @@ impl Request {
             Request::Publish(by, [service, port]) => fields(6, [number(*by), text(service), text(port)]),
             Request::Unpublish([service, port]) => fields(7, [text(service), text(port)]),
             Request::Lookup(service) => fields(8, [text(service)]),
+            Request::Tell(by, Waiting { lines, state }) => {
+                let lines = list(lines.iter().map(|line| vec![text(line)]));
+                fields(9, [number(*by), state.clone()].into_iter().chain(lines))
+            }
         }
     }
 
@@ -154,6 +169,10 @@ impl Request {
             6 => Request::Publish(reader.number()?, [reader.text()?, reader.text()?]),
             7 => Request::Unpublish([reader.text()?, reader.text()?]),
             8 => Request::Lookup(reader.text()?),
+            9 => {
+                let (by, state) = (reader.number()?, reader.bytes()?);
+                Request::Tell(by, Waiting { lines: reader.list(Reader::text)?, state })
+            }
             _ => return None,
         })
     }
@@ -271,6 +290,7 @@ mod tests {
             Request::Publish(8, [text("s"), text("p")]),
             Request::Unpublish([text("s"), text("t")]),
             Request::Lookup(text("u")),
+            Request::Tell(9, Waiting { lines: vec![text("v"), text("")], state: vec![0, 255] }),
         ];
         for request in requests {
             let mut bytes = vec![];

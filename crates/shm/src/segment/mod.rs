@@ -45,7 +45,7 @@ pub const ENVIRONMENT: [&str; 2] = ["NETLOOM_SEGMENT", "NETLOOM_TASK"];
 const NAME: &CStr = c"netloom";
 const MAGIC: u32 = 0x4e6c_6d31;
 /// Of the layout.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 const HEADER_B: usize = 4096;
 
 /// A queue of the segment: what all may write to a context.
@@ -65,6 +65,8 @@ struct Header {
     spares_fences: AtomicU32,
     /// The number that the first task gave in [`Segment::common`]; 0 if none has.
     common: AtomicU32,
+    /// 1 once tasks are to tell for what they wait. The launcher alone writes it.
+    is_asked: AtomicU32,
 }
 
 /// What all know of a task.
@@ -244,6 +246,7 @@ impl Segment {
                 is_crowded: AtomicU32::new(0),
                 spares_fences: AtomicU32::new(0),
                 common: AtomicU32::new(0),
+                is_asked: AtomicU32::new(0),
             });
         }
         Ok(segment)
@@ -347,6 +350,23 @@ impl Segment {
     /// Sets that, as the launcher alone does.
     pub fn set_crowded(&self, is_crowded: bool) {
         self.header().is_crowded.store(is_crowded.into(), Ordering::Relaxed);
+    }
+
+    /// Whether the launcher asks tasks for what they wait.
+    #[inline]
+    pub fn is_asked(&self) -> bool {
+        self.header().is_asked.load(Ordering::Relaxed) != 0
+    }
+
+    /// Asks them, as the launcher alone does.
+    pub fn ask(&self) {
+        self.header().is_asked.store(1, Ordering::Release);
+        self.ring_all();
+    }
+
+    /// Wakes all tasks that sleep.
+    pub fn ring_all(&self) {
+        (0..self.tasks_ever()).for_each(|task| self.task(task).doorbell.ring_all());
     }
 
     /// Whether messages of this job go without fences ([`crate::doorbell::spare_fences`]): what the first

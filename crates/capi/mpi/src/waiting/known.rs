@@ -1,5 +1,4 @@
-//! The communicators, windows and files that reports of waits for ever name. Only on a simulated machine, where
-//! there are such reports.
+//! The communicators, windows and files that reports of programs that wait for ever name.
 
 use crate::library::{CONTEXTS, Library};
 use crate::pami::Listener;
@@ -79,9 +78,6 @@ pub fn clear() {
 
 impl Library {
     fn note(&self, group: &Group, what: What) {
-        if !self.point_to_point.transport().is_simulated() {
-            return;
-        }
         // Another one may have had the context.
         self.point_to_point.forget_collectives(group.context);
         let (made_by, processes) = (super::current(), ranges(Processes::from(group).iter()));

@@ -199,6 +199,7 @@ impl Context {
         if !is_waiting && !idle.is_multiple_of(YIELD_EVERY_LOOK) {
             return;
         }
+        self.tell_if_asked();
         if shared && is_waiting && idle > SLEEP_AFTER && self.is_quiet() {
             let is_ready =
                 || self.core().device().has_claimed() || !self.work.is_empty() || self.has_awaited();
@@ -206,6 +207,14 @@ impl Context {
             doorbell.sleep(doorbell.bell_of(self.queue), SLEEP, is_ready);
         } else {
             std::thread::yield_now();
+        }
+    }
+
+    /// If the launcher asks, tells it for what the call waits that has found nothing to do.
+    pub(super) fn tell_if_asked(&self) {
+        let job = self.client().job;
+        if job.segment.is_asked() {
+            crate::extensions::tell(job.task, self.unfinished());
         }
     }
 }

@@ -140,6 +140,9 @@ impl Context {
         if is_crowded && idle <= YIELD_AFTER[0] {
             return;
         }
+        if simulated.is_none() && idle.is_multiple_of(YIELD_EVERY_LOOK) {
+            self.tell_if_asked();
+        }
         // SAFETY: the caller's promise.
         unsafe { self.unlock_shared() };
         match simulated.zip(self.number) {
@@ -228,6 +231,9 @@ impl Context {
         let job = self.client().job;
         let crowded = job.is_oversubscribed();
         let is_early = idle < YIELD_AFTER[usize::from(!crowded)] / POLLS as u32;
+        if !is_early {
+            self.tell_if_asked();
+        }
         if is_early && self.sharing.have_threads() {
             // SAFETY: the caller's promise.
             unsafe { self.look_for_changes() };

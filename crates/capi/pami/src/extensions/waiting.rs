@@ -1,10 +1,11 @@
 //! `NETLOOM_waiting`: a library that stands on PAMI, such as MPI, says for what a call waits when a task of a
-//! simulated machine waits for ever: in its own words, and as bytes that are compared with those of other
-//! tasks. An extension of this library.
+//! simulated machine waits for ever, and natively at the time limit of a job: in its own words, and as bytes that
+//! are compared with those of other tasks. An extension of this library.
 
 use super::{Extension, everywhere};
 use std::ffi::{c_char, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use netloom_shm::launch::{Request, Waiting, ask as ask_launcher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub const EXTENSION: Extension = Extension {
     name: "NETLOOM_waiting",
@@ -59,4 +60,16 @@ pub fn described() -> Option<String> {
 /// The same as bytes; none if it does not say so.
 pub fn state() -> Vec<u8> {
     ask(&STATE, STATE_B)
+}
+
+/// Natively: tells the launcher, once, for what a call waits that has these operations under way.
+#[cold]
+pub fn tell(task: u32, unfinished: Vec<String>) {
+    static HAS_TOLD: AtomicBool = AtomicBool::new(false);
+    if HAS_TOLD.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let waiting = Waiting { lines: unfinished.into_iter().chain(described()).collect(), state: state() };
+    // The launcher waits for it a moment, and ends the job all the same if it does not come.
+    let _ = ask_launcher(&Request::Tell(task, waiting));
 }
