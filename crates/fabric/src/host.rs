@@ -53,7 +53,20 @@ pub trait Host<F: Family>: Send {
 
     /// [`Self::pull`] will be called soon: prefetch the memory that it needs. Must not change any state.
     fn prepare(&self, _node: u32, _fifo: usize) {}
+
+    /// Whether its state is more than a core's caches hold beside the routers' even on a small machine:
+    /// [`Self::fetch`] is called.
+    fn is_large(&self) -> bool {
+        false
+    }
+
+    /// Nodes whose hosts are called next, in this order, up to [`FETCHED`]: prefetch what is needed of the last
+    /// to prefetch what follows, and of the first what the call needs. Must not change any state.
+    fn fetch(&self, _next: &[u32]) {}
 }
+
+/// Calls of hosts that are known before.
+pub const FETCHED: usize = 4;
 
 /// Answer to [`Host::pull`].
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! router's clock are exact.
 
 use crate::time::Microticks;
-use netloom_engine::Time;
+use netloom_engine::{Time, prefetch};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -68,6 +68,18 @@ impl<T> Agenda<T> {
     /// Whether any action is due by a tick.
     pub fn is_due(&self, now: Time) -> bool {
         self.heap.peek().is_some_and(|entry| entry.at <= Microticks::at(now))
+    }
+
+    /// Prefetches the entries that the next action and its removal need first.
+    #[inline]
+    pub fn fetch(&self) {
+        self.heap.as_slice().iter().take(4).for_each(prefetch);
+    }
+
+    /// The next action.
+    #[inline]
+    pub fn first(&self) -> Option<&T> {
+        self.heap.peek().map(|entry| &entry.what)
     }
 
     /// The next action due by a tick, with its exact time.

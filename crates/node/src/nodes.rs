@@ -11,8 +11,8 @@ use crate::program::Core;
 use crate::schedule::{Next, Schedule};
 use crate::thread::Thread;
 use crate::time::Microticks;
-use netloom_engine::Time;
-use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
+use netloom_engine::{Time, prefetch};
+use netloom_fabric::host::{Delivery, FETCHED, Family, Host, Pull, Signals};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -49,6 +49,21 @@ pub trait NetworkInterface: Send + Sized {
 
     /// Whether its stations act once per tick and in a fixed order, after the arrivals of that tick.
     const CLOCKED: bool = false;
+
+    /// Whether the state of a few hundred of them, with their nodes, is more than a core's caches hold.
+    const IS_LARGE: bool = false;
+
+    /// Prefetches what [`Self::pull`] will need.
+    fn prepare(&self, _fifo: usize) {}
+
+    /// Prefetches what each of its actions touches.
+    fn fetch(&self) {}
+
+    /// Prefetches its first action; what [`Self::fetch`] asked for is there.
+    fn fetch_first(&self) {}
+
+    /// Prefetches what its first action touches; that one is there.
+    fn fetch_action(&self) {}
 
     /// An interface that has not been used.
     fn new(common: &Self::Common, number: u32, shared: &Arc<Mutex<Self::Shared>>, seed: u64) -> Self;
@@ -520,6 +535,32 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
 
     fn wake(&mut self, now: Time, node: u32, _: u32, signals: &mut SignalsOf<N>) {
         self.run(now, node, signals);
+    }
+
+    #[inline]
+    fn prepare(&self, node: u32, fifo: usize) {
+        self.list[node as usize].interface.iter().for_each(|interface| interface.prepare(fifo));
+    }
+
+    fn is_large(&self) -> bool {
+        N::IS_LARGE
+    }
+
+    #[inline]
+    fn fetch(&self, next: &[u32]) {
+        let interface = |place: usize| self.list[*next.get(place)? as usize].interface.as_ref();
+        if let Some(&node) = next.get(FETCHED - 1) {
+            prefetch(&self.list[node as usize]);
+        }
+        if let Some(interface) = interface(2) {
+            interface.fetch();
+        }
+        if let Some(interface) = interface(1) {
+            interface.fetch_first();
+        }
+        if let Some(interface) = interface(0) {
+            interface.fetch_action();
+        }
     }
 
     fn died(&mut self, _: Time, node: u32) {

@@ -215,6 +215,21 @@ impl<A, W: Copy> Schedule<A, W> {
         }
     }
 
+    /// Prefetches what the next action needs first of the schedule.
+    #[inline]
+    pub fn fetch(&self) {
+        self.agenda.fetch();
+    }
+
+    /// The next action of the network interface, if it comes next.
+    #[inline]
+    pub fn first_action(&self) -> Option<&A> {
+        match self.agenda.first()? {
+            Due::Action(action) => Some(action),
+            _ => None,
+        }
+    }
+
     /// Whether anything is due by a tick.
     pub fn is_due(&self, now: Time) -> bool {
         self.agenda.is_due(now)

@@ -101,6 +101,16 @@ macro_rules! hosts {
             fn prepare(&self, node: u32, fifo: usize) {
                 of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::prepare(host, node, fifo))
             }
+
+            #[inline]
+            fn is_large(&self) -> bool {
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::is_large(host))
+            }
+
+            #[inline]
+            fn fetch(&self, next: &[u32]) {
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::fetch(host, next))
+            }
         }
 
         impl Driver for $name {

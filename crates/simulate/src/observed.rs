@@ -167,6 +167,14 @@ impl<F: Family<Header: Length>, H: Host<F>> Host<F> for Observed<H> {
     fn prepare(&self, node: u32, fifo: usize) {
         self.host.prepare(node, fifo);
     }
+
+    fn is_large(&self) -> bool {
+        self.host.is_large()
+    }
+
+    fn fetch(&self, next: &[u32]) {
+        self.host.fetch(next);
+    }
 }
 
 impl<H: Driver> Driver for Observed<H> {

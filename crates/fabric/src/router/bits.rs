@@ -1,6 +1,18 @@
 //! Operations on bit masks.
 
 use netloom_engine::Stream;
+use wide::u64x4;
+
+/// The words that have any bit of a mask, one bit each: four are compared at once.
+#[inline]
+pub(in crate::router) fn with_any(words: &[u64; 12], mask: u64) -> u16 {
+    let mask = u64x4::splat(mask);
+    let without = |first: usize| {
+        let four = u64x4::new(std::array::from_fn(|n| words[first + n]));
+        (four & mask).simd_eq(u64x4::ZERO).to_bitmask() as u16
+    };
+    !(without(0) | without(4) << 4 | without(8) << 8) & 0xfff
+}
 
 /// The bits of a mask, lowest first.
 #[inline]
@@ -59,4 +71,22 @@ pub(in crate::router) fn nth(mut mask: u64, n: u64) -> usize {
         mask &= mask - 1;
     }
     mask.trailing_zeros() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_are_compared_like_one_by_one(words: [u64; 12], others: [u64; 12], mask: u64) {
+            // Few bits, so that some words have none of them.
+            let words: [u64; 12] = std::array::from_fn(|n| words[n] & others[n] & others[(n + 5) % 12]);
+            for mask in [mask, mask & mask.rotate_left(7), 0, u64::MAX] {
+                let expected = (0..12).filter(|&n| words[n] & mask != 0).fold(0, |all, n| all | 1 << n);
+                prop_assert_eq!(with_any(&words, mask), expected);
+            }
+        }
+    }
 }

@@ -294,8 +294,12 @@ impl<T: Transport> Operation<T> {
             let sender = if self.is_between_processes { "process" } else { "rank" };
             let expected = message.expected_bytes;
             text += &match message.bytes {
-                Some(bytes) => format!(": {sender} {source} sends {bytes} B where this rank expects {expected} B"),
-                None => format!(": {sender} {source} sends more than the {expected} B that this rank expects"),
+                Some(bytes) => {
+                    format!(": {sender} {source} sends {bytes} B where this rank expects {expected} B")
+                }
+                None => {
+                    format!(": {sender} {source} sends more than the {expected} B that this rank expects")
+                }
             };
         }
         Error::new(Class::Truncate, text)

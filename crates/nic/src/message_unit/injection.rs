@@ -9,7 +9,7 @@ use super::fifos::{Active, Injection, InjectionFifo, Priority, check_injection};
 use super::interrupts::Interrupt;
 use super::protection::Violation;
 use super::reception::FULL_B;
-use super::{Alarm, DESCRIPTOR_B, NETWORK_FIFOS, NetworkFifo, Out, Packet, Unit};
+use super::{Alarm, DESCRIPTOR_B, NETWORK_FIFOS, Out, Packet, Unit};
 use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::packet::{Data, Meta};
@@ -35,11 +35,14 @@ pub(super) struct ReadyList {
     /// For each engine and priority, the number of descriptors that it may take, so that engines need not
     /// search all of them.
     able: [[u16; Priority::ALL.len()]; NETWORK_FIFOS],
+    /// The engines that may take any, one bit each.
+    wanted: u16,
 }
 
 impl ReadyList {
     fn push(&mut self, ready: Ready) {
         self.able_of(&ready).for_each(|able| *able += 1);
+        self.wanted |= ready.map;
         self.list.push(ready);
     }
 
@@ -47,6 +50,7 @@ impl ReadyList {
         if let Some(at) = self.list.iter().position(|ready| ready.fifo == fifo) {
             let ready = self.list.remove(at);
             self.able_of(&ready).for_each(|able| *able -= 1);
+            self.wanted = self.list.iter().fold(0, |all, ready| all | ready.map);
         }
     }
 
@@ -76,22 +80,26 @@ impl ReadyList {
 /// it has; the logic that follows takes each packet its time and holds none up, as that of reception **(ours:
 /// the paper says what an engine does, not how long)**.
 #[derive(Default)]
+#[repr(align(64))]
 #[allow(non_snake_case)]
 pub(super) struct Engine {
+    /// The packets in its network FIFO, then those that it has begun and that are not complete, each with its
+    /// injection FIFO; no packet if data is only fetched into the L2.
+    packets: VecDeque<(u16, Option<Packet>)>,
+    /// Number of packets in its network FIFO.
+    complete: u16,
     /// Whether it is reading a packet's data.
     is_reading: bool,
-    /// The packets that it has begun and that are not complete, each with its injection FIFO; no packet if
-    /// data is only fetched into the L2.
-    building: VecDeque<(u16, Option<Packet>)>,
-    /// Complete packets in its network FIFO.
-    fifo: NetworkFifo,
-    /// Bytes of all of them, and of the packet that the network is taking.
-    held_B: u64,
+    /// Bytes of all packets, and of the packet that the network is taking.
+    held_B: u32,
     /// Bytes of the packet that the network is taking.
-    leaving_B: u64,
+    leaving_B: u32,
     /// When the last packet is complete: they stay in order.
-    complete: Time,
+    last_complete: Time,
 }
+
+// One line of a cache.
+const _: () = assert!(size_of::<Engine>() == 64);
 
 /// Most bytes that are read at once from the memory of a process of this computer: each read is a system
 /// call.
@@ -114,8 +122,8 @@ fn load(contents: &Contents, active: &mut Active, descriptor: &Descriptor, bytes
     Some(data[place..place + bytes as usize].into())
 }
 
-fn bytes_of(packet: &Packet) -> u64 {
-    u64::from(packet.0.chunks() * CHUNK)
+fn bytes_of(packet: &Packet) -> u32 {
+    packet.0.chunks() * CHUNK
 }
 
 impl Unit {
@@ -228,15 +236,24 @@ impl Unit {
 
     /// Assigns descriptors to idle engines, one packet each.
     fn assign(&mut self, common: &Common, now: Time, out: &mut Out) {
-        for engine in 0..NETWORK_FIFOS {
-            let e = &self.engines[engine];
-            let room = u64::from(common.config.network_fifo_packets) * FULL_B;
-            if e.is_reading || e.held_B + FULL_B > room {
-                continue;
+        let mut engines = self.idle & self.ready.wanted;
+        while engines != 0 {
+            let engine = engines.trailing_zeros() as usize;
+            if let Some((fifo, priority)) = self.ready.choose(engine, &mut self.random) {
+                self.build(common, now, (engine, priority), fifo, out);
             }
-            let Some((fifo, priority)) = self.ready.choose(engine, &mut self.random) else { continue };
-            self.build(common, now, (engine, priority), fifo, out);
+            // The packet may have been its descriptor's last one, which others wanted, too.
+            engines &= self.ready.wanted & !(1 << engine);
         }
+    }
+
+    /// An engine has less to do, and may be idle.
+    #[inline]
+    fn note_idle(&mut self, common: &Common, engine: usize) {
+        let e = &self.engines[engine];
+        let room = u64::from(common.config.network_fifo_packets) * FULL_B;
+        let is_idle = !e.is_reading && u64::from(e.held_B) + FULL_B <= room;
+        self.idle = self.idle & !(1 << engine) | u16::from(is_idle) << engine;
     }
 
     /// An engine starts the next packet of a descriptor: it reads its data.
@@ -277,17 +294,19 @@ impl Unit {
         let e = &mut self.engines[engine];
         e.is_reading = true;
         e.held_B += packet.as_ref().map_or(0, bytes_of);
-        e.building.push_back((fifo, packet));
+        e.packets.push_back((fifo, packet));
+        self.idle &= !(1 << engine);
         out.at(read, Alarm::Read(engine as u16));
         let logic = if is_collective { c.collective_ticks } else { c.inject_ticks };
-        let complete = (read + u64::from(logic)).max(e.complete);
-        e.complete = complete;
+        let complete = (read + u64::from(logic)).max(e.last_complete);
+        e.last_complete = complete;
         out.at(complete, Alarm::Built(engine as u16));
     }
 
     /// An engine has read a packet's data: it is free for the next one.
     pub fn read(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) {
         self.engines[engine].is_reading = false;
+        self.note_idle(common, engine);
         self.assign(common, now, out);
     }
 
@@ -301,10 +320,13 @@ impl Unit {
         out: &mut Out,
     ) -> Option<(u16, Option<Interrupt>)> {
         let e = &mut self.engines[engine];
-        let (fifo, packet) = e.building.pop_front().expect("an alarm for each packet");
-        if let Some(packet) = packet {
-            e.fifo.push_back(packet);
+        let place = usize::from(e.complete);
+        let &(fifo, ref packet) = e.packets.get(place).expect("an alarm for each packet");
+        if packet.is_some() {
+            e.complete += 1;
             out.fill(engine);
+        } else {
+            e.packets.remove(place);
         }
         let memory = self.injection.get_mut(fifo).expect("its packet was made of it");
         let active = memory.active.as_mut().expect("it has not ended");
@@ -327,10 +349,15 @@ impl Unit {
     /// The network takes the next packet of a network FIFO: the previous one has left.
     pub fn pull(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) -> Option<Packet> {
         let e = &mut self.engines[engine];
-        let next = e.fifo.pop_front();
+        let next = match e.complete {
+            0 => None,
+            _ => e.packets.pop_front().and_then(|(_, packet)| packet),
+        };
+        e.complete -= u16::from(next.is_some());
         let left = std::mem::replace(&mut e.leaving_B, next.as_ref().map_or(0, bytes_of));
         if left > 0 {
             e.held_B -= left;
+            self.note_idle(common, engine);
             self.assign(common, now, out);
         }
         next

@@ -7,7 +7,7 @@ use super::interrupts::Interrupt;
 use super::protection::Violation;
 use super::reception::Outcome;
 use super::{Alarm, NETWORK_FIFOS, Out, Unit, UnitCounters, lock};
-use netloom_engine::Time;
+use netloom_engine::{Time, prefetch};
 use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::queued::{BarrierStatus, QueuedFamily, QueuedSignal};
@@ -213,11 +213,35 @@ impl NetworkInterface for MessageUnit {
     type Counters = UnitCounters;
 
     const CLOCKED: bool = true;
+    const IS_LARGE: bool = true;
 
     fn new(_: &Common, number: u32, shared: &Arc<Mutex<Shared>>, seed: u64) -> Self {
         let contents = Arc::clone(&lock(shared).contents);
         let out = Out { schedule: Schedule::clocked(), requests: vec![] };
         MessageUnit { unit: Unit::new(number, seed, contents), out, shared: Arc::clone(shared) }
+    }
+
+    #[inline]
+    fn prepare(&self, fifo: usize) {
+        self.unit.engines.get(fifo).into_iter().for_each(prefetch);
+    }
+
+    #[inline]
+    fn fetch(&self) {
+        prefetch(&self.out);
+        self.unit.prefetch();
+    }
+
+    #[inline]
+    fn fetch_first(&self) {
+        self.out.schedule.fetch();
+    }
+
+    #[inline]
+    fn fetch_action(&self) {
+        if let Some(&action) = self.out.schedule.first_action() {
+            self.unit.prefetch_for(action);
+        }
     }
 
     fn schedule(&mut self) -> &mut Schedule<Alarm, Watch> {
@@ -363,7 +387,7 @@ impl NetworkInterface for MessageUnit {
     }
 
     fn counters(&self) -> UnitCounters {
-        UnitCounters { requests: self.unit.ports.requests, ..self.unit.counters }
+        UnitCounters { requests: self.unit.ports.requests(), ..self.unit.counters }
     }
 
     fn signal(&mut self, node: u32, signals: &mut Signals<QueuedSignal>) {

@@ -24,8 +24,11 @@ const LINE: u64 = 128;
 /// The slice that holds an address: lines are distributed by a hash, four bits of the address at a time (the
 /// public driver's `BgL2Slice.cc`; its bits are in the other order, which only renames slices).
 fn slice_of(address: u64) -> usize {
-    let line = address / LINE;
-    (0..8).fold(0, |hash, group| hash ^ (line >> (4 * group) & 15)) as usize
+    // Halves, quarters, eighths: the sum of all eight groups.
+    let hash = (address / LINE) as u32;
+    let hash = hash ^ hash >> 16;
+    let hash = hash ^ hash >> 8;
+    ((hash ^ hash >> 4) & 15) as usize
 }
 
 /// The set of the L2 that holds a stretch, by a mixing function (that of SplitMix64; **ours**).
@@ -35,16 +38,24 @@ fn set_of(stretch: u64, sets: usize) -> usize {
     ((u128::from(x ^ x >> 31) * sets as u128) >> 64) as usize
 }
 
-/// The master ports, with the times at which each accepts the next request of each priority and returns the
-/// next data; and the memory behind them.
+/// A master port: one line of a cache, which each request needs.
+#[derive(Default)]
+#[repr(align(64))]
+struct Port {
+    /// When it accepts the next request of each priority.
+    request_free: [Time; 3],
+    /// When it returns the next data.
+    return_free: Time,
+    /// Requests so far: writes; reads of 32, 64, 128 B.
+    requests: [u64; 4],
+}
+
+/// The master ports, and the memory behind them.
 #[derive(Default)]
 pub(super) struct MasterPorts {
-    request_free: [[Time; 3]; super::NETWORK_FIFOS],
-    return_free: [Time; super::NETWORK_FIFOS],
+    ports: [Port; super::NETWORK_FIFOS],
     /// When each slice has served its requests.
     slice_free: [Time; SLICES],
-    /// Requests of each port: writes; reads of 32, 64, 128 B.
-    pub requests: [[u64; 4]; super::NETWORK_FIFOS],
     /// The sets of the L2: one, if data may lie anywhere.
     l2: Vec<L2>,
     /// When the DDR has completed its transfers, ticks.
@@ -73,7 +84,23 @@ fn lines(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
+impl Port {
+    /// Schedules requests that occupy the port for `duration`; returns their start. Lower-priority requests
+    /// wait for them, even if they arrived earlier.
+    fn schedule(&mut self, priority: Priority, now: Time, duration: u64) -> Time {
+        let (mine, free) = (priority as usize, &mut self.request_free);
+        let begin = free[mine..].iter().copied().max().unwrap_or(now).max(now);
+        free[..=mine].iter_mut().for_each(|free| *free = begin.max(*free) + duration);
+        begin
+    }
+}
+
 impl MasterPorts {
+    /// Requests of each port so far: writes; reads of 32, 64, 128 B.
+    pub fn requests(&self) -> [[u64; 4]; super::NETWORK_FIFOS] {
+        self.ports.each_ref().map(|port| port.requests)
+    }
+
     /// Accesses memory; returns when the DDR has completed the necessary transfers: at once if all are L2
     /// hits.
     fn touch(&mut self, c: &MessageUnitConfig, now: Time, start: u64, bytes: u64, writes: bool) -> Time {
@@ -92,15 +119,6 @@ impl MasterPorts {
         }
         self.ddr_free = self.ddr_free.max(now.ticks() as f64) + moved as f64 / c.ddr_bytes_per_tick;
         Time::at(self.ddr_free.ceil() as u64)
-    }
-
-    /// Schedules requests that occupy a port for `duration`; returns their start. Lower-priority requests
-    /// wait for them, even if they arrived earlier.
-    fn schedule(&mut self, port: usize, priority: Priority, now: Time, duration: u64) -> Time {
-        let (mine, free) = (priority as usize, &mut self.request_free[port]);
-        let begin = free[mine..].iter().copied().max().unwrap_or(now).max(now);
-        free[..=mine].iter_mut().for_each(|free| *free = begin.max(*free) + duration);
-        begin
     }
 
     /// The additional delay of requests whose slices still serve others: each slice serves requests in order,
@@ -139,18 +157,20 @@ impl MasterPorts {
         start: u64,
         bytes: u64,
     ) -> Time {
-        let (port, cycle) = (engine % c.master_ports as usize, u64::from(c.cycle_ticks));
+        let (place, cycle) = (engine % c.master_ports as usize, u64::from(c.cycle_ticks));
+        let port = &mut self.ports[place];
         let (mut count, mut covered) = (0, 0);
         for (_, size) in requests(start, bytes) {
             (count, covered) = (count + 1, covered + size);
-            self.requests[port][size.trailing_zeros() as usize - 4] += 1;
+            port.requests[size.trailing_zeros() as usize - 4] += 1;
         }
-        let begin = self.schedule(port, priority, now, count * cycle);
+        let begin = port.schedule(priority, now, count * cycle);
         let late = self.slices(c, begin, requests(start, bytes));
         let there = self.touch(c, begin, start, bytes, false);
-        let first = (there + u64::from(c.read_ticks) + late).max(self.return_free[port]);
-        self.return_free[port] = first + covered.div_ceil(RETURN) * cycle;
-        self.return_free[port]
+        let port = &mut self.ports[place];
+        let first = (there + u64::from(c.read_ticks) + late).max(port.return_free);
+        port.return_free = first + covered.div_ceil(RETURN) * cycle;
+        port.return_free
     }
 
     /// Writes memory through the port of an engine; returns when cores see the last byte. Evictions are
@@ -163,10 +183,11 @@ impl MasterPorts {
         start: u64,
         bytes: u64,
     ) -> Time {
-        let (port, cycle) = (engine % c.master_ports as usize, u64::from(c.cycle_ticks));
+        let cycle = u64::from(c.cycle_ticks);
+        let port = &mut self.ports[engine % c.master_ports as usize];
         let count = bytes.div_ceil(WRITE);
-        self.requests[port][0] += count;
-        let begin = self.schedule(port, priority, now, count * cycle);
+        port.requests[0] += count;
+        let begin = port.schedule(priority, now, count * cycle);
         self.touch(c, begin, start, bytes, true);
         let late = self.slices(c, begin, lines(start, bytes));
         begin + count * cycle + late + u64::from(c.write_ticks)

@@ -41,7 +41,7 @@ pub use common::Common;
 pub use counters::UnitCounters;
 pub use interface::{MessageUnit, MessageUnits, injected, refused, stored_so_far, units_of};
 
-use netloom_engine::{Stream, Time};
+use netloom_engine::{Stream, Time, prefetch};
 use netloom_fabric::collective::ClassRoute;
 use netloom_fabric::host::Signals;
 use netloom_fabric::packet::{Data, Header, Meta};
@@ -85,6 +85,8 @@ struct Unit {
     /// When the slave port accepts the next access.
     slave_free: Time,
     engines: [injection::Engine; NETWORK_FIFOS],
+    /// Engines that are idle and have space for a packet, one bit each.
+    idle: u16,
     network_reception: [reception::NetworkReception; NETWORK_FIFOS],
     ports: memory::MasterPorts,
     /// Packets being stored, by a number that is reused.
@@ -120,6 +122,7 @@ impl Unit {
             assign_free: Time::ZERO,
             slave_free: Time::ZERO,
             engines: Default::default(),
+            idle: u16::MAX,
             network_reception: Default::default(),
             ports: memory::MasterPorts::default(),
             storing: vec![],
@@ -133,6 +136,30 @@ impl Unit {
             counters: UnitCounters::default(),
             refused: BTreeMap::new(),
             contents,
+        }
+    }
+
+    /// Prefetches what any action touches.
+    fn prefetch(&self) {
+        prefetch(&self.ready);
+        prefetch(&self.idle);
+        prefetch(&self.assign_free);
+        prefetch(&self.storing);
+        prefetch(&self.injection);
+        prefetch(&self.base);
+    }
+
+    /// Prefetches what an action touches.
+    fn prefetch_for(&self, alarm: Alarm) {
+        match alarm {
+            Alarm::Read(engine) | Alarm::Built(engine) => prefetch(&self.engines[usize::from(engine)]),
+            Alarm::Received(slot) | Alarm::Stored(slot) | Alarm::Counted(slot) => {
+                self.storing.get(usize::from(slot)).into_iter().for_each(prefetch);
+            }
+            Alarm::TailMoved(fifo) | Alarm::Fetched(fifo) => {
+                self.injection.get(fifo).into_iter().for_each(prefetch);
+            }
+            Alarm::BarrierBits(_) | Alarm::Added => {}
         }
     }
 
@@ -258,9 +285,6 @@ impl Out {
 
 /// A packet in transit to the network, with its payload.
 type Packet = (Header, Meta, Option<Data>);
-
-/// Complete packets in a network injection FIFO.
-type NetworkFifo = VecDeque<Packet>;
 
 #[cfg(test)]
 mod tests {

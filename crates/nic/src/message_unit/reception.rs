@@ -28,7 +28,6 @@ const OTHER_FIFO_B: u64 = 4096;
 const SYSTEM: usize = descriptor::SYSTEM.trailing_zeros() as usize;
 
 /// A packet in transit to memory.
-#[derive(Clone)]
 pub(super) struct Store {
     header: UnitHeader,
     chunks: u32,
@@ -42,6 +41,7 @@ pub(super) struct Store {
 
 /// A network reception FIFO with its engine.
 #[derive(Default)]
+#[repr(align(64))]
 #[allow(non_snake_case)]
 pub(super) struct NetworkReception {
     /// Bytes of its packets, including those that its engine has not yet started to store.
@@ -54,6 +54,9 @@ pub(super) struct NetworkReception {
     /// there is any.
     waiting: VecDeque<u16>,
 }
+
+/// There is no space for a packet.
+struct NoRoom;
 
 /// The result of starting to store a packet.
 enum Began {
@@ -144,16 +147,26 @@ impl Unit {
         }
     }
 
-    fn storing(&self, slot: u16) -> Store {
-        self.storing[usize::from(slot)].clone().expect("an alarm for each packet")
+    fn storing(&self, slot: u16) -> &Store {
+        self.storing[usize::from(slot)].as_ref().expect("an alarm for each packet")
+    }
+
+    /// The same, of which no alarm will ask any more.
+    fn take_stored(&mut self, slot: u16) -> Store {
+        self.storing[usize::from(slot)].take().expect("an alarm for each packet")
     }
 
     /// An engine has read a packet, and stores it unless another waits before it. Returns the violation if it
     /// is not allowed.
     pub fn received(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Option<Violation> {
         let engine = self.storing(slot).engine;
+        let is_first = self.network_reception[engine].waiting.is_empty();
+        if is_first && let Ok(refused) = self.store(common, now, engine, slot, out) {
+            return refused;
+        }
         self.network_reception[engine].waiting.push_back(slot);
-        self.store_next(common, now, engine, out).1
+        // Space that the one before it waited for may be there now.
+        if is_first { None } else { self.store_next(common, now, engine, out).1 }
     }
 
     /// An engine stores its next packet, if it can. Returns whether it has finished with it, and the
@@ -166,24 +179,40 @@ impl Unit {
         out: &mut Out,
     ) -> (bool, Option<Violation>) {
         let Some(&slot) = self.network_reception[engine].waiting.front() else { return (false, None) };
+        match self.store(common, now, engine, slot, out) {
+            Ok(refused) => {
+                self.network_reception[engine].waiting.pop_front();
+                (true, refused)
+            }
+            Err(NoRoom) => (false, None),
+        }
+    }
+
+    /// An engine stores a packet. Returns the violation if it is not allowed.
+    fn store(
+        &mut self,
+        common: &Common,
+        now: Time,
+        engine: usize,
+        slot: u16,
+        out: &mut Out,
+    ) -> Result<Option<Violation>, NoRoom> {
         let bytes = u64::from((self.storing(slot).chunks + 1) * CHUNK);
         let refused = match self.begin_to_store(common, now, slot, out) {
-            Began::NoRoom => return (false, None),
+            Began::NoRoom => return Err(NoRoom),
             Began::Storing => None,
             Began::Refused(why) => {
                 self.storing[usize::from(slot)] = None;
                 Some(why)
             }
         };
-        let fifo = &mut self.network_reception[engine];
-        fifo.waiting.pop_front();
-        fifo.held_B -= bytes;
+        self.network_reception[engine].held_B -= bytes;
         self.close_or_open(engine, out);
-        (true, refused)
+        Ok(refused)
     }
 
     fn begin_to_store(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Began {
-        let Store { header, chunks, source, made, data, engine, .. } = self.storing(slot);
+        let &Store { header, chunks, source, made, engine, .. } = self.storing(slot);
         let priority = priority_of(engine);
         let (address, bytes) = match header {
             UnitHeader::Put(Put { base, offset, counter_base, valid, .. }) => {
@@ -220,6 +249,7 @@ impl Unit {
             UnitHeader::Put(_) => self.counters.put_packets += 1,
             UnitHeader::MemoryFifo(Queued { fifo, software, offset, .. }) => {
                 self.counters.fifo_packets += 1;
+                let data = self.storing[usize::from(slot)].as_mut().and_then(|store| store.data.take());
                 let place = self.reception_fifo(fifo).reserve(Packet {
                     source,
                     made,
@@ -249,18 +279,19 @@ impl Unit {
         slot: u16,
         out: &mut Out,
     ) -> Result<Option<Outcome>, Violation> {
-        let Store { header, chunks, data, engine, place, .. } = self.storing(slot);
+        let &Store { header, chunks, engine, place, .. } = self.storing(slot);
         match header {
             UnitHeader::Put(put) => {
+                let data = self.storing(slot).data.as_ref();
                 let address = self.address(put.base, put.offset);
                 let mut contents = super::lock(&self.contents);
                 if let Some(atomic) = put.atomic {
                     let word = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
-                    let new = data.map_or(0, |data| word(&data));
+                    let new = data.map_or(0, |data| word(data));
                     let old = word(&contents.load_all(address, 8));
                     contents.store(address, 8, Some(&atomic.apply(old, new).to_be_bytes()));
                 } else {
-                    contents.store(address, put.valid as usize, data.as_deref());
+                    contents.store(address, put.valid as usize, data.map(|data| &**data));
                 }
                 drop(contents);
                 let counter = self.address(put.counter_base, put.counter_offset);
@@ -284,8 +315,7 @@ impl Unit {
                 Ok(Some(Outcome::Queued { bytes, fifo: queued.fifo, moved, raises }))
             }
             UnitHeader::RemoteGet { fifo, bytes } => {
-                self.storing[usize::from(slot)] = None;
-                let data = data.unwrap_or_else(|| vec![0; bytes as usize].into());
+                let data = self.take_stored(slot).data.unwrap_or_else(|| vec![0; bytes as usize].into());
                 let descriptors = data.chunks_exact(DESCRIPTOR_B as usize).map(|b| {
                     let descriptor = encoding::of_bytes(b.try_into().expect("64 bytes"), &common.torus)?;
                     descriptor.problem(&common.torus, self.number).is_none().then_some(descriptor)
@@ -305,8 +335,9 @@ impl Unit {
 
     /// A packet's counter has been decremented.
     pub fn counted(&mut self, slot: u16) -> Outcome {
-        let store = self.storing[usize::from(slot)].take().expect("an alarm for each packet");
-        let UnitHeader::Put(put) = store.header else { unreachable!("only RDMA writes have counters") };
+        let UnitHeader::Put(put) = self.take_stored(slot).header else {
+            unreachable!("only RDMA writes have counters")
+        };
         let address = self.address(put.counter_base, put.counter_offset);
         let counter = self.memory_counters.entry(address).or_insert(0);
         let before = *counter;

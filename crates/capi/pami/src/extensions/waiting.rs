@@ -3,8 +3,8 @@
 //! are compared with those of other tasks. An extension of this library.
 
 use super::{Extension, everywhere};
-use std::ffi::{c_char, c_void};
 use netloom_shm::launch::{Request, Waiting, ask as ask_launcher};
+use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub const EXTENSION: Extension = Extension {

@@ -138,12 +138,17 @@ impl Node {
 
     /// Among several directions, the one with the shortest queue downstream by four ranges of tokens, ties at
     /// random; or any.
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, t: &Tables, moves: Moves) -> usize {
-        let directions = u64::from(moves.directions);
-        if directions.is_power_of_two() {
-            return directions.trailing_zeros() as usize;
+        match moves.directions.is_power_of_two() {
+            true => moves.directions.trailing_zeros() as usize,
+            false => self.choose_of_several(t, moves),
         }
+    }
+
+    #[inline(never)]
+    fn choose_of_several(&mut self, t: &Tables, moves: Moves) -> usize {
+        let directions = u64::from(moves.directions);
         let capacity = u32::from(t.capacity[moves.vc]) + 1;
         let range = |port: usize| (u32::from(self.tokens[port][moves.vc]) * 4 / capacity) as u8;
         let ties = if t.jsq { best_of(directions, range) } else { directions };

@@ -11,7 +11,7 @@ use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
 use crate::collective::ByteOrder;
-use crate::host::Host;
+use crate::host::{FETCHED, Host};
 use crate::packet::Header;
 use crate::router::common::Common;
 use crate::router::event::take_in;
@@ -35,6 +35,19 @@ pub struct QueuedBlock<H> {
     /// The events of one tick, and those of them whose nodes have several; kept to reuse the memory.
     pub(super) taken: Vec<Event>,
     pub(super) together: Grouped<Event>,
+    /// The nodes whose hosts the events of one tick call, in order, if that is needed.
+    pub(super) callees: Vec<u32>,
+}
+
+/// Whether a host is called.
+#[inline]
+fn calls_host(event: &Event) -> bool {
+    match event.kind() {
+        Kind::Wake | Kind::Received | Kind::Fill => true,
+        // The next packet is pulled.
+        Kind::Sent => Leaving::of(event.word).from == FROM_INJECTION,
+        _ => false,
+    }
 }
 
 /// The shared state of a block's nodes: everything that a node needs to act besides its own state.
@@ -72,12 +85,15 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             soft: None,
         };
         let together = Grouped::new(nodes.len());
-        QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![], together }
+        QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![], together, callees: vec![] }
     }
 
     fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
-        let fetches = self.nodes.len() > FETCHED_ABOVE;
+        let has_large_hosts = self.shared.common.host.is_large();
+        let fetches = has_large_hosts || self.nodes.len() > FETCHED_ABOVE;
+        let mut callees = std::mem::take(&mut self.callees);
+        callees.clear();
         self.shared.common.calendar.take(now, &mut taken);
         self.shared.common.recorder.reach(now);
         for (i, event) in taken.iter().enumerate() {
@@ -86,7 +102,11 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             if fetches && i < AHEAD {
                 n.fetch(event);
             }
+            if has_large_hosts && calls_host(event) {
+                callees.push(event.node() as u32);
+            }
         }
+        let mut next = callees.as_slice();
         // Nodes are independent within a tick, so most events, those that their nodes have alone, need no order.
         for (i, event) in taken.iter().enumerate() {
             // The state that the events of a tick touch is scattered in memory, so it is prefetched several
@@ -96,6 +116,10 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
                 if let Some(ahead) = taken.get(i + AHEAD) {
                     self.nodes[ahead.node()].fetch(ahead);
                 }
+            }
+            if has_large_hosts && calls_host(event) {
+                next = &next[1..];
+                self.shared.common.host.fetch(&next[..next.len().min(FETCHED)]);
             }
             let n = &mut self.nodes[event.node()];
             if n.events == 1 {
@@ -111,7 +135,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
         }
         self.shared.common.hand_out(out);
         let count = taken.len() as u64;
-        self.taken = taken;
+        (self.taken, self.callees) = (taken, callees);
         count
     }
 

@@ -11,7 +11,7 @@ impl<H: Host<QueuedFamily>> State for QueuedBlock<H> {
     /// Between two ticks.
     fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
         // Two lists of one tick are empty.
-        let QueuedBlock { nodes, shared, carried, numbers: _, taken: _, together: _ } = self;
+        let QueuedBlock { nodes, shared, carried, numbers: _, taken: _, together: _, callees: _ } = self;
         let Shared { tables: _, common, cells, injecting, counters, byte_order: _, soft } = shared;
         store_each(nodes, to)?;
         store_each(injecting, to)?;
@@ -22,7 +22,7 @@ impl<H: Host<QueuedFamily>> State for QueuedBlock<H> {
     }
 
     fn load(&mut self, from: &mut &[u8]) -> io::Result<()> {
-        let QueuedBlock { nodes, shared, carried, numbers: _, taken: _, together: _ } = self;
+        let QueuedBlock { nodes, shared, carried, numbers: _, taken: _, together: _, callees: _ } = self;
         let Shared { tables: _, common, cells, injecting, counters, byte_order: _, soft } = shared;
         load_each(nodes, from)?;
         load_each(injecting, from)?;

@@ -3,7 +3,7 @@
 use super::trees::{Central, Interrupts};
 pub(super) use super::vcs::*;
 use crate::packet::Header;
-use crate::router::bits::bits;
+use crate::router::bits::{bits, with_any};
 use crate::router::event::{self, OwnKind};
 pub(super) use crate::router::event::{FROM_INJECTION, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
@@ -344,15 +344,11 @@ impl Node {
     #[inline]
     pub fn movers(&self, links: u16) -> u16 {
         let able = self.room(links & !LOCALLY) | LOCALLY_IN_ANY_VC;
-        let over = |lanes: u64| {
-            let any = |all: u16, port: usize| all | u16::from(self.wanted[port] & lanes != 0) << port;
-            (0..=PORTS).fold(0, any)
-        };
-        let movers = over(able);
+        let movers = with_any(&self.wanted, able);
         if movers & self.without_path == 0 {
             return movers;
         }
-        movers & !self.without_path | over(LOCALLY_IN_ANY_VC) & self.without_path
+        movers & !self.without_path | with_any(&self.wanted, LOCALLY_IN_ANY_VC) & self.without_path
     }
 
     /// A receiver uses another path to a sender, of `paths`; or one less.
