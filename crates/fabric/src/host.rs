@@ -60,9 +60,9 @@ pub trait Host<F: Family>: Send {
         false
     }
 
-    /// Nodes whose hosts are called next, in this order, up to [`FETCHED`]: prefetch what is needed of the last
-    /// to prefetch what follows, and of the first what the call needs. Must not change any state.
-    fn fetch(&self, _next: &[u32]) {}
+    /// The nodes whose hosts are called next, in this order: prefetch what is needed of the last to prefetch what
+    /// follows, and of the first what the call needs. Must not change any state.
+    fn fetch(&self, _next: &[u32; FETCHED]) {}
 }
 
 /// Calls of hosts that are known before.

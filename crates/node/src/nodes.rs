@@ -547,20 +547,12 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
     }
 
     #[inline]
-    fn fetch(&self, next: &[u32]) {
-        let interface = |place: usize| self.list[*next.get(place)? as usize].interface.as_ref();
-        if let Some(&node) = next.get(FETCHED - 1) {
-            prefetch(&self.list[node as usize]);
-        }
-        if let Some(interface) = interface(2) {
-            interface.fetch();
-        }
-        if let Some(interface) = interface(1) {
-            interface.fetch_first();
-        }
-        if let Some(interface) = interface(0) {
-            interface.fetch_action();
-        }
+    fn fetch(&self, next: &[u32; FETCHED]) {
+        let [first, second, third, fourth] = next.map(|node| &self.list[node as usize]);
+        prefetch(fourth);
+        third.interface.iter().for_each(|interface| interface.fetch());
+        second.interface.iter().for_each(|interface| interface.fetch_first());
+        first.interface.iter().for_each(|interface| interface.fetch_action());
     }
 
     fn died(&mut self, _: Time, node: u32) {

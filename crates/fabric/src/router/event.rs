@@ -162,6 +162,13 @@ impl<Own: OwnKind> Event<Own> {
         Kind::of(self.place >> 27 & 31)
     }
 
+    /// Whether it is of one of these kinds; no branch depends on it.
+    #[inline]
+    pub fn is_of(&self, kinds: &[Kind<Own>]) -> bool {
+        let mask = kinds.iter().fold(0u32, |mask, kind| mask | 1 << kind.number());
+        mask >> (self.place >> 27 & 31) & 1 != 0
+    }
+
     #[inline]
     pub fn slot(&self) -> usize {
         (self.place >> 24) as usize % 8

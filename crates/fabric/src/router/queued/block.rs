@@ -39,15 +39,11 @@ pub struct QueuedBlock<H> {
     pub(super) callees: Vec<u32>,
 }
 
-/// Whether a host is called.
+/// Whether a host is called: when a packet from an injection FIFO has left, for the next one.
 #[inline]
 fn calls_host(event: &Event) -> bool {
-    match event.kind() {
-        Kind::Wake | Kind::Received | Kind::Fill => true,
-        // The next packet is pulled.
-        Kind::Sent => Leaving::of(event.word).from == FROM_INJECTION,
-        _ => false,
-    }
+    event.is_of(&[Kind::Wake, Kind::Received, Kind::Fill])
+        | event.is_of(&[Kind::Sent]) & (Leaving::of(event.word).from == FROM_INJECTION)
 }
 
 /// The shared state of a block's nodes: everything that a node needs to act besides its own state.
@@ -64,6 +60,19 @@ pub(super) struct Shared<H> {
     pub byte_order: ByteOrder,
     /// Soft errors of receivers' buffers, if configured.
     pub soft: Option<Box<SoftErrors>>,
+}
+
+/// Lists the nodes whose hosts these events call, then the last one again, so that there is always a next one.
+fn list_callees(events: &[Event], callees: &mut Vec<u32>) {
+    callees.resize(events.len() + FETCHED, 0);
+    let mut count = 0;
+    for event in events {
+        // Overwritten if it calls none: whether it does cannot be predicted.
+        callees[count] = event.node() as u32;
+        count += usize::from(calls_host(event));
+    }
+    let last = callees[count.saturating_sub(1)];
+    callees[count..count + FETCHED].fill(last);
 }
 
 impl<H: Host<QueuedFamily>> QueuedBlock<H> {
@@ -92,9 +101,11 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
         let mut taken = std::mem::take(&mut self.taken);
         let has_large_hosts = self.shared.common.host.is_large();
         let fetches = has_large_hosts || self.nodes.len() > FETCHED_ABOVE;
-        let mut callees = std::mem::take(&mut self.callees);
-        callees.clear();
         self.shared.common.calendar.take(now, &mut taken);
+        let mut callees = std::mem::take(&mut self.callees);
+        if has_large_hosts {
+            list_callees(&taken, &mut callees);
+        }
         self.shared.common.recorder.reach(now);
         for (i, event) in taken.iter().enumerate() {
             let n = &mut self.nodes[event.node()];
@@ -102,11 +113,8 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             if fetches && i < AHEAD {
                 n.fetch(event);
             }
-            if has_large_hosts && calls_host(event) {
-                callees.push(event.node() as u32);
-            }
         }
-        let mut next = callees.as_slice();
+        let mut next = &*callees;
         // Nodes are independent within a tick, so most events, those that their nodes have alone, need no order.
         for (i, event) in taken.iter().enumerate() {
             // The state that the events of a tick touch is scattered in memory, so it is prefetched several
@@ -119,7 +127,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             }
             if has_large_hosts && calls_host(event) {
                 next = &next[1..];
-                self.shared.common.host.fetch(&next[..next.len().min(FETCHED)]);
+                self.shared.common.host.fetch(next.first_chunk().expect("more follow than are called"));
             }
             let n = &mut self.nodes[event.node()];
             if n.events == 1 {
