@@ -53,6 +53,40 @@ impl collective::Combine for Sum {
     }
 }
 
+/// Whoever finds that lengths differ is told who sent how much, by messages and through flags.
+#[test]
+fn an_error_about_lengths_names_the_sender_and_both_lengths() {
+    let errors = |sets, of_rank_1: usize| {
+        let job = &Job::with_flags(2, 1024, 1, (sets, 2));
+        let errors = &std::cell::RefCell::new(vec![]);
+        job.run(|rank| {
+            Box::pin(async move {
+                let flags = Rc::default();
+                // Ranks agree on flags by the first operations.
+                for number in 0..8 {
+                    collective::barrier(job.waited_for(rank, 4, number, &flags)).await.unwrap();
+                }
+                let operation = job.waited_for(rank, 4, 8, &flags);
+                let mut data = vec![0; if rank == 1 { of_rank_1 } else { 16 }];
+                collective::all_reduce(&operation, &mut data, &then).await.unwrap();
+                errors.borrow_mut().extend(operation.check_lengths().err().map(|error| (rank, error.text)));
+            })
+        });
+        let mut errors = errors.take();
+        errors.sort();
+        errors
+            .into_iter()
+            .map(|(rank, text)| format!("{rank}: {}", text.rsplit(": ").next().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let short = "0: rank 1 sends 8 B where this rank expects 16 B";
+    assert_eq!(errors(0, 8), [short, "1: rank 0 sends more than the 8 B that this rank expects"]);
+    assert_eq!(errors(4, 8), [short, "1: rank 0 sends 16 B where this rank expects 8 B"]);
+    let long = "1: rank 0 sends 16 B where this rank expects 24 B";
+    assert_eq!(errors(0, 24), ["0: rank 1 sends more than the 16 B that this rank expects", long]);
+    assert_eq!(errors(4, 24), ["0: rank 1 sends 24 B where this rank expects 16 B", long]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     /// Many short ones after each other, on four communicators of all ranks, as many of which have flags as there
