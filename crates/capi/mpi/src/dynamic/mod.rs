@@ -329,7 +329,11 @@ pub fn meet_parent(library: &mut Library) -> Result<(), Error> {
     let handle = library.connect_to(ALL, 0, leader, number)?;
     library.worlds.parent = handle;
     let comm = library.comm("parent", handle)?;
-    library.of(comm).name = Some("MPI_COMM_PARENT".into());
+    const NAME: &str = "MPI_COMM_PARENT";
+    let comm = library.of(comm);
+    comm.name = Some(NAME.into());
+    let context = comm.group.context;
+    library.note_name(context, NAME);
     Ok(())
 }
 
