@@ -182,7 +182,7 @@ pub enum Command {
         libmpi_abi.so.1 and libpami.so. A task finds its number in PMI_RANK and OMPI_COMM_WORLD_RANK, among others.\n\n\
         When a task fails, the others have a second (--grace) to end, then get SIGTERM, and SIGKILL after 2 more seconds. SIGINT, \
         SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all tasks. Processes that tasks start and leave behind are ended with the job.\n\n\
-        At the time limit (--timeout) a line tells for what each task waits in MPI or PAMI, and why if all together show it.\n\n\
+        At the time limit (--timeout) a line says what each task waits for in MPI or PAMI; further lines say why, where it is known.\n\n\
         Tasks can start others by MPI_Comm_spawn. Those are tasks like all: labelled, pinned if cores are free, and ended \
         with the others. MPI_UNIVERSE_SIZE is --universe, or the environment variable NETLOOM_UNIVERSE; without these it is \
         the number of cores, or that of tasks if it is greater, and no limit. A job has 4,096 tasks at most, with those that have \

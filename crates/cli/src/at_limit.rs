@@ -1,5 +1,5 @@
-//! What the tasks of `netloom exec` did when the time limit was reached: for what they waited, and what all of
-//! them together say about a program that hangs.
+//! What the tasks of `netloom exec` waited for when the time limit was reached, and why a program hangs that
+//! hangs: by a comparison of all.
 
 use netloom_mpi::waits::Waits;
 use netloom_mpi::waits::compare::Job;

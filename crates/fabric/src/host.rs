@@ -55,18 +55,18 @@ pub trait Host<F: Family>: Send {
     fn prepare(&self, _node: u32, _fifo: usize) {}
 
     /// Whether its state is more than a core's caches hold beside the routers' even on a small machine:
-    /// [`Self::fetch`] is called.
+    /// [`Self::prefetch`] is called.
     fn is_large(&self) -> bool {
         false
     }
 
-    /// The nodes whose hosts are called next, in this order: prefetch what is needed of the last to prefetch what
-    /// follows, and of the first what the call needs. Must not change any state.
-    fn fetch(&self, _next: &[u32; FETCHED]) {}
+    /// The nodes whose hosts are called next, in this order. What a call needs is found by pointers, so the host
+    /// prefetches one step of it at each node. Must not change any state.
+    fn prefetch(&self, _next: &[u32; CALLS_AHEAD]) {}
 }
 
-/// Calls of hosts that are known before.
-pub const FETCHED: usize = 4;
+/// Number of next calls that [`Host::prefetch`] is told.
+pub const CALLS_AHEAD: usize = 4;
 
 /// Answer to [`Host::pull`].
 #[derive(Clone, Copy, Debug)]

@@ -72,7 +72,7 @@ impl<T> Agenda<T> {
 
     /// Prefetches the entries that the next action and its removal need first.
     #[inline]
-    pub fn fetch(&self) {
+    pub fn prefetch(&self) {
         self.heap.as_slice().iter().take(4).for_each(prefetch);
     }
 

@@ -12,7 +12,7 @@ use crate::schedule::{Next, Schedule};
 use crate::thread::Thread;
 use crate::time::Microticks;
 use netloom_engine::{Time, prefetch};
-use netloom_fabric::host::{Delivery, FETCHED, Family, Host, Pull, Signals};
+use netloom_fabric::host::{CALLS_AHEAD, Delivery, Family, Host, Pull, Signals};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -57,13 +57,13 @@ pub trait NetworkInterface: Send + Sized {
     fn prepare(&self, _fifo: usize) {}
 
     /// Prefetches what each of its actions touches.
-    fn fetch(&self) {}
+    fn prefetch(&self) {}
 
-    /// Prefetches its first action; what [`Self::fetch`] asked for is there.
-    fn fetch_first(&self) {}
+    /// Prefetches its first action; what [`Self::prefetch`] asked for is there.
+    fn prefetch_first(&self) {}
 
     /// Prefetches what its first action touches; that one is there.
-    fn fetch_action(&self) {}
+    fn prefetch_action(&self) {}
 
     /// An interface that has not been used.
     fn new(common: &Self::Common, number: u32, shared: &Arc<Mutex<Self::Shared>>, seed: u64) -> Self;
@@ -547,12 +547,12 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
     }
 
     #[inline]
-    fn fetch(&self, next: &[u32; FETCHED]) {
+    fn prefetch(&self, next: &[u32; CALLS_AHEAD]) {
         let [first, second, third, fourth] = next.map(|node| &self.list[node as usize]);
         prefetch(fourth);
-        third.interface.iter().for_each(|interface| interface.fetch());
-        second.interface.iter().for_each(|interface| interface.fetch_first());
-        first.interface.iter().for_each(|interface| interface.fetch_action());
+        third.interface.iter().for_each(|interface| interface.prefetch());
+        second.interface.iter().for_each(|interface| interface.prefetch_first());
+        first.interface.iter().for_each(|interface| interface.prefetch_action());
     }
 
     fn died(&mut self, _: Time, node: u32) {

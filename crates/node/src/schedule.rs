@@ -217,8 +217,8 @@ impl<A, W: Copy> Schedule<A, W> {
 
     /// Prefetches what the next action needs first of the schedule.
     #[inline]
-    pub fn fetch(&self) {
-        self.agenda.fetch();
+    pub fn prefetch(&self) {
+        self.agenda.prefetch();
     }
 
     /// The next action of the network interface, if it comes next.

@@ -6,7 +6,7 @@ use super::driver::Driver;
 use super::observed::{Arrived, Observed, Scope};
 use super::processes::Processes;
 use netloom_engine::Time;
-use netloom_fabric::host::{Delivery, FETCHED, Family, Host, Pull, Signals};
+use netloom_fabric::host::{CALLS_AHEAD, Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::router::queued::QueuedFamily;
 use netloom_fabric::router::tiled::TiledFamily;
 use netloom_fabric::router::torus::TorusFamily;
@@ -108,8 +108,8 @@ macro_rules! hosts {
             }
 
             #[inline]
-            fn fetch(&self, next: &[u32; FETCHED]) {
-                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::fetch(host, next))
+            fn prefetch(&self, next: &[u32; CALLS_AHEAD]) {
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::prefetch(host, next))
             }
         }
 

@@ -5,7 +5,7 @@ use super::driver::Driver;
 use super::processes::Processes;
 use borsh::{BorshDeserialize, BorshSerialize};
 use netloom_engine::Time;
-use netloom_fabric::host::{Delivery, FETCHED, Family, Host, Pull, Signals};
+use netloom_fabric::host::{CALLS_AHEAD, Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::tiled::TiledHeader;
 use netloom_nic::message_unit::protection::Violation;
@@ -172,8 +172,8 @@ impl<F: Family<Header: Length>, H: Host<F>> Host<F> for Observed<H> {
         self.host.is_large()
     }
 
-    fn fetch(&self, next: &[u32; FETCHED]) {
-        self.host.fetch(next);
+    fn prefetch(&self, next: &[u32; CALLS_AHEAD]) {
+        self.host.prefetch(next);
     }
 }
 

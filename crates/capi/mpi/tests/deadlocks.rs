@@ -27,7 +27,7 @@ fn run(program: &Path, argument: &str, ranks: u32) -> Reported {
     }
 }
 
-/// The same natively, where tasks tell at the time limit.
+/// The same natively, where tasks report at the time limit.
 fn run_natively(program: &Path, argument: &str, ranks: u32) -> Reported {
     let arguments = if argument.is_empty() { vec![] } else { vec![argument.into()] };
     let time_limit = Some(Duration::from_secs(2));

@@ -191,7 +191,7 @@ impl<T: Transport> Rounds for ThroughFlags<'_, T> {
         });
         let length = length.await.ok_or_else(cut)?;
         if length != space.len() {
-            operation.note_unexpected(Some(from), Some(length as u64), space.len());
+            operation.note_wrong_length(Some(from), Some(length as u64), space.len());
         }
         Ok(())
     }

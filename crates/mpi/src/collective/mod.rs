@@ -59,7 +59,7 @@ enum End {
 
 /// A message of another length than expected.
 #[derive(Debug)]
-struct Unexpected {
+struct WrongLength {
     /// Its length, bytes; without one, only that it was longer is known.
     bytes: Option<u64>,
     expected_bytes: u64,
@@ -87,7 +87,7 @@ pub struct Operation<T> {
     /// Whether messages tell of the process that sent them instead of its rank.
     is_between_processes: bool,
     /// The first message of another length than this rank expected.
-    unexpected: OnceCell<Box<Unexpected>>,
+    wrong_length: OnceCell<Box<WrongLength>>,
 }
 
 impl<T: Transport> Operation<T> {
@@ -119,7 +119,7 @@ impl<T: Transport> Operation<T> {
             team,
             flags: None,
             is_between_processes: false,
-            unexpected: OnceCell::new(),
+            wrong_length: OnceCell::new(),
         }
     }
 
@@ -249,7 +249,7 @@ impl<T: Transport> Operation<T> {
     async fn wait(&self, number: Number) -> Result<(), Error> {
         match poll_fn(|_| self.poll_end(number)).await {
             End::Good(_) => return Ok(()),
-            End::TooLong => self.note_unexpected(None, None, 0),
+            End::TooLong => self.note_wrong_length(None, None, 0),
             End::Cut => return Err(cut()),
         }
         Ok(())
@@ -259,8 +259,8 @@ impl<T: Transport> Operation<T> {
     async fn wait_for(&self, number: Number, from: u32, bytes: usize) -> Result<(), Error> {
         match poll_fn(|_| self.poll_end(number)).await {
             End::Good(length) if length == bytes as u64 => return Ok(()),
-            End::Good(length) => self.note_unexpected(Some(from), Some(length), bytes),
-            End::TooLong => self.note_unexpected(Some(from), None, bytes),
+            End::Good(length) => self.note_wrong_length(Some(from), Some(length), bytes),
+            End::TooLong => self.note_wrong_length(Some(from), None, bytes),
             End::Cut => return Err(cut()),
         }
         Ok(())
@@ -268,11 +268,11 @@ impl<T: Transport> Operation<T> {
 
     /// Notes a message of another length than expected; without a length, one that was longer.
     #[cold]
-    fn note_unexpected(&self, from: Option<u32>, bytes: Option<u64>, expected: usize) {
+    fn note_wrong_length(&self, from: Option<u32>, bytes: Option<u64>, expected: usize) {
         let source = from.map(|rank| self.source(rank, || self.process(rank)));
         let expected_bytes = expected as u64;
         // The first one tells most: those after it follow from it.
-        _ = self.unexpected.set(Box::new(Unexpected { bytes, expected_bytes, source }));
+        _ = self.wrong_length.set(Box::new(WrongLength { bytes, expected_bytes, source }));
     }
 
     /// Whether all lengths were as this rank expected: asked at the end, so that other ranks do not wait for
@@ -281,14 +281,14 @@ impl<T: Transport> Operation<T> {
     /// # Errors
     /// If they were not.
     pub fn check_lengths(&self) -> Result<(), Error> {
-        match self.unexpected.get() {
+        match self.wrong_length.get() {
             Some(message) => Err(self.lengths_differ(message)),
             None => Ok(()),
         }
     }
 
     #[cold]
-    fn lengths_differ(&self, message: &Unexpected) -> Error {
+    fn lengths_differ(&self, message: &WrongLength) -> Error {
         let mut text = "ranks give different lengths to a collective operation".to_owned();
         if let Some(source) = message.source {
             let sender = if self.is_between_processes { "process" } else { "rank" };

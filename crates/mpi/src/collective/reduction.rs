@@ -367,7 +367,7 @@ async fn has_same_length<T: Transport>(
     operation.exchange(with, &own, with, &mut other).await?;
     let is_same = other == own;
     if !is_same {
-        operation.note_unexpected(Some(with), Some(u64::from_ne_bytes(other)), bytes);
+        operation.note_wrong_length(Some(with), Some(u64::from_ne_bytes(other)), bytes);
     }
     Ok(is_same)
 }

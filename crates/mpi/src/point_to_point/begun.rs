@@ -127,3 +127,31 @@ impl<T: Transport> PointToPoint<T> {
         (history.begun, recent.into_iter().map(begun).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// In whatever order communicators are used and freed, each has its own history.
+        #[test]
+        fn each_communicator_has_its_own_history(steps in prop::collection::vec((0u32..6, any::<bool>()), 1..60)) {
+            let (mut table, mut counts) = (Table::default(), BTreeMap::<u32, u32>::new());
+            for (context, is_freed) in steps {
+                if is_freed {
+                    table.remove(context);
+                    counts.remove(&context);
+                } else {
+                    table.of(context).begun += 1;
+                    *counts.entry(context).or_default() += 1;
+                }
+                let found = table.places.iter().map(|(&context, &place)| {
+                    assert_eq!(table.list[place].context, context);
+                    (context, table.list[place].begun)
+                });
+                prop_assert_eq!(found.collect::<BTreeMap<_, _>>(), counts.clone());
+            }
+        }
+    }
+}

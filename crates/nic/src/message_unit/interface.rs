@@ -227,18 +227,18 @@ impl NetworkInterface for MessageUnit {
     }
 
     #[inline]
-    fn fetch(&self) {
+    fn prefetch(&self) {
         prefetch(&self.out);
         self.unit.prefetch();
     }
 
     #[inline]
-    fn fetch_first(&self) {
-        self.out.schedule.fetch();
+    fn prefetch_first(&self) {
+        self.out.schedule.prefetch();
     }
 
     #[inline]
-    fn fetch_action(&self) {
+    fn prefetch_action(&self) {
         if let Some(&action) = self.out.schedule.first_action() {
             self.unit.prefetch_for(action);
         }

@@ -99,9 +99,9 @@ pub struct Failure {
 /// What tasks did when the time limit was reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AtLimit {
-    /// For what they waited, of those that told.
+    /// What those waited for that reported it.
     pub waiting: BTreeMap<u32, Waiting>,
-    /// Those that take part in the job and told nothing: they were in no call that waits.
+    /// Those that take part in the job and did not report: they were in no call that waited for long.
     pub silent: Vec<u32>,
     /// Those that had ended.
     pub ended: Vec<u32>,

@@ -18,8 +18,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time in which tasks tell for what they wait.
-const TELLING: Duration = Duration::from_millis(500);
+/// Time in which tasks report what they wait for.
+const REPORT: Duration = Duration::from_millis(500);
 /// Time between SIGTERM and SIGKILL.
 const TERMINATION: Duration = Duration::from_secs(2);
 /// Time after SIGKILL until the launcher stops waiting for a process that the kernel does not end.
@@ -132,8 +132,8 @@ enum Phase {
     Run,
     /// A task failed; SIGTERM follows.
     Grace(Instant),
-    /// The time limit is reached, and tasks tell for what they wait; SIGTERM follows.
-    Tell(Instant),
+    /// The time limit is reached, and tasks report what they wait for; SIGTERM follows.
+    Report(Instant),
     /// SIGTERM is sent; SIGKILL follows.
     Terminate(Instant),
     /// SIGKILL is sent; after this time the launcher waits no longer.
@@ -267,13 +267,13 @@ impl Launcher<'_> {
                     self.terminate(now);
                 } else {
                     self.outcome.timed_out = job.time_limit;
-                    self.segment.ask();
-                    self.phase = Phase::Tell(now + TELLING);
+                    self.segment.request_reports();
+                    self.phase = Phase::Report(now + REPORT);
                 }
             }
             if self.pids.is_empty() {
                 // Only what tasks started and left.
-                if let Phase::Run | Phase::Grace(_) | Phase::Tell(_) = self.phase {
+                if let Phase::Run | Phase::Grace(_) | Phase::Report(_) = self.phase {
                     self.terminate(now);
                 }
             } else if let (Phase::Run, true) = (self.phase, self.failed) {
@@ -281,7 +281,7 @@ impl Launcher<'_> {
             }
             match self.phase {
                 Phase::Grace(end) if now >= end => self.terminate(now),
-                Phase::Tell(end) if now >= end || self.silent().next().is_none() => {
+                Phase::Report(end) if now >= end || self.silent().next().is_none() => {
                     let has_ended = |task: &u32| self.pids.values().all(|of| of != task);
                     self.outcome.at_limit.ended = (0..self.segment.tasks_ever()).filter(has_ended).collect();
                     self.outcome.at_limit.silent = self.silent().collect();
@@ -300,7 +300,7 @@ impl Launcher<'_> {
             let next = match self.phase {
                 Phase::Run => limit,
                 Phase::Grace(end) => Some(limit.map_or(end, |limit| limit.min(end))),
-                Phase::Tell(end) | Phase::Terminate(end) => Some(end),
+                Phase::Report(end) | Phase::Terminate(end) => Some(end),
                 Phase::Kill(_) => Some(now + Duration::from_millis(50)),
             };
             let (readable, is_asked) = self.poll(signals, next)?;
@@ -352,8 +352,8 @@ impl Launcher<'_> {
             record.set_state(State::Dead);
             self.failed = true;
             match (self.phase, &self.outcome.failure) {
-                // The launcher ended it.
-                (Phase::Terminate(_) | Phase::Kill(_), _) => {}
+                // The launcher ended it, or the time limit has become the reason before.
+                (Phase::Report(_) | Phase::Terminate(_) | Phase::Kill(_), _) => {}
                 (_, None) => {
                     let spawned = self.name_of_spawned(task);
                     self.outcome.failure = Some(Failure { task, spawned, pid, status });
@@ -374,14 +374,14 @@ impl Launcher<'_> {
         self.service = Some(service);
     }
 
-    /// The tasks of the job that could tell for what they wait, and have not: nobody else has a launcher to tell.
+    /// The tasks that could report what they wait for, and have not.
     fn silent(&self) -> impl Iterator<Item = u32> {
-        let can_tell = |task: &u32| {
+        let is_silent = |task: &u32| {
             self.service.is_some()
                 && self.segment.task(*task).state() == State::Running
                 && !self.outcome.at_limit.waiting.contains_key(task)
         };
-        self.pids.values().copied().filter(can_tell)
+        self.pids.values().copied().filter(is_silent)
     }
 
     /// Asks all that is left to end.

@@ -9,7 +9,7 @@
 //! - No process is left behind: tasks die with the launcher, and what they started and left is adopted and
 //!   ended.
 //!
-//! At the time limit the launcher asks tasks for what they wait, and gives them a moment to tell.
+//! At the time limit tasks report what they wait for, and have a moment for it.
 //!
 //! A task can ask the launcher of `netloom exec` for more tasks, and for names of ports and services. Tasks
 //! that are started together are a world of their own, and tasks of the job like all others.

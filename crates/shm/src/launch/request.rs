@@ -22,7 +22,7 @@ pub struct Command {
     pub counts: Vec<u32>,
 }
 
-/// For what a task waits, as it told its launcher.
+/// What a task waits for, as it reports to its launcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// In words.
@@ -57,8 +57,8 @@ pub enum Request {
     Unpublish([String; 2]),
     /// The port of a service. The answer is [`Answer::Name`].
     Lookup(String),
-    /// Nothing: a task tells for what it waits.
-    Tell(u32, Waiting),
+    /// Nothing: a task reports what it waits for.
+    Report(u32, Waiting),
 }
 
 /// The launcher's answer.
@@ -138,7 +138,7 @@ impl Request {
             Request::Publish(by, [service, port]) => fields(6, [number(*by), text(service), text(port)]),
             Request::Unpublish([service, port]) => fields(7, [text(service), text(port)]),
             Request::Lookup(service) => fields(8, [text(service)]),
-            Request::Tell(by, Waiting { lines, state }) => {
+            Request::Report(by, Waiting { lines, state }) => {
                 let lines = list(lines.iter().map(|line| vec![text(line)]));
                 fields(9, [number(*by), state.clone()].into_iter().chain(lines))
             }
@@ -171,7 +171,7 @@ impl Request {
             8 => Request::Lookup(reader.text()?),
             9 => {
                 let (by, state) = (reader.number()?, reader.bytes()?);
-                Request::Tell(by, Waiting { lines: reader.list(Reader::text)?, state })
+                Request::Report(by, Waiting { lines: reader.list(Reader::text)?, state })
             }
             _ => return None,
         })
@@ -290,7 +290,7 @@ mod tests {
             Request::Publish(8, [text("s"), text("p")]),
             Request::Unpublish([text("s"), text("t")]),
             Request::Lookup(text("u")),
-            Request::Tell(9, Waiting { lines: vec![text("v"), text("")], state: vec![0, 255] }),
+            Request::Report(9, Waiting { lines: vec![text("v"), text("")], state: vec![0, 255] }),
         ];
         for request in requests {
             let mut bytes = vec![];

@@ -42,7 +42,7 @@ impl Launcher<'_> {
             Request::Publish(by, pair) => self.names.publish(by, pair),
             Request::Unpublish(pair) => self.names.unpublish(pair),
             Request::Lookup(service) => self.names.lookup(&service),
-            Request::Tell(task, waiting) => {
+            Request::Report(task, waiting) => {
                 self.outcome.at_limit.waiting.insert(task, waiting);
                 Answer::Done
             }

@@ -65,8 +65,8 @@ struct Header {
     spares_fences: AtomicU32,
     /// The number that the first task gave in [`Segment::common`]; 0 if none has.
     common: AtomicU32,
-    /// 1 once tasks are to tell for what they wait. The launcher alone writes it.
-    is_asked: AtomicU32,
+    /// 1 once tasks are to report what they wait for. The launcher alone writes it.
+    wants_reports: AtomicU32,
 }
 
 /// What all know of a task.
@@ -246,7 +246,7 @@ impl Segment {
                 is_crowded: AtomicU32::new(0),
                 spares_fences: AtomicU32::new(0),
                 common: AtomicU32::new(0),
-                is_asked: AtomicU32::new(0),
+                wants_reports: AtomicU32::new(0),
             });
         }
         Ok(segment)
@@ -352,15 +352,15 @@ impl Segment {
         self.header().is_crowded.store(is_crowded.into(), Ordering::Relaxed);
     }
 
-    /// Whether the launcher asks tasks for what they wait.
+    /// Whether tasks are to report to the launcher what they wait for.
     #[inline]
-    pub fn is_asked(&self) -> bool {
-        self.header().is_asked.load(Ordering::Relaxed) != 0
+    pub fn wants_reports(&self) -> bool {
+        self.header().wants_reports.load(Ordering::Relaxed) != 0
     }
 
-    /// Asks them, as the launcher alone does.
-    pub fn ask(&self) {
-        self.header().is_asked.store(1, Ordering::Release);
+    /// Asks for these reports, as the launcher alone does.
+    pub fn request_reports(&self) {
+        self.header().wants_reports.store(1, Ordering::Release);
         self.ring_all();
     }
 

@@ -199,7 +199,7 @@ impl Context {
         if !is_waiting && !idle.is_multiple_of(YIELD_EVERY_LOOK) {
             return;
         }
-        self.tell_if_asked();
+        self.report_if_asked();
         if shared && is_waiting && idle > SLEEP_AFTER && self.is_quiet() {
             let is_ready =
                 || self.core().device().has_claimed() || !self.work.is_empty() || self.has_awaited();
@@ -210,11 +210,11 @@ impl Context {
         }
     }
 
-    /// If the launcher asks, tells it for what the call waits that has found nothing to do.
-    pub(super) fn tell_if_asked(&self) {
+    /// If the launcher asks, reports what the call waits for, which has found nothing to do.
+    pub(super) fn report_if_asked(&self) {
         let job = self.client().job;
-        if job.segment.is_asked() {
-            crate::extensions::tell(job.task, self.unfinished());
+        if job.segment.wants_reports() {
+            crate::extensions::report(job.task, self.unfinished());
         }
     }
 }

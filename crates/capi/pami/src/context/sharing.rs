@@ -141,7 +141,7 @@ impl Context {
             return;
         }
         if simulated.is_none() && idle.is_multiple_of(YIELD_EVERY_LOOK) {
-            self.tell_if_asked();
+            self.report_if_asked();
         }
         // SAFETY: the caller's promise.
         unsafe { self.unlock_shared() };
@@ -232,7 +232,7 @@ impl Context {
         let crowded = job.is_oversubscribed();
         let is_early = idle < YIELD_AFTER[usize::from(!crowded)] / POLLS as u32;
         if !is_early {
-            self.tell_if_asked();
+            self.report_if_asked();
         }
         if is_early && self.sharing.have_threads() {
             // SAFETY: the caller's promise.

@@ -27,7 +27,7 @@ mod torus;
 mod waiting;
 mod whole_messages;
 
-pub use waiting::{described, state as waiting_state, tell};
+pub use waiting::{described, report, state as waiting_state};
 
 use crate::abi::*;
 use crate::client::{Job, fail, job};

@@ -62,14 +62,14 @@ pub fn state() -> Vec<u8> {
     ask(&STATE, STATE_B)
 }
 
-/// Natively: tells the launcher, once, for what a call waits that has these operations under way.
+/// Natively: reports to the launcher, once, what a call waits for that has these operations under way.
 #[cold]
-pub fn tell(task: u32, unfinished: Vec<String>) {
-    static HAS_TOLD: AtomicBool = AtomicBool::new(false);
-    if HAS_TOLD.swap(true, Ordering::Relaxed) {
+pub fn report(task: u32, unfinished: Vec<String>) {
+    static HAS_REPORTED: AtomicBool = AtomicBool::new(false);
+    if HAS_REPORTED.swap(true, Ordering::Relaxed) {
         return;
     }
     let waiting = Waiting { lines: unfinished.into_iter().chain(described()).collect(), state: state() };
     // The launcher waits for it a moment, and ends the job all the same if it does not come.
-    let _ = ask_launcher(&Request::Tell(task, waiting));
+    let _ = ask_launcher(&Request::Report(task, waiting));
 }

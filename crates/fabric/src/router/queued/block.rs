@@ -11,7 +11,7 @@ use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
 use crate::collective::ByteOrder;
-use crate::host::{FETCHED, Host};
+use crate::host::{CALLS_AHEAD, Host};
 use crate::packet::Header;
 use crate::router::common::Common;
 use crate::router::event::take_in;
@@ -64,7 +64,7 @@ pub(super) struct Shared<H> {
 
 /// Lists the nodes whose hosts these events call, then the last one again, so that there is always a next one.
 fn list_callees(events: &[Event], callees: &mut Vec<u32>) {
-    callees.resize(events.len() + FETCHED, 0);
+    callees.resize(events.len() + CALLS_AHEAD, 0);
     let mut count = 0;
     for event in events {
         // Overwritten if it calls none: whether it does cannot be predicted.
@@ -72,7 +72,7 @@ fn list_callees(events: &[Event], callees: &mut Vec<u32>) {
         count += usize::from(calls_host(event));
     }
     let last = callees[count.saturating_sub(1)];
-    callees[count..count + FETCHED].fill(last);
+    callees[count..count + CALLS_AHEAD].fill(last);
 }
 
 impl<H: Host<QueuedFamily>> QueuedBlock<H> {
@@ -127,7 +127,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             }
             if has_large_hosts && calls_host(event) {
                 next = &next[1..];
-                self.shared.common.host.fetch(next.first_chunk().expect("more follow than are called"));
+                self.shared.common.host.prefetch(next.first_chunk().expect("more follow than are called"));
             }
             let n = &mut self.nodes[event.node()];
             if n.events == 1 {

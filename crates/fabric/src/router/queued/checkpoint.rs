@@ -10,7 +10,7 @@ use std::io;
 impl<H: Host<QueuedFamily>> State for QueuedBlock<H> {
     /// Between two ticks.
     fn store(&self, to: &mut Vec<u8>) -> io::Result<()> {
-        // Two lists of one tick are empty.
+        // Lists of one tick are made anew in the next.
         let QueuedBlock { nodes, shared, carried, numbers: _, taken: _, together: _, callees: _ } = self;
         let Shared { tables: _, common, cells, injecting, counters, byte_order: _, soft } = shared;
         store_each(nodes, to)?;
