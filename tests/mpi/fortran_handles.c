@@ -12,7 +12,7 @@ static void sum(void *in, void *inout, int *count, MPI_Datatype *type)
 
 int main(int argc, char ** argv)
 {
-  MPI_Fint       of_fortran[MPI_F_STATUS_SIZE], own;
+  MPI_Fint       of_fortran[MPI_F_STATUS_SIZE], again[MPI_F_STATUS_SIZE], own;
   int            rank, size, count, all, number;
   void *         base;
   MPI_Comm       comm;
@@ -23,6 +23,7 @@ int main(int argc, char ** argv)
   MPI_Message    message;
   MPI_Op         op;
   MPI_Request    request;
+  MPI_F08_status of_f08;
   MPI_Status     status, back;
   MPI_Win        window;
 
@@ -67,8 +68,14 @@ int main(int argc, char ** argv)
   CHECK(MPI_Status_f2c(of_fortran, &back) == MPI_SUCCESS);
   MPI_Get_count(&back, MPI_INT, &count);
   CHECK(count == 1 && back.MPI_SOURCE == status.MPI_SOURCE && back.MPI_TAG == 7);
+  CHECK(PMPI_Status_f2f08(of_fortran, &of_f08) == MPI_SUCCESS && MPI_Status_f082c(&of_f08, &back) == MPI_SUCCESS);
+  MPI_Get_count(&back, MPI_INT, &count);
+  CHECK(count == 1 && back.MPI_SOURCE == status.MPI_SOURCE && back.MPI_TAG == 7);
+  CHECK(MPI_Status_c2f08(&back, &of_f08) == MPI_SUCCESS && MPI_Status_f082f(&of_f08, again) == MPI_SUCCESS);
+  CHECK(memcmp(again, of_fortran, sizeof again) == 0);
   /* There is no Fortran in this program. */
   CHECK(MPI_F_STATUS_IGNORE == NULL && MPI_F_STATUSES_IGNORE == NULL);
+  CHECK(MPI_F08_STATUS_IGNORE == NULL && MPI_F08_STATUSES_IGNORE == NULL);
 
   MPI_Isend(&rank, 1, MPI_INT, (rank + 1) % size, 8, comm, &request);
   MPI_Mprobe(MPI_ANY_SOURCE, 8, comm, &message, MPI_STATUS_IGNORE);

@@ -1923,6 +1923,42 @@ static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_sta
     c_status->MPI_internal[i] = f_status[3 + i];
   return MPI_SUCCESS;
 }
+
+/* A status of the module mpi_f08 has the same parts in the same order. */
+typedef MPI_Status MPI_F08_status;
+extern MPI_F08_status mpifort_status_ignore_f08_[1] __attribute__((weak));
+extern MPI_F08_status mpifort_statuses_ignore_f08_[1] __attribute__((weak));
+#define MPI_F08_STATUS_IGNORE   ((MPI_F08_status *) mpifort_status_ignore_f08_)
+#define MPI_F08_STATUSES_IGNORE ((MPI_F08_status *) mpifort_statuses_ignore_f08_)
+
+static __inline__ int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+  *f08_status = *c_status;
+  return MPI_SUCCESS;
+}
+
+static __inline__ int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+  *c_status = *f08_status;
+  return MPI_SUCCESS;
+}
+
+static __inline__ int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
+{
+  return MPI_Status_f2c(f_status, f08_status);
+}
+
+static __inline__ int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
+{
+  return MPI_Status_c2f(f08_status, f_status);
+}
+
+#define PMPI_Status_c2f   MPI_Status_c2f
+#define PMPI_Status_f2c   MPI_Status_f2c
+#define PMPI_Status_c2f08 MPI_Status_c2f08
+#define PMPI_Status_f082c MPI_Status_f082c
+#define PMPI_Status_f2f08 MPI_Status_f2f08
+#define PMPI_Status_f082f MPI_Status_f082f
 #endif
 
 /* Functions that MPI 3.0 removed (chapter 17 of the standard), for older programs: each calls its replacement, which
