@@ -9,6 +9,19 @@ static void expect(int result, int class)
   CHECK(MPI_Error_string(result, text, &length) == MPI_SUCCESS && length > 0 && (size_t) length == strlen(text));
 }
 
+/* On our library the text of a code says what was wrong in the last call of this thread that returned it. */
+static void texts(void)
+{
+  char library[MPI_MAX_LIBRARY_VERSION_STRING], text[MPI_MAX_ERROR_STRING];
+  int  length;
+  MPI_Get_library_version(library, &length);
+  if (strncmp(library, "Netloom", 7) != 0) return;
+  MPI_Error_string(MPI_Send(&length, 1, MPI_INT, 0, -3, MPI_COMM_SELF), text, &length);
+  CHECK(strstr(text, "MPI_ERR_TAG: invalid tag; MPI_Send: ") == text && strstr(text, "-3") != NULL);
+  MPI_Error_string(MPI_ERR_RANK, text, &length);
+  CHECK(strcmp(text, "MPI_ERR_RANK: invalid rank") == 0);
+}
+
 static int      calls, last_code;
 static MPI_Comm last_comm;
 
@@ -114,6 +127,7 @@ int main(int argc, char ** argv)
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
   CHECK(handler == MPI_ERRORS_ARE_FATAL);
   set_errhandlers(MPI_ERRORS_RETURN);
+  texts();
   expect(MPI_Send(data, -1, MPI_INT, 0, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
   expect(MPI_Send(data, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE);
   expect(MPI_Send(data, 1, MPI_INT, size, 0, MPI_COMM_WORLD), MPI_ERR_RANK);

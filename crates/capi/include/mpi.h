@@ -1926,8 +1926,8 @@ static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_sta
 
 /* A status of the module mpi_f08 has the same parts in the same order. */
 typedef MPI_Status MPI_F08_status;
-extern MPI_F08_status mpifort_status_ignore_f08_[1] __attribute__((weak));
-extern MPI_F08_status mpifort_statuses_ignore_f08_[1] __attribute__((weak));
+extern MPI_Fint mpifort_status_ignore_f08_[MPI_F_STATUS_SIZE] __attribute__((weak));
+extern MPI_Fint mpifort_statuses_ignore_f08_[MPI_F_STATUS_SIZE] __attribute__((weak));
 #define MPI_F08_STATUS_IGNORE   ((MPI_F08_status *) mpifort_status_ignore_f08_)
 #define MPI_F08_STATUSES_IGNORE ((MPI_F08_status *) mpifort_statuses_ignore_f08_)
 

@@ -478,7 +478,7 @@ pub struct CompilerArgs {
     /// The compiler's arguments
     #[arg(
         value_name = "ARGS",
-        required_unless_present = "install_links",
+        required_unless_present_any = ["install_links", "show"],
         trailing_var_arg = true,
         allow_hyphen_values = true
     )]

@@ -169,7 +169,7 @@ pub fn compile(language: &Language, call: &CompilerArgs, out: &mut dyn Write) ->
     // Who asks for the compiler's version compiles nothing.
     let has_file = call.args.iter().any(|word| !word.as_encoded_bytes().starts_with(b"-"));
     let asked = queries::query(&call.args);
-    let is_needed = has_file || asked.is_some() || call.install_links.is_some();
+    let is_needed = has_file || asked.is_some() || call.install_links.is_some() || call.show;
     let interfaces = match language.is_fortran && is_needed {
         true => Some(fortran::prepare(&compiler, variables[0], &headers, &library()?, &call.args)?),
         false => None,

@@ -6,6 +6,7 @@ use crate::environment::write;
 use crate::library::{CommId, Library, Raised, library};
 use crate::windows::WinId;
 use netloom_mpi::error::{self, Class, Error};
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -58,6 +59,17 @@ pub unsafe fn handle(raised: Raised) -> c_int {
             code
         }
     }
+}
+
+thread_local! {
+    /// Code and text of the last error of this thread that its program was told of: `MPI_Error_string` of the
+    /// code says more than what a class means.
+    static LAST_RETURNED: RefCell<(c_int, String)> = const { RefCell::new((0, String::new())) };
+}
+
+/// The program is told of an error of a call.
+pub fn note(name: &str, error: &Error) {
+    LAST_RETURNED.with_borrow_mut(|last| *last = (error.code(), format!("{name}: {error}")));
 }
 
 /// The program's handlers: function, and how often it has to be freed. They may be made before there is a
@@ -344,7 +356,10 @@ pub unsafe fn class_of(code: c_int, class: *mut c_int) -> c_int {
 
 pub unsafe fn string_of(code: c_int, text: *mut c_char, length: *mut c_int) -> c_int {
     let words = match error::class(code) {
-        Some((_, name, meaning)) => format!("{name}: {meaning}"),
+        Some((_, name, meaning)) => LAST_RETURNED.with_borrow(|(last, words)| {
+            let why = if *last == code { format!("; {words}") } else { String::new() };
+            format!("{name}: {meaning}{why}")
+        }),
         None => match usize::try_from(code - FIRST)
             .ok()
             .and_then(|at| user_codes().get(at)?.as_ref().map(|of| of.text.clone()))

@@ -485,7 +485,11 @@ impl Library {
             // Since MPI 4.0; before, that of MPI_COMM_WORLD.
             None => (COMM_SELF, own.errhandler),
         };
-        if let Some(function) = crate::errhandlers::user_handler(handler) {
+        let function = crate::errhandlers::user_handler(handler);
+        if function.is_some() || handler == ERRORS_RETURN {
+            crate::errhandlers::note(name, error);
+        }
+        if let Some(function) = function {
             return Raised::Handler { function, comm, code: class };
         }
         if handler == ERRORS_RETURN {

@@ -40,6 +40,10 @@ pub struct Predefined {
     pub kind: Kind,
 }
 
+/// `MPI_CHAR` in reductions. The standard has none for it, but programs rely on other libraries, where it is C's
+/// `char`.
+const CHAR: Kind = if std::ffi::c_char::MIN == 0 { Unsigned } else { Signed };
+
 const fn of(handle: usize, name: &'static str, size: usize, extent: usize, kind: Kind) -> Predefined {
     Predefined { handle, name, size, extent, kind }
 }
@@ -92,7 +96,7 @@ pub const PREDEFINED: [Predefined; 70] = [
     of(0x23c, "WCHAR", 4, 4, Character),
     of(0x240, "INT8_T", 1, 1, Signed),
     of(0x241, "UINT8_T", 1, 1, Unsigned),
-    of(0x243, "CHAR", 1, 1, Character),
+    of(0x243, "CHAR", 1, 1, CHAR),
     of(0x244, "SIGNED_CHAR", 1, 1, Signed),
     of(0x245, "UNSIGNED_CHAR", 1, 1, Unsigned),
     of(0x247, "BYTE", 1, 1, Byte),
