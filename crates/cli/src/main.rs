@@ -8,6 +8,7 @@ use netloom_simulate::Fabric;
 use netloom_validate::judges::judges;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Large machines live on huge pages.
 #[global_allocator]
@@ -104,11 +105,18 @@ fn among((variable, count): (&str, usize), _: Vec<std::ffi::OsString>, _: Option
 }
 
 fn catch_signals() {
+    /// `timeout` and batch systems signal a process and then its group: the second signal is the same request.
+    const SAME: Duration = Duration::from_millis(500);
     // The first Ctrl-C, SIGTERM or SIGHUP ends the run with what it has; a second one ends the program.
-    let handler = ctrlc::set_handler(|| {
+    let mut first = None;
+    let handler = ctrlc::set_handler(move || {
         if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(netloom_cli::STOPPED));
+            if first.is_some_and(|at: Instant| at.elapsed() > SAME) {
+                std::process::exit(i32::from(netloom_cli::STOPPED));
+            }
+            return;
         }
+        first = Some(Instant::now());
         eprintln!("\nnetloom: stopping; again to quit at once");
     });
     if let Err(e) = handler {

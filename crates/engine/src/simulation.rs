@@ -257,7 +257,13 @@ impl<B: Block> Simulation<B> {
             if first >= until {
                 self.now = self.now.max(until);
                 progress.reached(self.now);
-                return Reached::Time;
+                // Where nothing happens until then, no window asks.
+                let is_stopping = progress.stopping();
+                let stops = self
+                    .remote
+                    .as_ref()
+                    .map_or(is_stopping, |remote| remote.peers.least([(!is_stopping).into(), NEVER])[0] == 0);
+                return if stops { Reached::Stopped } else { Reached::Time };
             }
             let shared = Window::new(first, self.window, until, threads, self.gain);
             if shared.threads() == 1 {

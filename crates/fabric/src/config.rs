@@ -34,6 +34,7 @@ pub use tiled::{
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 
 use crate::topology::partitions::{self, Partition};
+use crate::topology::torus::Torus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +112,7 @@ impl Topology {
         self.check_partition()?;
         partitions::check(&self.partitions, &self.dims).or_else(|m| refuse("topology.partitions", m))?;
         self.io.iter().try_for_each(|io| io.check(&self.dims))?;
-        for node in self.dead_nodes.iter().chain(self.dead_links.iter().map(|l| &l.node)) {
+        for node in &self.dead_nodes {
             if node.len() != n || node.iter().zip(&self.dims).any(|(c, k)| c >= k) {
                 return refuse(
                     "topology.dead_nodes",
@@ -119,12 +120,10 @@ impl Topology {
                 );
             }
         }
-        for link in &self.dead_links {
-            if parse_direction(&link.direction, n).is_none() {
-                return refuse(
-                    "topology.dead_links",
-                    format!("expected a direction such as \"+x\" or \"-y\", found \"{}\"", link.direction),
-                );
+        if !self.dead_links.is_empty() {
+            let whole = Torus::new(&Topology { dead_nodes: vec![], dead_links: vec![], ..self.clone() });
+            for link in &self.dead_links {
+                faults::checked_place("topology.dead_links", &link.node, &link.direction, &whole)?;
             }
         }
         Ok(())

@@ -327,7 +327,8 @@ impl<'a> Ranks<'a> {
             timeline::add_rank(self.study, result, self.placement.node(rank), rank, &report);
         }
         let (mut figures, waiting) = self.figures(0..self.reports.len());
-        if let Some(hops) = &self.hops {
+        // Those of skeletons are not known before the run.
+        if let Some(hops) = self.hops.as_ref().filter(|hops| hops.messages > 0) {
             figures.mean_hops_by_bytes = Some(hops.mean_of_bytes());
             figures.mean_hops_by_messages = Some(hops.mean_of_messages());
         }

@@ -203,6 +203,41 @@ fn a_sweep_over_nothing() {
 }
 
 #[test]
+fn names_that_are_used_twice() {
+    let curves = "[sweep]\ncurve = [{ name = 'a', router.paths = 1 }, { name = 'a', router.paths = 2 }]\n";
+    let text = refused(&format!("{STUDY}\n{curves}"), &[]);
+    assert!(text.contains("`sweep.curve` has the name \"a\" twice"), "{text}");
+    let jobs = "workload.jobs=[{name='a',nodes=2,workload={kind='uniform'}},{name='a',nodes=2,workload={kind='uniform'}}]";
+    let text = refused(STUDY, &["workload={}", "workload.kind='jobs'", jobs]);
+    assert!(text.contains("a name of its own for each job, found a twice"), "{text}");
+}
+
+#[test]
+fn links_that_cannot_be_dead() {
+    for (link, found) in [("9,0,0", "[9, 0, 0]"), ("0,0", "[0, 0]")] {
+        let text = refused(STUDY, &[&format!("topology.dead_links=[{{node=[{link}],direction='+x'}}]")]);
+        assert!(text.contains("`topology.dead_links`") && text.contains(found), "{text}");
+    }
+    let mesh = ["topology.wrap=[false,false,false]", "topology.dead_links=[{node=[0,0,0],direction='-x'}]"];
+    let text = refused(STUDY, &mesh);
+    assert!(text.contains("expected a link that there is, found \"-x\""), "{text}");
+}
+
+#[test]
+fn claims_of_nothing() {
+    let claim = |of: &str, range: &str| {
+        refused(&format!("{STUDY}\n[[claim]]\nof = '{of}'\nbetween = {range}\n"), &[])
+    };
+    let text = claim("links.men_utilization", "[0, 1]");
+    assert!(
+        text.contains("no figure of a run") && text.contains("did you mean `links.mean_utilization`?"),
+        "{text}"
+    );
+    let text = claim("occupancy.fraction.dynamic", "[1, 0]");
+    assert!(text.contains("whose first value is the larger one"), "{text}");
+}
+
+#[test]
 fn a_sweep_drawn_over_keys_that_it_does_not_have() {
     let swept = |tables: &str| {
         format!("{STUDY}\n[sweep]\nrouter.paths = [1, 2]\ntraffic.routing = ['static']\n{tables}\n")

@@ -619,10 +619,16 @@ fn a_machine_that_does_not_fit_into_memory_is_refused() {
     assert_eq!(with(&Fake::default(), &[], &small).0, OK);
 }
 
-/// A batch system's SIGTERM does what Ctrl-C does.
+/// A batch system's SIGTERM does what Ctrl-C does, also where no packet has come yet. `timeout` sends two at once.
 #[cfg(unix)]
 #[test]
 fn a_terminated_run_keeps_what_it_has() {
+    terminate("traffic.load.link_utilization=0.5", "measure={until='time',time_us=1e9}");
+    terminate("traffic.load.link_utilization=1e-9", "measure={until='converged'}");
+}
+
+#[cfg(unix)]
+fn terminate(load: &str, measure: &str) {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("result");
     let mut run = Command::new(env!("CARGO_BIN_EXE_netloom"))
@@ -632,17 +638,22 @@ fn a_terminated_run_keeps_what_it_has() {
             "--set",
             "topology.dims=[4,4,4]",
             "--set",
-            "measure={}",
+            measure,
+            "--set",
+            "traffic={}",
+            "--set",
+            load,
             "--threads",
             "1",
         ])
-        .args(["--set", "measure.until=time", "--set", "measure.time_us=1e9", "--out", path(&out)])
+        .args(["--out", path(&out)])
         .stderr(std::process::Stdio::null())
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(700));
-    assert!(Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
+    let id = run.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id, &id]).status().unwrap().success());
     assert_eq!(run.wait().unwrap().code(), Some(i32::from(STOPPED)));
     let summary = std::fs::read_to_string(out.join("summary.json")).unwrap();
     assert!(summary.contains("\"ended\": \"interrupted\""), "{summary}");

@@ -187,3 +187,14 @@ fn stops_when_asked() {
     assert_eq!(simulation.run_until(Time::at(1 << 40), 1, &progress), Reached::Stopped);
     assert!(simulation.now() <= Time::at(LOOKAHEAD));
 }
+
+#[test]
+fn stops_where_nothing_happens_for_long() {
+    let block = Slow(Time::at(1 << 40), Time::at(1 << 41));
+    let mut simulation = Simulation::new(vec![block], vec![vec![]], 1);
+    let progress = Progress::default();
+    assert_eq!(simulation.run_until(Time::at(1000), 1, &progress), Reached::Time);
+    progress.stop();
+    assert_eq!(simulation.run_until(Time::at(2000), 1, &progress), Reached::Stopped);
+    assert_eq!(simulation.now(), Time::at(2000));
+}

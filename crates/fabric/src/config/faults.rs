@@ -139,7 +139,7 @@ fn place(node: &[u32], direction: &str, torus: &Torus) -> Option<(u32, usize)> {
 }
 
 /// The same, or what was expected of a place that is none.
-fn checked_place(
+pub(super) fn checked_place(
     key: &str,
     node: &[u32],
     direction: &str,

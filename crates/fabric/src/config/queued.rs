@@ -226,8 +226,9 @@ impl QueuedConfig {
         self.link.check(&self.packet, n)?;
         self.link.check_faults(&self.topology)?;
         if !self.topology.dead_nodes.is_empty() || !self.topology.dead_links.is_empty() {
+            let key = if self.topology.dead_nodes.is_empty() { "dead_links" } else { "dead_nodes" };
             return refuse(
-                "topology.dead_nodes",
+                &format!("topology.{key}"),
                 "expected none: routers of this family cannot route around them yet",
             );
         }

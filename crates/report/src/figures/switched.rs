@@ -122,8 +122,8 @@ pub(super) fn links(result: &RunResult, s: &SwitchedFigures) -> Group {
             percent(c.min_utilization),
             percent(c.max_utilization)
         );
-        if s.accepted_flits_per_tick > 0.0 {
-            used += &format!("; {} per packet", short(c.hops));
+        if let Some(hops) = c.hops.filter(|_| s.accepted_flits_per_tick > 0.0) {
+            used += &format!("; {} per packet", short(hops));
         }
         (c.class.clone(), used)
     }));

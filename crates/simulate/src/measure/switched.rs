@@ -59,6 +59,8 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
         let seconds = ticks / study.machine.ticks_per_second() as f64;
         let hops = counts.hops[..=counts.max_hops() as usize].to_vec();
         let packets = (counts.packets() as f64).max(1.0);
+        // Links count all packets, also those of programs.
+        let counted = (!study.study.workload.runs_programs()).then_some(packets);
         let payload = counts.requests.payload_bytes + counts.responses.payload_bytes;
         result.links = summary(&rows);
         result.switched = Some(SwitchedFigures {
@@ -82,7 +84,7 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
                 round_trip: latency(study, &counts.round_trip),
             }),
             reordering: study.study.measure.reordering.then(|| reordering(&counts.reordering)),
-            classes: wiring.classes().iter().map(|class| class_use(class, &rows, packets)).collect(),
+            classes: wiring.classes().iter().map(|class| class_use(class, &rows, counted)).collect(),
             faults: faults(study, network, &wiring),
             levels: levels(&study.switched().config.topology, &rows),
         });
@@ -212,10 +214,10 @@ fn summary(rows: &[PortRow]) -> LinkSummary {
     LinkSummary { count, mean_utilization, min_utilization, max_utilization, torus: None }
 }
 
-fn class_use(class: &str, rows: &[PortRow], packets: f64) -> ClassUse {
+fn class_use(class: &str, rows: &[PortRow], packets: Option<f64>) -> ClassUse {
     let of = || rows.iter().filter(|row| row.class == class);
     let (links, mean_utilization, min_utilization, max_utilization) = spread(of());
-    let hops = of().map(|row| row.packets).sum::<u64>() as f64 / packets;
+    let hops = packets.map(|packets| of().map(|row| row.packets).sum::<u64>() as f64 / packets);
     ClassUse { class: class.into(), links, mean_utilization, min_utilization, max_utilization, hops }
 }
 

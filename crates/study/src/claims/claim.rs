@@ -135,6 +135,12 @@ impl Claim {
         range.unwrap_or((f64::NAN, f64::NAN))
     }
 
+    /// The figures that it names.
+    pub fn figures(&self) -> impl Iterator<Item = &str> {
+        let of = [Some(&self.of), self.same.as_ref(), self.over_of.as_ref()];
+        of.into_iter().flatten().chain(self.when.keys()).map(String::as_str)
+    }
+
     /// What the claim must have.
     ///
     /// # Errors
@@ -147,6 +153,9 @@ impl Claim {
                 Err(format!("the claim of `{}` has `same` without `when` and `over`", self.of))
             }
             _ if self.when.len() > 1 => Err(format!("the claim of `{}` has two conditions", self.of)),
+            _ if [self.between, self.quick_between].iter().flatten().any(|(low, high)| low > high) => {
+                Err(format!("the claim of `{}` has a range whose first value is the larger one", self.of))
+            }
             _ => Ok(()),
         }
     }

@@ -23,6 +23,23 @@ use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, RunResult};
 use netloom_workload::config::{Load, WorkloadConfig};
 
+/// Names of the table above.
+pub(super) const OWN: [&str; 13] = [
+    "stalled",
+    "offered",
+    "peak_of_shape",
+    "throughput.peak",
+    "throughput.level",
+    "throughput.fall_us",
+    "throughput.lowest",
+    "throughput.swing",
+    "throughput.turns",
+    "unblocking.swing",
+    "unblocking.follows",
+    "escape.level",
+    "hot_region.entering",
+];
+
 /// A figure of a result.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ pub use figures::figure;
 
 use crate::decode::decode;
 use crate::diagnose::Problem;
+use crate::resolve::unknown;
 use crate::sweep::shown;
 use crate::tree::{Tree, Value};
 
@@ -27,6 +28,12 @@ pub fn read(claims: &Tree) -> Result<Vec<Claim>, Problem> {
     let one = |tree: &Tree| {
         let claim: Claim = decode(tree)?;
         claim.check().map_err(|message| Problem::new(message).at(&tree.origin))?;
+        for name in claim.figures() {
+            if let Some(help) = unknown(name, &figures::OWN) {
+                let problem = Problem::new(format!("a claim is of `{name}`, which is no figure of a run"));
+                return Err(problem.help(help).at(&tree.origin));
+            }
+        }
         Ok(claim)
     };
     let (mut claims, mut problems) = (vec![], vec![]);

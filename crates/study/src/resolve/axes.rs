@@ -34,6 +34,9 @@ pub(super) fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
                         problem.label = "a point is run once".into();
                         return Err(problem.at(&value.origin));
                     }
+                    if path == CURVE {
+                        named_once(values)?;
+                    }
                     axes.push(Axis { path, values: values.clone() });
                 }
                 other => {
@@ -59,6 +62,21 @@ pub(super) fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
     let mut axes = Vec::new();
     gather(&parameters, "", &mut axes)?;
     Ok(axes)
+}
+
+/// Refuses two curves of a name: their results would be in one folder.
+fn named_once(curves: &[Tree]) -> Result<(), Problem> {
+    let name = |curve: &Tree| curve.entries().iter().find(|e| e.key == "name").map(|e| e.value.clone());
+    let names: Vec<_> = curves.iter().filter_map(name).collect();
+    match (1..names.len()).find(|&at| names[..at].contains(&names[at])) {
+        None => Ok(()),
+        Some(at) => {
+            let mut problem =
+                Problem::new(format!("`sweep.curve` has the name {} twice", names[at].inline()));
+            problem.label = "each curve needs a name of its own".into();
+            Err(problem.at(&names[at].origin))
+        }
+    }
 }
 
 pub(super) enum Side {

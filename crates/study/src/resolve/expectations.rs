@@ -38,19 +38,32 @@ fn flatten(above: &str, entry: &Entry, flat: &mut Vec<Entry>) {
 
 fn check(entry: &Entry) -> Result<(), Problem> {
     let name = entry.key.as_str();
-    let all = || keys::of_results().iter().map(|key| key.path.as_str());
-    if name.starts_with(MEASURED) || all().any(|path| path == name) {
-        return Ok(());
-    }
-    let last = all().find(|path| path.rsplit('.').next() == name.rsplit('.').next());
-    let help = match last.or_else(|| nearest(name, all())) {
-        Some(path) => format!("did you mean `{path}`?"),
-        None => "`netloom help metrics` lists them".into(),
-    };
+    let Some(help) = unknown(name, &[]) else { return Ok(()) };
     let mut problem =
         not_a(&format!("a result has no figure `{name}`"), "the name of a figure", &entry.value);
     problem.help = Some(help);
     Err(problem.at(&entry.origin))
+}
+
+/// What is to be done about a name that no figure has; nothing for one of a result, or one of `others`.
+pub fn unknown(name: &str, others: &[&str]) -> Option<String> {
+    let all = || keys::of_results().iter().map(|key| key.path.as_str());
+    let is_known = |name: &str| all().any(|path| path == name);
+    // One of a table whose keys only the run knows, as VCs.
+    let of_table = || {
+        let (table, _) = name.rsplit_once('.')?;
+        let is_below = |path: &str| path.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
+        Some(is_known(table) && !all().any(is_below))
+    };
+    if name.starts_with(MEASURED) || others.contains(&name) || is_known(name) || of_table() == Some(true) {
+        return None;
+    }
+    let all = || all().chain(others.iter().copied());
+    let last = all().find(|path| path.rsplit('.').next() == name.rsplit('.').next());
+    Some(match last.or_else(|| nearest(name, all())) {
+        Some(path) => format!("did you mean `{path}`?"),
+        None => "`netloom help metrics` lists them".into(),
+    })
 }
 
 #[cfg(test)]

@@ -19,13 +19,13 @@ pub struct SwitchedFigures {
     pub bound_flits_per_tick: Option<f64>,
     /// Data that arrived, GB/s.
     pub accepted_payload_GB_per_s: f64,
-    /// Mean number of links on a packet's route.
+    /// Mean number of links on a packet's route; of traffic, not of programs.
     pub hops_mean: f64,
-    /// Maximum number of links on a packet's route.
+    /// Maximum number of links on a packet's route; of traffic, not of programs.
     pub hops_max: u32,
-    /// Packets that arrived, by the number of links on their routes.
+    /// Packets that arrived, by the number of links on their routes; of traffic, not of programs.
     pub packets_by_hops: Vec<u64>,
-    /// Fraction of the packets on non-minimal routes.
+    /// Fraction of the packets on non-minimal routes; of traffic, not of programs.
     pub nonminimal_share: f64,
     /// Packets that asked and packets that answered, where packets are answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,8 +169,10 @@ pub struct ClassUse {
     pub min_utilization: f64,
     /// Maximum.
     pub max_utilization: f64,
-    /// Mean number of links of the class on a packet's path.
-    pub hops: f64,
+    /// Mean number of links of the class on a packet's path; absent where programs run, whose packets' paths
+    /// are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hops: Option<f64>,
 }
 
 /// Utilization of the links between a level of a fat tree and the next, in one direction.

@@ -77,6 +77,10 @@ impl Workload for JobsConfig {
         let (nodes, mut free) = (shape.nodes(), shape.nodes());
         for (i, job) in self.jobs.iter().enumerate() {
             let name = job.name(i);
+            if self.jobs[..i].iter().enumerate().any(|(at, other)| other.name(at) == name) {
+                let message = format!("expected a name of its own for each job, found {name} twice");
+                return refuse("workload.jobs", message);
+            }
             if job.nodes < 2 || job.nodes > free {
                 let message = format!(
                     "expected 2 to {free} nodes of {name}, as many as the jobs before it leave of {nodes}, found {}",
