@@ -84,6 +84,7 @@ impl Detours {
         let plan = self.plan(node, to, header, is_static).expect("software sends only to nodes within reach");
         if plan.second().is_some() {
             meta.auxiliary = to | if is_static { STATIC } else { 0 };
+            meta.is_forwarded = true;
         }
         (self.along(&plan.first(), header, is_static), meta)
     }
@@ -98,7 +99,7 @@ impl Detours {
         let (to, is_static) = (meta.auxiliary & !STATIC, meta.auxiliary & STATIC != 0);
         // The second leg of a plan is itself a plan with one leg.
         let plan = self.plan(node, to, header, is_static).expect("a relay reaches what it was chosen for");
-        let meta = Meta { auxiliary: Meta::NOWHERE, ..meta };
+        let meta = Meta { auxiliary: Meta::NOWHERE, is_forwarded: false, ..meta };
         let header = self.along(&plan.first(), header, is_static);
         self.relaying[node as usize].push_back((header, meta, data.cloned()));
         true
