@@ -11,7 +11,7 @@ pub use figures::figure;
 
 use crate::decode::decode;
 use crate::diagnose::Problem;
-use crate::resolve::unknown;
+use crate::resolve::unknown_figure;
 use crate::sweep::shown;
 use crate::tree::{Tree, Value};
 
@@ -29,7 +29,7 @@ pub fn read(claims: &Tree) -> Result<Vec<Claim>, Problem> {
         let claim: Claim = decode(tree)?;
         claim.check().map_err(|message| Problem::new(message).at(&tree.origin))?;
         for name in claim.figures() {
-            if let Some(help) = unknown(name, &figures::OWN) {
+            if let Some(help) = unknown_figure(name, &figures::OWN) {
                 let problem = Problem::new(format!("a claim is of `{name}`, which is no figure of a run"));
                 return Err(problem.help(help).at(&tree.origin));
             }

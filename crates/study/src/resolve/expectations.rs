@@ -38,7 +38,7 @@ fn flatten(above: &str, entry: &Entry, flat: &mut Vec<Entry>) {
 
 fn check(entry: &Entry) -> Result<(), Problem> {
     let name = entry.key.as_str();
-    let Some(help) = unknown(name, &[]) else { return Ok(()) };
+    let Some(help) = unknown_figure(name, &[]) else { return Ok(()) };
     let mut problem =
         not_a(&format!("a result has no figure `{name}`"), "the name of a figure", &entry.value);
     problem.help = Some(help);
@@ -46,7 +46,7 @@ fn check(entry: &Entry) -> Result<(), Problem> {
 }
 
 /// What is to be done about a name that no figure has; nothing for one of a result, or one of `others`.
-pub fn unknown(name: &str, others: &[&str]) -> Option<String> {
+pub fn unknown_figure(name: &str, others: &[&str]) -> Option<String> {
     let all = || keys::of_results().iter().map(|key| key.path.as_str());
     let is_known = |name: &str| all().any(|path| path == name);
     // One of a table whose keys only the run knows, as VCs.

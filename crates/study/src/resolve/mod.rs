@@ -22,7 +22,7 @@ mod sweep_tables;
 mod written;
 
 pub use axes::{Axis, CURVE};
-pub(crate) use expectations::unknown;
+pub(crate) use expectations::unknown_figure;
 pub use layers::{load, load_machine, machine_roundings, resolve};
 pub use sweep_tables::{Keys, PlotConfig, SaturationConfig, axis_named};
 pub use written::Configuration;

@@ -209,7 +209,7 @@ fn an_all_to_all_goes_round_dead_nodes() {
         let outcome = run(1, &[4, 4, 4]);
         // Three of the 63 destinations of each of the 61 others are dead.
         assert_eq!(outcome.0, 61 * 60);
-        // A relay's part of the way is no delivery.
+        // Arrival at a relay is no delivery.
         assert_eq!(outcome.1.latency.count(), 61 * 60);
         assert!(run(2, &[2, 4, 2]) == outcome);
     }
